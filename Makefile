@@ -1,0 +1,95 @@
+# Everything a checkout can do. `make` alone lists it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EMULATOR := .venv-emulator
+SAY = @printf '\033[1m==>\033[0m %s\n'
+SOURCES := $(shell find layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' \) 2>/dev/null)
+PYTEST := $(BIN)/python -m pytest
+
+# uv finds the environment by this name, whatever is activated in the caller's shell.
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo check format test test-deployed bench lock clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.installed node_modules/.installed $(EMULATOR)/.installed build/.layers ## install everything (a second call takes a second)
+
+run: setup ## run the whole stack on this machine, with a demo; Ctrl-C stops it
+	@$(BIN)/duetime local up
+
+demo: setup ## run the demo alone and leave
+	@$(BIN)/duetime local demo --exit
+
+test: setup check ## check the code and run the tests
+	$(SAY) 'Running the tests'
+	@$(PYTEST) -n 2 --dist loadgroup
+
+check: setup ## format, lint, types, import rules, spelling, links
+	$(SAY) 'Checking the code'
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/codespell
+	@$(BIN)/python docs/links.py
+
+format: setup ## format the code and mend what ruff can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+test-deployed: setup ## run only the tests of the whole path on the deployed stack
+	@$(PYTEST) -m deployed tests/deployed
+
+bench: setup ## measure (see bench/)
+	@$(BIN)/python -m bench
+
+lock: $(VENV)/.uv ## pin all versions again in constraints.txt (UPGRADE=1: newer ones)
+	@$(BIN)/uv pip compile pyproject.toml client/pyproject.toml --all-extras --universal --python-version 3.11 \
+		--no-header --no-annotate --no-emit-index-url $(if $(UPGRADE),--upgrade) --quiet --output-file constraints.txt
+	@grep '^uv==' constraints.txt > /dev/null
+
+clean: ## remove what was built
+	@rm -rf build cdk.out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -prune -exec rm -rf {} +
+
+distclean: clean ## remove what was installed, too
+	@rm -rf $(VENV) $(EMULATOR) node_modules .duetime
+
+# The stamps: each is newer than what it was made from.
+
+$(VENV)/.uv: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
+		|| { echo "duetime needs Python 3.11 or newer as '$(PYTHON)' (make PYTHON=python3.12 ...)"; exit 1; }
+	$(SAY) 'Creating the virtual environment'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.uv pyproject.toml client/pyproject.toml constraints.txt
+	$(SAY) 'Installing the Python packages'
+	@$(BIN)/uv pip install -c constraints.txt -e '.[cloud,local,dev]' -e client
+	@touch $@
+
+$(EMULATOR)/.installed: $(VENV)/.uv local/emulator/requirements.txt
+	$(SAY) 'Installing the embedded AWS'
+	@test -x $(EMULATOR)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(EMULATOR)
+	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --no-deps -r local/emulator/requirements.txt
+	@touch $@
+
+node_modules/.installed: package.json package-lock.json
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 20 ? 0 : 1)' 2> /dev/null \
+		|| { echo "duetime needs Node.js 20 or newer (for the AWS CDK's command) as 'node'"; exit 1; }
+	$(SAY) 'Installing the Node packages'
+	@npm ci
+	@touch $@
+
+build/.layers: $(VENV)/.installed node_modules/.installed constraints.txt $(SOURCES)
+	$(SAY) 'Building the Lambda layers'
+	@mkdir -p build
+	@$(BIN)/python -m layers.build --env local
+	@touch $@

@@ -1,0 +1,64 @@
+"""How a request says who sends it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import httpx
+
+from duetime_client.errors import CredentialsMissing
+from duetime_client.transport import sendable
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+OWNER_HEADER = "X-Duetime-Owner"
+"""Names the owner to a deployment without authentication (the local stack); all others ignore it."""
+
+
+class Authentication(StrEnum):
+    """The ways to authenticate that the command offers."""
+
+    NONE = "none"
+    BEARER = "bearer"
+    IAM = "iam"
+
+
+class BearerToken(httpx.Auth):
+    """Sends a token of the deployment's identity provider."""
+
+    def __init__(self, token: str) -> None:
+        self._headers = sendable({"Authorization": f"Bearer {token}"})
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        """Add the token to a request."""
+        request.headers.update(self._headers)
+        yield request
+
+
+def authenticated(authentication: Authentication, token: str) -> httpx.Auth | None:
+    """What signs requests in the chosen way.
+
+    Raises:
+        CredentialsMissing: This machine lacks the token, the AWS credentials or the package for it.
+    """
+    match authentication:
+        case Authentication.NONE:
+            return None
+        case Authentication.BEARER:
+            if not token:
+                raise CredentialsMissing("bearer authentication needs a token in DUETIME_TOKEN")
+            return BearerToken(token)
+        case Authentication.IAM:
+            return signed_by_iam()
+
+
+def signed_by_iam() -> httpx.Auth:
+    """Signs with the AWS credentials of the environment."""
+    try:
+        # Imported here, because botocore is an extra and takes longer to import than all the rest.
+        from duetime_client.sigv4 import SigV4  # noqa: PLC0415 - see the line above
+    except ModuleNotFoundError as error:
+        raise CredentialsMissing('IAM authentication needs botocore: pip install "duetime-client[aws]"') from error
+    return SigV4.from_environment()

@@ -1,0 +1,141 @@
+"""The client: one method for each thing the API does with tasks."""
+
+from __future__ import annotations
+
+import random
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Self, Unpack
+from urllib.parse import quote
+from uuid import uuid4
+
+from duetime_client.answers import batch_results, page_of, task_of
+from duetime_client.authentication import OWNER_HEADER
+from duetime_client.fields import NewTask, TaskFields, TaskFilter, body_of, query_of
+from duetime_client.polling import pause_after, utc_now
+from duetime_client.transport import IDEMPOTENCY_KEY, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+    from types import TracebackType
+
+    import httpx
+
+    from duetime_client.errors import ApiError
+    from duetime_client.retries import Retries
+    from duetime_client.task import Task
+
+TASKS = "/v1/tasks"
+MAX_BATCH = 100
+"""The API takes this many tasks in one request."""
+
+
+class Client:
+    """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        auth: httpx.Auth | None = None,
+        owner: str | None = None,
+        retries: Retries | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        chance: Callable[[], float] = random.random,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        headers = {OWNER_HEADER: owner} if owner else {}
+        self._transport = Transport(url, auth=auth, headers=headers, retries=retries, sleep=sleep, chance=chance)
+        self._sleep = sleep
+        self._now = now
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections that are kept open."""
+        self._transport.close()
+
+    def create_task(
+        self, task_type: str, /, *, idempotency_key: str | None = None, **fields: Unpack[TaskFields]
+    ) -> Task:
+        """Create a task, which is due now unless `at` or `delay_seconds` says otherwise.
+
+        A request that is sent again never creates a second task: it carries a key, by default a fresh one.
+        """
+        response = self._transport.request(
+            "POST",
+            TASKS,
+            body={"type": task_type, **body_of(fields)},
+            headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4())},
+        )
+        return task_of(response)
+
+    def create_tasks(self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None) -> list[Task | ApiError]:
+        """Create many tasks, as many at once as the API takes; each has its own result, in the order given.
+
+        If a later request fails, tasks of the earlier ones stand. Calling again with the same key and the
+        same tasks creates only what is missing.
+        """
+        key = idempotency_key or str(uuid4())
+        remaining = iter(tasks)
+        results: list[Task | ApiError] = []
+        while chunk := list(islice(remaining, MAX_BATCH)):
+            response = self._transport.request(
+                "POST",
+                f"{TASKS}/batch",
+                body={"tasks": [body_of(task) for task in chunk]},
+                headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}"},
+            )
+            results.extend(batch_results(response, len(chunk)))
+        return results
+
+    def get_task(self, task_id: str) -> Task:
+        """The task as it is now."""
+        return task_of(self._transport.request("GET", path_of(task_id)))
+
+    def list_tasks(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Iterator[Task]:
+        """Every task that the filters let through, fetched page by page as it is asked for."""
+        query = list(query_of(filters, page_size))
+        token: str | None = None
+        while True:
+            page = [*query, ("next_token", token)] if token else query
+            response = self._transport.request("GET", TASKS, query=page)
+            tasks, token = page_of(response)
+            yield from tasks
+            if token is None:
+                return
+
+    def change_task(self, task_id: str, /, *, if_match: str | None = None, **changes: Unpack[TaskFields]) -> Task:
+        """Change a task that has not started; with `if_match`, only if it is still at that `etag`.
+
+        Each field given replaces the one before as a whole, all tags and the whole retry policy included.
+        """
+        headers = {"If-Match": if_match} if if_match else {}
+        return task_of(self._transport.request("PATCH", path_of(task_id), body=body_of(changes), headers=headers))
+
+    def cancel_task(self, task_id: str) -> Task:
+        """Take back a task that has not started."""
+        return task_of(self._transport.request("DELETE", path_of(task_id)))
+
+    def follow_task(self, task_id: str) -> Iterator[Task]:
+        """The task as it is now, and again at every look at it, until its outcome is known."""
+        pause = 0.0
+        while True:
+            task = self.get_task(task_id)
+            yield task
+            if task.is_terminal:
+                return
+            pause = pause_after(task, pause, self._now())
+            self._sleep(pause)
+
+
+def path_of(task_id: str) -> str:
+    """The address of a task; whatever the id holds stays one segment of it."""
+    return f"{TASKS}/{quote(task_id, safe='', errors='replace')}"

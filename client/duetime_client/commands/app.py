@@ -1,0 +1,37 @@
+"""The root of the `duetime` command."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from duetime_client.commands import tasks
+from duetime_client.commands.plugins import PluggableGroup
+
+app = typer.Typer(
+    cls=PluggableGroup,
+    help="Work on the tasks of a duetime deployment.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(tasks.app, name="tasks")
+
+
+def show_version(*, asked: bool) -> None:
+    """Print the version and end."""
+    if asked:
+        typer.echo(f"duetime {version('duetime-client')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=lambda asked: show_version(asked=asked), is_eager=True, help="Show the version."
+        ),
+    ] = False,
+) -> None:
+    """Work on the tasks of a duetime deployment."""

@@ -1,0 +1,212 @@
+"""`duetime tasks`: create, get, list, change, cancel."""
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from duetime_client.authentication import Authentication
+from duetime_client.client import Client
+from duetime_client.commands.arguments import task_fields, task_filter
+from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.display import console, show_created, show_json, show_task, show_tasks, waiting_line
+from duetime_client.commands.options import (
+    At,
+    HttpUrl,
+    IfMatch,
+    In,
+    MaxAttempts,
+    Name,
+    Order,
+    Payload,
+    PriorityOption,
+    Tag,
+    TaskId,
+    Timeout,
+)
+from duetime_client.commands.surroundings import Surroundings
+from duetime_client.task import Task
+
+app = typer.Typer(help="Create tasks and see what becomes of them.", no_args_is_help=True)
+
+MAX_PAGE = 100
+"""The API puts at most this many tasks on a page."""
+
+
+@app.command()
+def create(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    task_type: Annotated[str, typer.Argument(metavar="TYPE", help="Which handler runs it.")],
+    *,
+    url: Url,
+    payload: Payload = None,
+    at: At = None,
+    delay: In = None,
+    priority: PriorityOption = None,
+    name: Name = None,
+    tag: Tag = None,
+    http_url: HttpUrl = None,
+    max_attempts: MaxAttempts = None,
+    timeout: Timeout = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Creating again with the same key creates nothing new.")
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the outcome; exit code 1 if it is not success.")
+    ] = False,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Create a task, due now unless --at or --in says otherwise."""
+    surroundings = context.ensure_object(Surroundings)
+    fields = task_fields(
+        surroundings,
+        payload=payload,
+        at=at,
+        delay=delay,
+        priority=priority,
+        name=name,
+        tags=tag or [],
+        http_url=http_url,
+        max_attempts=max_attempts,
+        timeout=timeout,
+    )
+    with connected(context, url, auth, owner) as client:
+        task = client.create_task(task_type, idempotency_key=idempotency_key, **fields)
+        if wait:
+            show_created(task)
+            task = outcome(client, task, surroundings)
+    show(task, surroundings, as_json=as_json)
+    if wait and task.state != "succeeded":
+        raise typer.Exit(1)
+
+
+@app.command()
+def get(
+    context: typer.Context,
+    task_id: TaskId,
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Show one task."""
+    with connected(context, url, auth, owner) as client:
+        task = client.get_task(task_id)
+    show(task, context.ensure_object(Surroundings), as_json=as_json)
+
+
+@app.command("list")
+def list_(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    *,
+    url: Url,
+    state: Annotated[str | None, typer.Option(metavar="STATE", help="Only tasks in this state.")] = None,
+    task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Only tasks of this name.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
+    due_from: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
+    due_to: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
+    order: Annotated[Order | None, typer.Option(help="By due time.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many tasks at most.")] = 50,
+    everything: Annotated[bool, typer.Option("--all", help="Every task, however many there are.")] = False,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """List tasks; with --json, one array of them."""
+    surroundings = context.ensure_object(Surroundings)
+    filters = task_filter(
+        surroundings, state=state, task_type=task_type, name=name, tags=tag or [], due_from=due_from, due_to=due_to
+    )
+    if order:
+        filters["order"] = order.value
+    with connected(context, url, auth, owner) as client:
+        # One more than is shown, to know whether there are more.
+        wanted = None if everything else limit + 1
+        tasks = list(islice(client.list_tasks(page_size=min(wanted or MAX_PAGE, MAX_PAGE), **filters), wanted))
+    shown = tasks if everything else tasks[:limit]
+    if as_json:
+        show_json([task.document for task in shown])
+    else:
+        show_tasks(shown, surroundings, more=len(tasks) > len(shown))
+
+
+@app.command()
+def change(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    task_id: TaskId,
+    *,
+    url: Url,
+    payload: Payload = None,
+    at: At = None,
+    delay: In = None,
+    priority: PriorityOption = None,
+    name: Name = None,
+    tag: Tag = None,
+    http_url: HttpUrl = None,
+    max_attempts: MaxAttempts = None,
+    timeout: Timeout = None,
+    if_match: IfMatch = None,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Change a task that has not started.
+
+    What no option names stays as it is; the tags that are given take the place of all former ones, --max-attempts
+    that of the whole retry policy.
+    """
+    surroundings = context.ensure_object(Surroundings)
+    changes = task_fields(
+        surroundings,
+        payload=payload,
+        at=at,
+        delay=delay,
+        priority=priority,
+        name=name,
+        tags=tag or [],
+        http_url=http_url,
+        max_attempts=max_attempts,
+        timeout=timeout,
+    )
+    if not changes:
+        raise typer.BadParameter("nothing to change: give at least one option such as --at or --payload")
+    with connected(context, url, auth, owner) as client:
+        task = client.change_task(task_id, if_match=if_match, **changes)
+    show(task, surroundings, as_json=as_json)
+
+
+@app.command()
+def cancel(
+    context: typer.Context,
+    task_id: TaskId,
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Take back a task that has not started."""
+    with connected(context, url, auth, owner) as client:
+        task = client.cancel_task(task_id)
+    show(task, context.ensure_object(Surroundings), as_json=as_json)
+
+
+def outcome(client: Client, task: Task, surroundings: Surroundings) -> Task:
+    """The task when it has ended, with a spinner on the error stream until then."""
+    with console(stderr=True).status("") as status:
+        for seen in client.follow_task(task.id):
+            task = seen
+            status.update(waiting_line(task, surroundings))
+    return task
+
+
+def show(task: Task, surroundings: Surroundings, *, as_json: bool) -> None:
+    """Print one task in the form that was asked for."""
+    if as_json:
+        show_json(task.document)
+    else:
+        show_task(task, surroundings)

@@ -1,0 +1,71 @@
+"""Times and spans as people write and read them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+SPAN_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+SPAN_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
+SPAN = re.compile(rf"(?:{SPAN_PART.pattern})+")
+MILLISECOND = 1_000
+"""In microseconds."""
+SHOWN_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def seconds_of_span(text: str) -> float:
+    """The seconds of a span such as `90`, `5m`, `1h30m`, `250ms`.
+
+    Raises:
+        ValueError: The text is no span.
+    """
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    if not SPAN.fullmatch(text):
+        raise ValueError(f"{text!r} is not a span of time such as 90, 5m, 1h30m or 250ms")
+    return sum(float(number) * SPAN_UNITS[unit] for number, unit in SPAN_PART.findall(text))
+
+
+def moment_of(text: str) -> datetime:
+    """The moment of an ISO 8601 text, which may lack a zone.
+
+    Raises:
+        ValueError: The text is no such moment.
+    """
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time such as 2026-12-01T09:00 or 2026-12-01T09:00:00Z") from None
+
+
+def full_moment(local: datetime) -> str:
+    """A moment in its own zone, with milliseconds only where there are any."""
+    precision = "milliseconds" if local.microsecond >= MILLISECOND else "seconds"
+    return f"{local.replace(tzinfo=None).isoformat(' ', precision)} {local:%Z}".rstrip()
+
+
+def short_moment(local: datetime, today: datetime) -> str:
+    """A moment without what the reader knows: today's date, this year."""
+    if local.date() == today.date():
+        return f"{local:%H:%M:%S}"
+    return f"{local:%d %b %H:%M}" if local.year == today.year else f"{local:%d %b %Y}"
+
+
+def distance(moment: datetime, now: datetime, units: int = 2) -> str:
+    """How far away a moment is, in its largest units."""
+    away = moment - now
+    if abs(away) < timedelta(seconds=1):
+        return "now"
+    length = span(abs(away).total_seconds(), units)
+    return f"in {length}" if away > timedelta() else f"{length} ago"
+
+
+def span(seconds: float, units: int) -> str:
+    """A span of a second or more in its largest units."""
+    rest = int(seconds)
+    parts: list[tuple[int, str]] = []
+    for size, unit in SHOWN_UNITS:
+        number, rest = divmod(rest, size)
+        if number or parts:
+            parts.append((number, unit))
+    return " ".join(f"{number} {unit}" for number, unit in parts[:units] if number)

@@ -1,0 +1,133 @@
+"""From an HTTP answer to the error it stands for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from duetime_client.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    InvalidField,
+    InvalidRequest,
+    PreconditionFailed,
+    Problem,
+    TaskNotFound,
+    Throttled,
+    UnexpectedAnswer,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+PROBLEM_TYPE = "application/problem+json"
+WRONG_ADDRESS = "path_unknown"
+"""The code of a 404 that misses no task: the API was reached at an address that it does not have."""
+
+ERRORS: Mapping[int, type[ApiError]] = {
+    HTTPStatus.BAD_REQUEST: InvalidRequest,
+    HTTPStatus.UNAUTHORIZED: Forbidden,
+    HTTPStatus.FORBIDDEN: Forbidden,
+    HTTPStatus.NOT_FOUND: TaskNotFound,
+    HTTPStatus.CONFLICT: Conflict,
+    HTTPStatus.PRECONDITION_FAILED: PreconditionFailed,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: InvalidRequest,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: InvalidRequest,
+    HTTPStatus.UNPROCESSABLE_ENTITY: InvalidRequest,
+    HTTPStatus.TOO_MANY_REQUESTS: Throttled,
+}
+
+
+def error_of_response(response: httpx.Response) -> ApiError:
+    """The error that an answer outside 2xx stands for."""
+    retry_after = seconds_of(response.headers.get("Retry-After"), datetime.now(UTC))
+    if response.headers.get("Content-Type", "").startswith(PROBLEM_TYPE):
+        return error_of_problem(response.status_code, document_of(response), retry_after)
+    return foreign_error(response, retry_after)
+
+
+def error_of_problem(status: int, document: object, retry_after: float | None = None) -> ApiError:
+    """The error that an RFC 9457 problem stands for."""
+    members = document if isinstance(document, Mapping) else {}
+    code = text_of(members.get("code")) or phrase_of(status)
+    title = text_of(members.get("title")) or phrase_of(status)
+    problem = Problem(
+        status=status,
+        code=code,
+        title=title,
+        detail=text_of(members.get("detail")) or title,
+        errors=tuple(invalid_fields(members.get("errors"))),
+        retry_after=retry_after,
+    )
+    if code == WRONG_ADDRESS:
+        return UnexpectedAnswer(problem)
+    return ERRORS.get(status, ApiError)(problem)
+
+
+def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiError:
+    """The error of an answer that duetime's API did not write: a gateway's, or another server's."""
+    status = response.status_code
+    document = document_of(response)
+    message = text_of(document.get("message")) if isinstance(document, Mapping) else ""
+    if status == HTTPStatus.NOT_FOUND or status < HTTPStatus.BAD_REQUEST:
+        # A missing route says that the address is wrong, never that a task is missing.
+        return unexpected_answer(response, "no duetime API at this address")
+    phrase = phrase_of(status)
+    problem = Problem(status, phrase, phrase, message or phrase, retry_after=retry_after)
+    return ERRORS.get(status, ApiError)(problem)
+
+
+def unexpected_answer(response: httpx.Response, reason: str) -> UnexpectedAnswer:
+    """The error of an answer that is none of the contract's."""
+    detail = f"{reason}: {response.request.method} {response.request.url}"
+    return UnexpectedAnswer(Problem(response.status_code, "unexpected_answer", reason, detail))
+
+
+def document_of(response: httpx.Response) -> object:
+    """The answer's JSON, or nothing if it has none."""
+    try:
+        return json.loads(response.content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def invalid_fields(errors: object) -> list[InvalidField]:
+    """The refused fields that a problem lists."""
+    entries = errors if isinstance(errors, list) else []
+    return [
+        InvalidField(text_of(entry.get("field")), text_of(entry.get("reason")))
+        for entry in entries
+        if isinstance(entry, Mapping)
+    ]
+
+
+def seconds_of(retry_after: str | None, now: datetime) -> float | None:
+    """Seconds that a `Retry-After` header asks for, given as a number or as an HTTP date."""
+    if retry_after is None:
+        return None
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    try:
+        moment = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    # A date in zone "-0000" is parsed without a zone; HTTP dates are always UTC.
+    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
+
+
+def phrase_of(status: int) -> str:
+    """The standard's words for a status, for answers that bring none of their own."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "unknown status"
+
+
+def text_of(value: object) -> str:
+    """The value if it is text, else the empty string."""
+    return value if isinstance(value, str) else ""

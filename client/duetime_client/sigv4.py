@@ -1,0 +1,68 @@
+"""AWS Signature Version 4 for a deployment whose API authorises with IAM (extra `aws`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import botocore.session
+import httpx
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.exceptions import BotoCoreError
+
+from duetime_client.errors import CredentialsMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from botocore.credentials import Credentials
+
+SERVICE = "execute-api"
+
+
+class SigV4(httpx.Auth):
+    """Signs each request anew, so that a retry carries a fresh date and rotated credentials."""
+
+    requires_request_body = True
+
+    def __init__(self, credentials: Credentials, region: str | None) -> None:
+        self._credentials = credentials
+        self._region = region
+
+    @classmethod
+    def from_environment(cls) -> SigV4:
+        """The credentials and region that any AWS tool finds in this environment."""
+        session = botocore.session.get_session()
+        try:
+            credentials = session.get_credentials()
+            region = session.get_config_variable("region")
+        except BotoCoreError as error:
+            raise CredentialsMissing(f"AWS credentials cannot be read: {error}") from error
+        if credentials is None:
+            raise CredentialsMissing("IAM authentication needs AWS credentials, and none were found")
+        return cls(credentials, region)
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        """Add the signature to a request."""
+        region = region_of(request.url.host) or self._region
+        if not region:
+            raise CredentialsMissing("IAM authentication needs a region: set AWS_REGION")
+        # Only these headers are signed: proxies on the way may rewrite any other.
+        signed = AWSRequest(
+            method=request.method,
+            url=str(request.url),
+            data=request.content,
+            headers={"Host": request.headers["Host"]},
+        )
+        SigV4Auth(self._credentials.get_frozen_credentials(), SERVICE, region).add_auth(signed)
+        request.headers.update(signed.headers.items())
+        yield request
+
+
+def region_of(host: str) -> str | None:
+    """The region that API Gateway's own host names tell, `<id>.execute-api.<region>.amazonaws.com`."""
+    match host.split("."):
+        case [_, "execute-api", region, "amazonaws", *_]:
+            return region
+        case _:
+            return None

@@ -1,0 +1,60 @@
+"""Finds links in the project's Markdown that lead nowhere: files that are not there, headings that do not exist.
+
+Addresses on the web are not asked for: whether somebody else's server answers says nothing about the docs.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+LINK = re.compile(r"(?<!\\)\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
+HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """Every Markdown file that is, or may be, committed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],  # noqa: S607 - git by its name
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
+
+
+def broken(page: Path) -> Iterator[str]:
+    """Each link of the page that leads nowhere."""
+    for link in LINK.findall(FENCE.sub("", page.read_text())):
+        if re.match(r"[a-z][a-z0-9+.-]*:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path) if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            yield link
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of the page's headings, as they are written in links."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text()))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def main() -> int:
+    """Name every broken link; 1 if there is one."""
+    found = [f"{page.relative_to(ROOT)}: {link}" for page in pages() for link in broken(page)]
+    sys.stdout.writelines(f"broken link in {line}\n" for line in found)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

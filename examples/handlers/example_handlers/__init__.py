@@ -1,0 +1,7 @@
+"""Example handlers: importing this package registers each of them for its task type."""
+
+from __future__ import annotations
+
+from example_handlers import ci, echo
+
+__all__ = ["ci", "echo"]

@@ -1,0 +1,72 @@
+"""A stand-in for the jobs of a CI system: it works for a while, fails as often as it is told to, and reports."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import NotRequired, TypedDict
+from urllib.request import Request, urlopen
+
+from duetime.handlers import Context, handler
+
+REPORT_TIMEOUT_SECONDS = 10
+PROGRESS_STEPS = 4
+WORTH_REPORTING_MS = 1000
+"""A job shorter than this has no progress to speak of; every report is a write."""
+
+
+class Job(TypedDict):
+    """The payload of a task of the type `ci.job`."""
+
+    job: str
+    """Name of the job."""
+    fail_times: NotRequired[int]
+    """How many attempts fail before one succeeds."""
+    work_ms: NotRequired[int]
+    """How long an attempt works."""
+    report_url: NotRequired[str]
+    """Where each attempt reports itself, so that somebody else than the scheduler can count."""
+
+
+class JobFailed(RuntimeError):
+    """A build broke; the next attempt may do better."""
+
+    def __init__(self, job: str, attempt: int) -> None:
+        super().__init__(f"job {job!r} failed at attempt {attempt}")
+
+
+@handler("ci.job")
+def run_job(context: Context, payload: Job) -> dict[str, object]:
+    """Run one attempt of a job."""
+    started_at_ms = _now_ms()
+    _work(context, payload.get("work_ms", 0))
+    succeeded = context.attempt > payload.get("fail_times", 0)
+    if url := payload.get("report_url"):
+        report = {"task_id": context.task_id, "attempt": context.attempt, "fence": context.fence}
+        times = {"started_at_ms": started_at_ms, "ended_at_ms": _now_ms()}
+        _post(url, {**report, **times, "succeeded": succeeded})
+    if not succeeded:
+        raise JobFailed(payload["job"], context.attempt)
+    return {"job": payload["job"], "attempt": context.attempt}
+
+
+def _work(context: Context, work_ms: int) -> None:
+    if work_ms < WORTH_REPORTING_MS:
+        time.sleep(work_ms / 1000)
+        return
+    for step in range(1, PROGRESS_STEPS + 1):
+        time.sleep(work_ms / 1000 / PROGRESS_STEPS)
+        context.progress(100 * step // PROGRESS_STEPS, f"step {step} of {PROGRESS_STEPS}")
+
+
+def _post(url: str, body: dict[str, object]) -> None:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"cannot report to {url!r}: not a web address")
+    headers = {"Content-Type": "application/json"}
+    request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310 (the scheme was checked above)
+    with urlopen(request, timeout=REPORT_TIMEOUT_SECONDS) as response:  # noqa: S310 (the same request)
+        response.read()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

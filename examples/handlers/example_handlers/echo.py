@@ -1,0 +1,19 @@
+"""The smallest handlers there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duetime.handlers import Context, Unretriable, handler
+
+
+@handler("echo")
+def echo(context: Context, payload: Any) -> dict[str, Any]:  # noqa: ANN401 (a payload is any JSON)
+    """Give the payload back, with what the attempt knows of itself."""
+    return {"payload": payload, "task_id": context.task_id, "attempt": context.attempt, "fence": context.fence}
+
+
+@handler("echo.refuse")
+def refuse(context: Context, payload: Any) -> None:  # noqa: ANN401 (a payload is any JSON)
+    """Fail for good at the first attempt: no retry would help."""
+    raise Unretriable(f"{context.type} refuses {payload!r}")

@@ -1,0 +1,1 @@
+"""The doors of duetime: one folder a Lambda function, one handler each."""

@@ -1,0 +1,53 @@
+"""The REST API's Lambda function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
+
+from duetime.contract.problems import INTERNAL, kind_of
+from duetime.contract.refusals import MethodUnsupported, PathUnknown
+from duetime.contract.routes import methods_of
+from duetime.domain.errors import Unavailable
+
+from . import service, tasks
+from .responses import problem_answer
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.event_handler import Response
+    from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+logger = Logger()
+# Debugging output of the resolver would show callers our inside, whatever an environment variable says.
+app = APIGatewayHttpResolver(debug=False)
+app.include_router(tasks.router)
+app.include_router(service.router)
+
+
+def unknown_path(_: NotFoundError) -> Response[str]:
+    """No route takes this path with this method."""
+    allowed = methods_of(app.current_event.path)
+    return refused(MethodUnsupported(allowed) if allowed else PathUnknown())
+
+
+def refused(error: Exception) -> Response[str]:
+    """Whatever a route raised, as a problem."""
+    if kind_of(error) is INTERNAL:
+        logger.error("a request failed unexpectedly", exc_info=error)
+    elif isinstance(error, Unavailable):
+        logger.warning("a request was turned away", exc_info=error)
+    request_id = app.current_event.raw_event.get("requestContext", {}).get("requestId")
+    return problem_answer(error, f"urn:duetime:request:{request_id}" if request_id else None)
+
+
+app.not_found(unknown_path)
+app.exception_handler(Exception)(refused)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one request."""
+    return app.resolve(event, context)

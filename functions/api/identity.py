@@ -1,0 +1,66 @@
+"""On whose behalf a request comes: what the gateway has verified, never what a body says."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.refusals import CallerRefused, CallerUnknown, ParametersInvalid
+from duetime.domain.limits import MAX_OWNER_LENGTH
+from duetime.settings import Authentication
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OWNER_HEADER = "x-duetime-owner"
+"""Names the owner where nobody is authenticated: on the local stack."""
+LOCAL_OWNER = "local"
+# Visible ASCII without `#`, which separates an owner from the rest of a key.
+_OWNER = re.compile(rf'[!"$-~]{{1,{MAX_OWNER_LENGTH}}}')
+_ARN_PARTS = 6
+_RULE = f"should be 1 to {MAX_OWNER_LENGTH} visible ASCII characters without #"
+
+
+def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
+    """The owner that a request acts for.
+
+    Raises:
+        CallerUnknown: the gateway handed on no identity.
+        CallerRefused: the identity cannot be an owner.
+        ParametersInvalid: the header of an unauthenticated deployment cannot be one.
+    """
+    if authentication is Authentication.NONE:
+        return _named_by_header(event)
+    authorizer = event.get("requestContext", {}).get("authorizer") or {}
+    if authentication is Authentication.IAM:
+        owner = _owner_of_arn((authorizer.get("iam") or {}).get("userArn"))
+    else:
+        owner = ((authorizer.get("jwt") or {}).get("claims") or {}).get("sub")
+    if not owner:
+        raise CallerUnknown
+    if _OWNER.fullmatch(owner) is None:
+        raise CallerRefused(_RULE)
+    return owner
+
+
+def _named_by_header(event: Mapping[str, Any]) -> str:
+    owner: str = (event.get("headers") or {}).get(OWNER_HEADER, LOCAL_OWNER)
+    if _OWNER.fullmatch(owner) is None:
+        raise ParametersInvalid.of("X-Duetime-Owner", _RULE)
+    return owner
+
+
+def _owner_of_arn(arn: str | None) -> str | None:
+    """Account and user or role: every session of a role is the same owner.
+
+    `arn:aws:sts::123456789012:assumed-role/Reports/i-0abc` is `123456789012:role/Reports`. Partition and service
+    are left out, for the owner stands in every record and index key.
+    """
+    parts = (arn or "").split(":", 5)
+    if len(parts) != _ARN_PARTS:
+        return None
+    *_, account, resource = parts
+    kind, _, rest = resource.partition("/")
+    if kind == "assumed-role":
+        return f"{account}:role/{rest.partition('/')[0]}"
+    return f"{account}:{resource}"

@@ -1,0 +1,79 @@
+"""What a route reads of an event of API Gateway's HTTP API (payload format 2.0)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract import guard
+from duetime.contract.refusals import MediaTypeUnsupported, ParametersInvalid
+from duetime.domain.errors import TaskUnknown
+from duetime.domain.ids import InvalidTaskId, TaskId
+from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.contract.guard import Document
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+_KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
+_JSON = re.compile(r'application/([\w.-]+\+)?json\s*(;\s*charset="?utf-8"?\s*)?', re.ASCII | re.IGNORECASE)
+
+
+def header(event: Mapping[str, Any], name: str) -> str | None:
+    """A header of the request; the gateway hands on names in lower case."""
+    value = (event.get("headers") or {}).get(name.lower())
+    return value if isinstance(value, str) else None
+
+
+def query(event: Mapping[str, Any]) -> str:
+    """The query of the request, as it was sent."""
+    return event.get("rawQueryString") or ""
+
+
+def body(event: Mapping[str, Any], *, wrapped: int = 0) -> Document:
+    """The body of the request, made safe.
+
+    Args:
+        event: the request.
+        wrapped: levels of nesting that the route itself puts around a task.
+    """
+    media_type = header(event, "Content-Type")
+    if media_type is not None and _JSON.fullmatch(media_type.strip()) is None:
+        raise MediaTypeUnsupported
+    is_base64 = bool(event.get("isBase64Encoded"))
+    return guard.read(event.get("body"), is_base64=is_base64, depth=MAX_JSON_DEPTH + wrapped)
+
+
+def idempotency_key(event: Mapping[str, Any]) -> str | None:
+    """The key by which a repeated request is known.
+
+    Raises:
+        ParametersInvalid: it is too long, or not visible ASCII.
+    """
+    key = header(event, IDEMPOTENCY_KEY)
+    if key is not None and _KEY.fullmatch(key) is None:
+        reason = f"should be 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters"
+        raise ParametersInvalid.of(IDEMPOTENCY_KEY, reason)
+    return key
+
+
+def body_hash(value: object) -> str:
+    """A hash of a body's meaning: the order of its fields and its spaces do not count."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def task_id(text: str) -> TaskId:
+    """The id in a path.
+
+    Raises:
+        TaskUnknown: no task can have it.
+    """
+    try:
+        return TaskId.parse(text)
+    except InvalidTaskId:
+        raise TaskUnknown(TaskId(text)) from None

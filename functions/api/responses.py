@@ -1,0 +1,59 @@
+"""How answers leave: bodies as text, with their headers."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from aws_lambda_powertools.event_handler import Response
+
+from duetime.contract import problems
+from duetime.contract.answers import task_text
+from duetime.contract.etags import etag_of
+from duetime.contract.refusals import MethodUnsupported
+from duetime.domain.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.task import Task
+
+JSON = "application/json"
+_NO_STORE = {"Cache-Control": "no-store"}
+# An outcome stays as it is, but a later release may reopen it: caches ask again by ETag before long.
+_CACHEABLE = {"Cache-Control": "private, max-age=60"}
+_RETRY_AFTER_SECONDS = "1"
+
+
+def answer(text: str, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response[str]:
+    """An answer of JSON text."""
+    return Response(status.value, JSON, text, {**_NO_STORE, **(headers or {})})
+
+
+def task_answer(
+    task: Task, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
+) -> Response[str]:
+    """A task, whole, with its ETag."""
+    return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
+
+
+def not_modified(task: Task) -> Response[str]:
+    """The caller has this version already."""
+    return Response(HTTPStatus.NOT_MODIFIED.value, None, "", {"ETag": etag_of(task.version), **caching(task)})
+
+
+def problem_answer(error: Exception, instance: str | None) -> Response[str]:
+    """An error, as a problem."""
+    problem = problems.problem_of(error, instance)
+    headers = dict(_NO_STORE)
+    if isinstance(error, MethodUnsupported):
+        headers["Allow"] = ", ".join(error.allowed)
+    if isinstance(error, Unavailable):
+        headers["Retry-After"] = _RETRY_AFTER_SECONDS
+    return Response(problem["status"], problems.MEDIA_TYPE, json.dumps(problem), headers)
+
+
+def caching(task: Task) -> dict[str, str]:
+    """How long what was read of a task may be kept."""
+    return _CACHEABLE if task.is_terminal and task.finished_at is not None else _NO_STORE

@@ -1,0 +1,138 @@
+"""The routes of tasks."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from aws_lambda_powertools.event_handler.api_gateway import Response, Router
+
+from duetime.composition import composed
+from duetime.contract import answers, routes, tokens
+from duetime.contract.decoding import batch_items, in_batch, task_change, task_spec
+from duetime.contract.etags import is_known, version_wanted
+from duetime.contract.problems import faults_of, kind_of, problem_of
+from duetime.contract.queries import no_query, task_list_query
+from duetime.contract.refusals import FieldsInvalid
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.task import Task, TaskSpec
+from duetime.ports.stores import ListQuery
+from duetime.services.creating import IdempotencyKey, Order
+
+from . import requests
+from .identity import owner_of
+from .responses import answer, caching, not_modified, task_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+_TASK = routes.TASK.replace("{", "<").replace("}", ">")
+"""The path as the resolver writes it."""
+_BATCH_NESTING = 2
+
+router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+
+
+@router.post(routes.TASKS)
+def create_task() -> Response[str]:
+    """Create a task."""
+    event, owner = _asked()
+    no_query(requests.query(event))
+    key = requests.idempotency_key(event)
+    document = requests.body(event)
+    order = Order(task_spec(document), _key(key, document.value))
+    task = composed().creating.create(owner, order)
+    whole = composed().reading.with_contents(task)
+    return task_answer(whole, HTTPStatus.CREATED, {"Location": f"{routes.TASKS}/{task.id}"})
+
+
+@router.post(routes.BATCH)
+def create_tasks() -> Response[str]:
+    """Create many tasks, each with its own result."""
+    event, owner = _asked()
+    no_query(requests.query(event))
+    key = requests.idempotency_key(event)
+    items = batch_items(requests.body(event, wrapped=_BATCH_NESTING))
+    orders = [
+        # A space cannot stand in a client's key, so no key of a batch is another request's.
+        Order(item.wanted, _key(key and f"{key} {index}", item.value))
+        for index, item in enumerate(items)
+        if isinstance(item.wanted, TaskSpec)
+    ]
+    created = iter(composed().creating.create_many(owner, orders))
+    ends = (item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items)
+    results = [_result(index, end) for index, end in enumerate(ends)]
+    return answer(answers.json_text(answers.BatchAnswer(results=results)))
+
+
+@router.get(_TASK)
+def get_task(task_id: str) -> Response[str]:
+    """Read one task."""
+    event, owner = _asked()
+    no_query(requests.query(event))
+    reading = composed().reading
+    task = reading.record(owner, requests.task_id(task_id))
+    if is_known(requests.header(event, "If-None-Match"), task.version):
+        return not_modified(task)
+    return task_answer(reading.with_contents(task), headers=caching(task))
+
+
+@router.get(routes.TASKS)
+def list_tasks() -> Response[str]:
+    """Read a page of one's tasks, or those of given ids."""
+    event, owner = _asked()
+    query = task_list_query(requests.query(event))
+    reading = composed().reading
+    if query.ids:
+        return _page_answer(reading.get_many(owner, query.ids), None)
+    scope = query.scope(owner)
+    after = None if query.next_token is None else tokens.after_of(query.next_token, scope)
+    wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
+    page = reading.list(wanted, query.filter)
+    token = None if page.after is None else tokens.token_of(page.after, scope)
+    return _page_answer(page.tasks, token)
+
+
+@router.patch(_TASK)
+def change_task(task_id: str) -> Response[str]:
+    """Change a task that has not started."""
+    event, owner = _asked()
+    no_query(requests.query(event))
+    version = version_wanted(requests.header(event, "If-Match"))
+    change = task_change(requests.body(event))
+    task = composed().changing.change(owner, requests.task_id(task_id), change, version)
+    return task_answer(composed().reading.with_contents(task))
+
+
+@router.delete(_TASK)
+def cancel_task(task_id: str) -> Response[str]:
+    """Take back a task that has not started."""
+    event, owner = _asked()
+    no_query(requests.query(event))
+    version = version_wanted(requests.header(event, "If-Match"))
+    task = composed().changing.cancel(owner, requests.task_id(task_id), version)
+    return task_answer(composed().reading.with_contents(task))
+
+
+def _asked() -> tuple[Mapping[str, Any], str]:
+    """The request, and who asks."""
+    event = router.current_event.raw_event
+    return event, owner_of(event, composed().settings.authentication)
+
+
+def _key(text: str | None, value: object) -> IdempotencyKey | None:
+    return IdempotencyKey(text, requests.body_hash(value)) if text else None
+
+
+def _page_answer(tasks: Sequence[Task], token: str | None) -> Response[str]:
+    page = answers.PageAnswer(tasks=[answers.entry(task) for task in tasks], next_token=token)
+    return answer(answers.json_text(page))
+
+
+def _result(index: int, end: Task | Exception) -> answers.BatchAccepted | answers.BatchRefused:
+    if isinstance(end, Task):
+        return answers.BatchAccepted(status=201, task=answers.entry(end))
+    if isinstance(end, FieldInvalid):
+        end = in_batch(index, faults_of(end))
+    return answers.BatchRefused(status=kind_of(end).status.value, problem=problem_of(end))

@@ -1,0 +1,1 @@
+"""The dead-letter function: looks into messages that were delivered too often."""

@@ -1,0 +1,30 @@
+"""Looks into a batch of dead letters and reports those that must come again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+from duetime.domain.errors import Unavailable
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+    from duetime.ports.queues import Delivery
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
+    """Bury each letter of the batch, or have it delivered again."""
+    inside = composed()
+    try:
+        kept = [delivery for delivery in inside.deliveries(event) if not _buried(delivery)]
+        return {"batchItemFailures": [{"itemIdentifier": delivery.id} for delivery in kept]}
+    finally:
+        inside.telemetry.flush()
+
+
+def _buried(delivery: Delivery) -> bool:
+    try:
+        return composed().burying.bury(delivery.message)
+    except Unavailable:
+        return False

@@ -1,0 +1,27 @@
+"""Reads minutes and puts due tasks on queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+from duetime.domain.shards import GROUP
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> None:
+    """Read one group of shards if the event names it, else see to it that all are read.
+
+    The time is taken here, not from the event: a tick may come late, and the local engine does not fill it in.
+    """
+    inside = composed()
+    holder = context.aws_request_id
+    try:
+        if GROUP in event:
+            inside.dispatching.read_group(int(event[GROUP]), holder)
+        else:
+            inside.dispatching.tick(holder)
+    finally:
+        inside.telemetry.flush()

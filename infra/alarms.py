@@ -1,0 +1,58 @@
+"""Alarms for what nobody would notice otherwise: the tick stopped, or messages gave up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_lambda as lambda_
+    from aws_cdk import aws_sqs as sqs
+
+    from infra.environments import Environment
+
+
+class Alarms(Construct):
+    """Every alarm goes to one topic."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        environment: Environment,
+        trigger: lambda_.Function,
+        dead_letters: sqs.Queue,
+    ) -> None:
+        super().__init__(scope, id_)
+        self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
+        if environment.alarm_email:
+            self.topic.add_subscription(subscriptions.EmailSubscription(environment.alarm_email))
+        stopped = trigger.metric_invocations(period=Duration.minutes(1), statistic="Sum").create_alarm(
+            self,
+            "TriggerStopped",
+            alarm_description="The trigger was not invoked for five minutes: nothing becomes due",
+            threshold=1,
+            comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+            evaluation_periods=5,
+            # No invocation is no data: silence is what this alarm listens for.
+            treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
+        )
+        visible = dead_letters.metric_approximate_number_of_messages_visible(period=Duration.minutes(1))
+        undelivered = visible.create_alarm(
+            self,
+            "DeadLettersWaiting",
+            alarm_description="Dead letters lie there for five minutes: their own function does not handle them",
+            threshold=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            evaluation_periods=5,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        for alarm in (stopped, undelivered):
+            alarm.add_alarm_action(actions.SnsAction(self.topic))

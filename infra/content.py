@@ -1,0 +1,50 @@
+"""The bucket for payloads and results that are too large for an item of the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from aws_cdk import Acknowledgment, Duration, RemovalPolicy, Stack, Validations
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+if TYPE_CHECKING:
+    from aws_cdk import CfnElement
+
+    from infra.door import Door
+    from infra.environments import Environment
+
+
+class Content(Construct):
+    """An object is written before the record that names it, and never changed."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
+        super().__init__(scope, id_)
+        self.bucket = s3.Bucket(
+            self,
+            "Bucket",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            enforce_ssl=True,
+            lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))],
+            removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
+        )
+        Validations.of(self.bucket).acknowledge(
+            Acknowledgment(
+                id="AwsSolutions-S1",
+                reason="Only the functions read and write it, and each access is logged with its task by them;"
+                " server access logs would cost more than the objects",
+            )
+        )
+
+    def open_to(self, door: Door) -> None:
+        """Let a function read and write any object, but neither list nor delete."""
+        door.allow(["s3:GetObject", "s3:PutObject"], [self.bucket.arn_for_objects("*")])
+        logical_id = Stack.of(self).get_logical_id(cast("CfnElement", self.bucket.node.default_child))
+        Validations.of(door.role).acknowledge(
+            Acknowledgment(
+                id=f"AwsSolutions-IAM5[Resource::<{logical_id}.Arn>/*]",
+                reason="Objects are named after tasks, which cannot be listed in a policy; it is our own bucket",
+            )
+        )

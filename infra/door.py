@@ -1,0 +1,98 @@
+"""One Lambda function of ours, with a role and a log group of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aws_cdk import Acknowledgment, Duration, IgnoreMode, RemovalPolicy, Validations
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from duetime.settings import Variable
+from infra.environments import FunctionName
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from infra.environments import Environment
+    from infra.layer_versions import LayerVersions
+
+FUNCTIONS = Path(__file__).parent.parent / "functions"
+
+
+class Door(Construct):
+    """A folder of `functions/`, deployed: it may do what `allow` and its event sources grant, and nothing else."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: FunctionName,
+        *,
+        environment: Environment,
+        layers: LayerVersions,
+        variables: Mapping[Variable, str],
+    ) -> None:
+        super().__init__(scope, name.capitalize())
+        log_group = _log_group(self, environment)
+        everything = {**_observability(name, environment), **variables}
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        log_group.grant_write(self.role)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            description=f"duetime {environment.name}: {name}",
+            runtime=layers.runtime,
+            architecture=layers.architecture,
+            code=_code(name),
+            handler=f"{name}.handler.handler",
+            layers=layers.with_handlers if name is FunctionName.WORKER else layers.own,
+            memory_size=environment.sizes[name].memory_mb,
+            timeout=Duration.seconds(environment.sizes[name].timeout_seconds),
+            environment={variable.value: value for variable, value in everything.items()},
+            role=self.role,
+            log_group=log_group,
+            logging_format=lambda_.LoggingFormat.JSON,
+            # Said to Lambda too: its level, INFO by default, comes before Powertools' own.
+            application_log_level_v2=lambda_.ApplicationLogLevel[environment.log_level],
+            # Start, end and report lines of every invocation would be most of the log and of its price.
+            system_log_level_v2=lambda_.SystemLogLevel.WARN,
+            tracing=lambda_.Tracing.ACTIVE,
+            # A chain of retries through a queue is no runaway: our own bounds end it, not Lambda's sixteen hops.
+            recursive_loop=None if name is FunctionName.API else lambda_.RecursiveLoop.ALLOW,
+        )
+        Validations.of(self.role).acknowledge(
+            Acknowledgment(
+                id="AwsSolutions-IAM5[Resource::*]",
+                reason="X-Ray's actions know no resources; nothing else is granted on all",
+            )
+        )
+
+    def allow(self, actions: Sequence[str], resources: Sequence[str]) -> None:
+        """Grant this function, and no other, `actions` on `resources`."""
+        self.role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
+
+
+def _code(name: FunctionName) -> lambda_.Code:
+    """The function's own folder, kept as a folder: deployed and in tests it is imported by the same path."""
+    only = ["/*", f"!/{name}", "__pycache__"]
+    return lambda_.Code.from_asset(str(FUNCTIONS), exclude=only, ignore_mode=IgnoreMode.GIT)
+
+
+def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
+    return logs.LogGroup(
+        scope,
+        "Log",
+        retention=logs.RetentionDays[environment.log_retention],
+        removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
+    )
+
+
+def _observability(name: FunctionName, environment: Environment) -> dict[Variable, str]:
+    return {
+        Variable.SERVICE_NAME: f"duetime-{name}",
+        Variable.METRICS_NAMESPACE: "duetime",
+        Variable.LOG_LEVEL: environment.log_level,
+    }

@@ -1,0 +1,179 @@
+"""All settings of every environment. Choose one by `-c env=dev|staging|prod|local`; there is nothing else to set.
+
+To run the project in your own account, edit this file: your handlers, your identity provider, your limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+from duetime.domain.dispatch import Precision
+from duetime.domain.task import Priority
+from duetime.settings import Authentication
+from layers.target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOCAL = "local"
+"""The environment that is deployed to the embedded AWS of one machine."""
+
+
+class UnknownEnvironment(LookupError):
+    """An environment was asked for that this file does not describe."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"there is no environment {name!r}; choose one of {', '.join(sorted(ENVIRONMENTS))}: -c env=dev"
+        )
+
+
+class UnsafeEnvironment(ValueError):
+    """The settings of an environment would leave it open, or contradict each other."""
+
+
+class FunctionName(StrEnum):
+    """The functions: each is a folder of `functions/`."""
+
+    API = "api"
+    """Answers REST calls."""
+    TRIGGER = "trigger"
+    """Reads the due minutes and fills the queues."""
+    WORKER = "worker"
+    """Claims tasks and runs their targets."""
+    DEADLETTER = "deadletter"
+    """Looks after messages that the worker could not handle."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSize:
+    """How large one function is."""
+
+    memory_mb: int
+    """Memory; the share of a processor grows with it (1769 MB is one)."""
+    timeout_seconds: int
+    """How long an invocation may take."""
+
+
+SIZES: Mapping[FunctionName, FunctionSize] = {
+    # The HTTP API itself gives up after 30 seconds.
+    FunctionName.API: FunctionSize(memory_mb=512, timeout_seconds=29),
+    FunctionName.TRIGGER: FunctionSize(memory_mb=1024, timeout_seconds=300),
+    # The longest that Lambda allows, for a target may use it up.
+    FunctionName.WORKER: FunctionSize(memory_mb=1024, timeout_seconds=900),
+    FunctionName.DEADLETTER: FunctionSize(memory_mb=256, timeout_seconds=60),
+}
+"""Size of each function, where an environment does not say otherwise."""
+
+
+CLOUD = Target.of_lambda("3.14", "arm64")
+"""The newest Python that Lambda offers, on the processor that does the same for a fifth less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """One deployment of the whole stack."""
+
+    name: str
+    """What `-c env=` chooses and the stack is named after."""
+    target: Target = CLOUD
+    """Python and processor of the functions and their layers."""
+    sizes: Mapping[FunctionName, FunctionSize] = field(default_factory=lambda: SIZES)
+    """Memory and timeout of each function."""
+
+    shards: int = 16
+    """S, the number of shards a minute is split into. It may only ever grow."""
+    look_ahead_seconds: int = 180
+    """How far ahead of the clock the trigger reads."""
+    precision: Precision = Precision.NORMAL
+    """How much of a wait the worker holds to be on time, and so is paid for."""
+    lease_seconds: int = 30
+    """How long a silent worker keeps its task before another may take it."""
+    retention_days: int = 30
+    """How long a finished task can be read."""
+    concurrency: Mapping[Priority, int] = field(
+        default_factory=lambda: {Priority.HIGH: 100, Priority.NORMAL: 100, Priority.LOW: 20}
+    )
+    """Most worker invocations at once for each priority's queue (2 to 1000), ten tasks each."""
+
+    authentication: Authentication = Authentication.IAM
+    """Who may call the API: signed requests (`iam`), bearer tokens (`jwt`), anyone (`none`, local only)."""
+    jwt_issuer: str = ""
+    """`jwt` only: the issuer whose tokens are accepted, an https URL."""
+    jwt_audience: tuple[str, ...] = ()
+    """`jwt` only: the audiences (client ids) that are accepted."""
+    requests_per_second: int = 500
+    """Steady rate of API requests above which callers get 429."""
+    request_burst: int = 1000
+    """Requests that may come at once before that rate is enforced."""
+
+    handlers_folder: str = "examples/handlers"
+    """Folder of your handlers: the package, its `requirements.txt` and its `grants.json`."""
+    handlers_package: str = "example_handlers"
+    """Import name of your package of handlers in that folder."""
+    http_allow: tuple[str, ...] = ()
+    """Hosts that HTTP targets may reach although they are not public."""
+
+    log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = "INFO"
+    """The least severe level that the functions log."""
+    log_retention: Literal["ONE_DAY", "ONE_WEEK", "ONE_MONTH", "THREE_MONTHS", "ONE_YEAR"] = "ONE_MONTH"
+    """How long logs are kept."""
+    protected: bool = True
+    """Whether the table and the bucket refuse deletion and outlive the stack."""
+    alarm_email: str = ""
+    """Who is written to when an alarm goes off; empty for nobody (the topic is there to subscribe to)."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings that would leave the deployment open or half configured."""
+        if self.authentication is Authentication.NONE and self.name != LOCAL:
+            raise UnsafeEnvironment(f"environment {self.name!r} would let anyone call its API; use `iam` or `jwt`")
+        if (self.authentication is Authentication.JWT) != bool(self.jwt_issuer and self.jwt_audience):
+            raise UnsafeEnvironment(f"environment {self.name!r}: `jwt` needs issuer and audience, and only `jwt` does")
+
+
+_DEV = Environment(
+    name="dev",
+    concurrency={Priority.HIGH: 10, Priority.NORMAL: 10, Priority.LOW: 5},
+    requests_per_second=50,
+    request_burst=100,
+    log_retention="ONE_WEEK",
+    protected=False,
+)
+_STAGING = Environment(name="staging")
+_PROD = Environment(
+    name="prod",
+    concurrency={Priority.HIGH: 300, Priority.NORMAL: 300, Priority.LOW: 50},
+    requests_per_second=2000,
+    request_burst=4000,
+    log_retention="THREE_MONTHS",
+)
+_LOCAL = replace(
+    _DEV,
+    name=LOCAL,
+    target=Target.of_this_machine(),
+    # The emulator's poller does not wake for an expired delay: only `exact` has every message there in time.
+    precision=Precision.EXACT,
+    concurrency={Priority.HIGH: 10, Priority.NORMAL: 10, Priority.LOW: 10},
+    authentication=Authentication.NONE,
+    # The demo's receiver listens on this machine.
+    http_allow=("127.0.0.1",),
+    requests_per_second=10_000,
+    request_burst=10_000,
+    # A printed line costs more than a task there, because the emulator waits for it.
+    log_level="WARN",
+    log_retention="ONE_DAY",
+)
+
+ENVIRONMENTS: Mapping[str, Environment] = {
+    environment.name: environment for environment in (_DEV, _STAGING, _PROD, _LOCAL)
+}
+
+
+def environment_named(name: str) -> Environment:
+    """The settings of the environment `name`."""
+    try:
+        return ENVIRONMENTS[name]
+    except KeyError:
+        raise UnknownEnvironment(name) from None

@@ -1,0 +1,46 @@
+"""One queue per priority, so that low work never stands before high work, and one for dead letters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Duration
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from duetime.domain.task import Priority
+from infra.environments import FunctionName
+
+if TYPE_CHECKING:
+    from infra.environments import Environment
+
+MAX_RECEIVES = 1000
+"""A refusal ("another lease is live") is a receive too, so the limit is for what nobody can handle at all."""
+
+
+class Queues(Construct):
+    """Standard queues: order comes from due times, and being first from the claim."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
+        super().__init__(scope, id_)
+        self.dead_letters = sqs.Queue(
+            self,
+            "DeadLetters",
+            retention_period=Duration.days(14),
+            visibility_timeout=Duration.seconds(environment.sizes[FunctionName.DEADLETTER].timeout_seconds),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+        )
+        self.of_priority = {priority: self._queue(priority, environment) for priority in Priority}
+
+    def _queue(self, priority: Priority, environment: Environment) -> sqs.Queue:
+        return sqs.Queue(
+            self,
+            priority.capitalize(),
+            retention_period=Duration.days(4),
+            # AWS refuses less than the function's timeout. The worker sets the lease's length on receipt.
+            visibility_timeout=Duration.seconds(environment.sizes[FunctionName.WORKER].timeout_seconds),
+            dead_letter_queue=sqs.DeadLetterQueue(max_receive_count=MAX_RECEIVES, queue=self.dead_letters),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+        )

@@ -1,0 +1,60 @@
+"""The stack: it wires the rooms, and says where they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import CfnOutput, Stack
+
+from infra.alarms import Alarms
+from infra.content import Content
+from infra.functions import Functions, Stores
+from infra.http_api import HttpApi
+from infra.layer_versions import LayerVersions
+from infra.queues import Queues
+from infra.tables import Tables
+from infra.tick import Tick
+
+if TYPE_CHECKING:
+    from constructs import Construct
+
+    from infra.environments import Environment
+    from layers.build import Layers
+
+
+class DuetimeStack(Stack):
+    """All of duetime in one account and region."""
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment, layers: Layers) -> None:
+        super().__init__(scope, id_, description=f"duetime, a distributed task scheduler ({environment.name})")
+        tables = Tables(self, "Tables", environment=environment)
+        content = Content(self, "Content", environment=environment)
+        queues = Queues(self, "Queues", environment=environment)
+        versions = LayerVersions(self, "Layers", target=environment.target, layers=layers)
+        stores = Stores(tables, content, queues)
+        functions = Functions(self, "Functions", environment=environment, layers=versions, stores=stores)
+        http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
+        Tick(self, "Tick", function=functions.trigger.function)
+        alarms = Alarms(
+            self,
+            "Alarms",
+            environment=environment,
+            trigger=functions.trigger.function,
+            dead_letters=queues.dead_letters,
+        )
+        self._say(
+            {
+                "ApiUrl": http.api.api_endpoint,
+                "ApiId": http.api.api_id,
+                "TableName": tables.tasks.table_name,
+                "BucketName": content.bucket.bucket_name,
+                "DeadLetterQueueUrl": queues.dead_letters.queue_url,
+                "AlarmTopicArn": alarms.topic.topic_arn,
+                **{f"QueueUrl{priority.capitalize()}": q.queue_url for priority, q in queues.of_priority.items()},
+                **{f"{name.capitalize()}FunctionName": door.function.function_name for name, door in functions.doors},
+            }
+        )
+
+    def _say(self, outputs: dict[str, str]) -> None:
+        for name, value in outputs.items():
+            CfnOutput(self, name, value=value)

@@ -1,0 +1,39 @@
+"""The tick: EventBridge Scheduler invokes the trigger every minute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from aws_cdk import Acknowledgment, Duration, Stack, Validations
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_scheduler_targets as targets
+from constructs import Construct
+
+if TYPE_CHECKING:
+    from aws_cdk import CfnElement
+    from aws_cdk import aws_lambda as lambda_
+
+
+class Tick(Construct):
+    """One schedule for the whole system: lateness does not depend on it, because the trigger reads ahead."""
+
+    def __init__(self, scope: Construct, id_: str, *, function: lambda_.Function) -> None:
+        super().__init__(scope, id_)
+        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com"))
+        scheduler.Schedule(
+            self,
+            "EveryMinute",
+            schedule=scheduler.ScheduleExpression.rate(Duration.minutes(1)),
+            time_window=scheduler.TimeWindow.off(),
+            # A tick that could not be delivered is caught up by the next one.
+            target=targets.LambdaInvoke(function, role=role, retry_attempts=0, max_event_age=Duration.minutes(1)),
+            description="Reads the minutes that are due, and puts their tasks on the queues",
+        )
+        logical_id = Stack.of(self).get_logical_id(cast("CfnElement", function.node.default_child))
+        Validations.of(role).acknowledge(
+            Acknowledgment(
+                id=f"AwsSolutions-IAM5[Resource::<{logical_id}.Arn>:*]",
+                reason="The CDK grants a schedule all versions of the one function it invokes",
+            )
+        )

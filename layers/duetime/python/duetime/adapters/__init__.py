@@ -1,0 +1,1 @@
+"""The ports over the outside world; nothing else of duetime knows AWS."""

@@ -1,0 +1,53 @@
+"""The tasks table, written down once: keys, indexes and the short names of a record's attributes.
+
+The CDK builds the table from this module and the stores read and write through it, so it imports nothing.
+A write unit is one kilobyte of an item, attribute names included (Source: DynamoDB Developer Guide,
+"Read and write operations"): that is why the names are short.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SCHEMA_VERSION = 1
+"""Version that every record carries in `VERSION_OF_SCHEMA`; readers accept this one and the previous."""
+
+PARTITION_KEY = "p"
+"""`2026-11-21T02:33#0007` (minute and shard) of a record, or one of the `*_PREFIX` partitions."""
+SORT_KEY = "s"
+"""The task id of a record; `id#w#turn` of a wake."""
+TTL = "x"
+"""Seconds since the epoch when DynamoDB may remove the item. Set by terminal writes only."""
+
+VERSION_OF_SCHEMA = "v"
+"""Version of the schema that an item was written with."""
+
+OWNER_KEY = "g"
+"""`owner#n`: partition key of the owner list, written once at creation."""
+FAILED_KEY = "f"
+"""`owner#n` while the task is `failed`: partition key of the sparse list of failed tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A keys-only global secondary index: partition by `partition_key`, sorted by `SORT_KEY`."""
+
+    name: str
+    partition_key: str
+
+
+OWNER_INDEX = Index("by-owner", OWNER_KEY)
+FAILED_INDEX = Index("failed-by-owner", FAILED_KEY)
+INDEXES = (OWNER_INDEX, FAILED_INDEX)
+
+WAKE_MARK = "#w#"
+"""Between the task id and the turn in the sort key of a wake."""
+WAKE_OWNER = "O"
+"""Owner of a wake's task. Not `OWNER_KEY`, which would put every wake into the owner list."""
+
+CONTENT_PREFIX = "x#"
+"""Partition of what the trigger need not read: spilled payloads and results, old ledger lines."""
+KEY_PREFIX = "k#"
+"""Partition of one idempotency key."""
+CURSOR_PREFIX = "c#"
+"""Partition of one shard group's cursors."""

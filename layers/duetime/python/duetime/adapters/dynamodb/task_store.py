@@ -1,0 +1,139 @@
+"""The records of tasks and their wakes, in DynamoDB."""
+
+from __future__ import annotations
+
+import heapq
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.aws import translated
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.expressions import update_of
+from duetime.adapters.dynamodb.records import ENTRY_NAMES, entry_of, item_of, key_of, task_of, wake_item_of
+from duetime.adapters.dynamodb.refusals import refusing_item
+from duetime.adapters.dynamodb.values import text
+from duetime.domain.ids import TaskId, partition_of
+from duetime.domain.limits import OWNER_SPREAD
+from duetime.domain.writes import Applied, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from botocore.exceptions import ClientError
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.domain.dispatch import Entry, Wake
+    from duetime.domain.task import Task
+    from duetime.domain.writes import Write, WriteResult
+    from duetime.ports.stores import ListQuery
+    from duetime.ports.surroundings import Crew
+
+_ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
+
+
+class DynamoTaskStore:
+    """`duetime.ports.stores.TaskStore` over one table; the crew reads an owner's partitions at once."""
+
+    def __init__(self, client: DynamoDBClient, table: str, crew: Crew) -> None:
+        self._client = client
+        self._table = table
+        self._crew = crew
+
+    def create(self, task: Task) -> bool:
+        """Write a new record, unless one of that id exists."""
+        with translated():
+            try:
+                self._client.put_item(
+                    TableName=self._table,
+                    Item=item_of(task),
+                    ConditionExpression="attribute_not_exists(#p)",
+                    ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except self._client.exceptions.ConditionalCheckFailedException as refusal:
+                existing = _refusing(refusal)
+                return existing is not None and existing.nonce == task.nonce
+        return True
+
+    def read(self, task_id: TaskId) -> Task | None:
+        """Read one record, consistently; `None` if there is none."""
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=key_of(task_id), ConsistentRead=True)
+        item = answer.get("Item")
+        return task_of(item) if item else None
+
+    def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
+        """Read many records, eventually consistently, in any number; those that do not exist are left out."""
+        keys = [key_of(task_id) for task_id in dict.fromkeys(task_ids)]
+        tasks = {task.id: task for task in map(task_of, read_items(self._client, self._table, keys))}
+        return {task_id: tasks[task_id] for task_id in task_ids if task_id in tasks}
+
+    def apply(self, write: Write) -> WriteResult:
+        """Make one conditional write, in one request, with no read before or after it."""
+        with translated():
+            try:
+                answer = self._client.update_item(**update_of(write, self._table))
+            except self._client.exceptions.ConditionalCheckFailedException as refusal:
+                existing = _refusing(refusal)
+                if existing is not None and existing.nonce == write.nonce:
+                    return Applied(existing)
+                return Refused(existing)
+        return Applied(task_of(answer["Attributes"]))
+
+    def add_wake(self, wake: Wake) -> None:
+        """Write a wake into the minute of its look; writing it twice is writing it once."""
+        with translated():
+            self._client.put_item(TableName=self._table, Item=wake_item_of(wake))
+
+    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake]:
+        """All that the trigger needs of the records and wakes in one shard of one minute."""
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "KeyConditionExpression": f"#{schema.PARTITION_KEY} = :partition",
+            "ProjectionExpression": ", ".join(_ENTRY_PLACEHOLDERS),
+            "ExpressionAttributeNames": _ENTRY_PLACEHOLDERS | {f"#{schema.PARTITION_KEY}": schema.PARTITION_KEY},
+            "ExpressionAttributeValues": {":partition": text(partition_of(minute, shard))},
+            "ConsistentRead": consistent,
+        }
+        while True:
+            with translated():
+                page = self._client.query(**request)
+            yield from map(entry_of, page["Items"])
+            if not (last := page.get("LastEvaluatedKey")):
+                return
+            request["ExclusiveStartKey"] = last
+
+    def list_ids(self, query: ListQuery) -> list[TaskId]:
+        """Ids of an owner's tasks in order of their home times, eventually consistently."""
+        lists = self._crew.map(partial(self._list_partition, query), range(OWNER_SPREAD))
+        merged = heapq.merge(*lists, reverse=query.descending)
+        return list(islice(merged, query.limit))
+
+    def _list_partition(self, query: ListQuery, number: int) -> list[TaskId]:
+        """One partition of an owner's list: never more than one page of an answer, as keys are all it holds."""
+        index = schema.FAILED_INDEX if query.failed_only else schema.OWNER_INDEX
+        request: dict[str, Any] = {
+            "KeyConditionExpression": "#g = :g",
+            "ExpressionAttributeNames": {"#g": index.partition_key},
+            "ExpressionAttributeValues": {":g": text(f"{query.owner}#{number}")},
+        }
+        if query.after is not None:
+            request["KeyConditionExpression"] += f" AND #s {'<' if query.descending else '>'} :after"
+            request["ExpressionAttributeNames"]["#s"] = schema.SORT_KEY
+            request["ExpressionAttributeValues"][":after"] = text(query.after.text)
+        with translated():
+            answer = self._client.query(
+                TableName=self._table,
+                IndexName=index.name,
+                ScanIndexForward=not query.descending,
+                Limit=query.limit,
+                **request,
+            )
+        return [TaskId(item[schema.SORT_KEY]["S"]) for item in answer["Items"]]
+
+
+def _refusing(refusal: ClientError) -> Task | None:
+    item = refusing_item(refusal)
+    return task_of(item) if item else None

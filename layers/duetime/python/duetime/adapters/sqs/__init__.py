@@ -1,0 +1,1 @@
+"""The queues between the trigger and the workers, in SQS."""

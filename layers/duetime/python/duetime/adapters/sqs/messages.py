@@ -1,0 +1,77 @@
+"""A message as SQS carries it: the body is `{"i": task id, "t": turn, "d": due}`.
+
+Its queue says the priority, its group the owner.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.dispatch import Message
+from duetime.domain.ids import TaskId
+from duetime.domain.task import Priority
+from duetime.ports.queues import Delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_GROUP_PATTERN = re.compile(r"[!-~]{1,128}")
+"""What SQS allows (Source: SQS API Reference, SendMessage, MessageGroupId): printable ASCII but the space."""
+_HASHED = "sha256:"
+
+
+class MessageUnreadable(ValueError):
+    """A message's body is not one of ours."""
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(f"message {message_id} is not one of duetime's")
+        self.message_id = message_id
+
+
+def body_of(message: Message) -> str:
+    """The body of a message."""
+    return f'{{"i":"{message.task_id}","t":{message.turn},"d":{message.due}}}'
+
+
+def group_of(owner: str) -> str:
+    """The fair-queue group of an owner: the owner itself where SQS allows it, else its hash."""
+    if _GROUP_PATTERN.fullmatch(owner):
+        return owner
+    return _HASHED + sha256(owner.encode()).hexdigest()
+
+
+def delivery_of(record: Mapping[str, Any], priorities: Mapping[str, Priority]) -> Delivery:
+    """Read one record of a Lambda event of SQS.
+
+    The message's owner is empty if SQS did not tell the group, or if the owner could not be a group's name.
+
+    Args:
+        record: one of the event's `Records`.
+        priorities: the priority of each queue, by the queue's name.
+
+    Raises:
+        MessageUnreadable: the body is not one of ours.
+    """
+    attributes = record.get("attributes", {})
+    # A dead letter tells the queue it was given up on; without it only the record knows the priority.
+    queue_arn = str(attributes.get("DeadLetterQueueSourceArn") or record.get("eventSourceARN", ""))
+    priority = priorities.get(queue_arn.rpartition(":")[2], Priority.NORMAL)
+    group = str(attributes.get("MessageGroupId", ""))
+    owner = "" if group.startswith(_HASHED) else group
+    message_id = str(record["messageId"])
+    try:
+        task_id, turn, due = _parsed(record["body"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise MessageUnreadable(message_id) from None
+    return Delivery(Message(task_id, turn, due, priority, owner), str(record["receiptHandle"]), message_id)
+
+
+def _parsed(body: str) -> tuple[TaskId, int, int]:
+    fields = json.loads(body)
+    turn, due = fields["t"], fields["d"]
+    if type(turn) is not int or type(due) is not int:
+        raise TypeError
+    return TaskId.parse(fields["i"]), turn, due

@@ -1,0 +1,1 @@
+"""The real time, chance, threads, process and logs of a function."""

@@ -1,0 +1,57 @@
+"""Logs and metrics through Powertools: one line of metrics per invocation, whatever the number of tasks.
+
+Source: CloudWatch embedded metric format specification.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+
+_MAX_VALUES = 100
+"""Values of one metric in one line (Source: EMF specification)."""
+
+
+class PowertoolsTelemetry:
+    """Counts and measures that `flush` writes as one line."""
+
+    def __init__(self) -> None:
+        self._logger = Logger()
+        self._metrics = Metrics()
+        self._lock = Lock()
+        self._counts: dict[str, int] = {}
+        self._measures: dict[str, list[Millis]] = {}
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a count."""
+        with self._lock:
+            self._counts[name] = self._counts.get(name, 0) + number
+
+    def measure(self, name: str, milliseconds: Millis) -> None:
+        """Note one length of time."""
+        with self._lock:
+            self._measures.setdefault(name, []).append(milliseconds)
+
+    def note(self, text: str, **facts: object) -> None:
+        """Log something worth a person's look."""
+        self._logger.warning(text, extra={"facts": facts})
+
+    def flush(self) -> None:
+        """Write everything counted and measured since the last time as one line; nothing if there is nothing."""
+        with self._lock:
+            counts, self._counts = self._counts, {}
+            measures, self._measures = self._measures, {}
+        for name, number in counts.items():
+            if number:
+                self._metrics.add_metric(name, MetricUnit.Count, number)
+        for name, values in measures.items():
+            for value in values[:_MAX_VALUES]:
+                self._metrics.add_metric(name, MetricUnit.Milliseconds, value)
+        if self._metrics.metric_set:
+            self._metrics.flush_metrics()

@@ -1,0 +1,130 @@
+"""The bodies of requests. What they say here about each field is also what the OpenAPI document says."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from duetime.contract.fields import (
+    At,
+    DelaySeconds,
+    Tags,
+    TargetUrl,
+    TaskName,
+    TaskPriority,
+    TaskType,
+    TimeoutSeconds,
+)
+from duetime.domain.limits import (
+    MAX_ATTEMPTS,
+    MAX_BATCH,
+    MAX_PAYLOAD_BYTES,
+    MAX_RETRY_MULTIPLIER,
+    MAX_RETRY_WAIT_SECONDS,
+)
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.task import Priority, TaskSpec
+
+_RETRY = RetryPolicy()
+_SPEC = TaskSpec("")
+_WaitSeconds = Annotated[float, Field(ge=0, le=MAX_RETRY_WAIT_SECONDS)]
+
+
+_ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["at", "delay_seconds"]}}
+
+
+def _as_creation(schema: dict[str, Any]) -> None:
+    """No due time is written as one that is left out, not as null."""
+    schema["properties"]["at"].pop("default")
+    schema |= _ONE_DUE_TIME
+
+
+def _as_change(schema: dict[str, Any]) -> None:
+    """What a change leaves out stays as it is: no default applies, and something must be there."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+    schema |= {"minProperties": 1, **_ONE_DUE_TIME}
+
+
+class Body(BaseModel):
+    """Unknown fields are refused by name, and no value is taken for one of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Retry(Body):
+    """How often and how patiently a task is tried: exponential backoff with full jitter."""
+
+    max_attempts: Annotated[
+        int, Field(ge=1, le=MAX_ATTEMPTS, description="Attempts in all, lost ones included; 1 means no retry.")
+    ] = _RETRY.max_attempts
+    initial_seconds: Annotated[_WaitSeconds, Field(description="Longest first wait.")] = _RETRY.initial_seconds
+    multiplier: Annotated[
+        float, Field(ge=1, le=MAX_RETRY_MULTIPLIER, description="Growth of the longest wait, from each to the next.")
+    ] = _RETRY.multiplier
+    max_seconds: Annotated[_WaitSeconds, Field(description="No wait is longer.")] = _RETRY.max_seconds
+
+
+class HandlerTarget(Body):
+    """The Python handler that is registered for the task's type."""
+
+    kind: Literal["handler"]
+
+
+class HttpTarget(Body):
+    """An HTTP endpoint; it gets the payload in a POST request."""
+
+    kind: Literal["http"]
+    url: TargetUrl
+
+
+Target = Annotated[HandlerTarget | HttpTarget, Field(discriminator="kind", description="What is called.")]
+
+
+class TaskFields(Body):
+    """All that a client may say of a task, its type apart."""
+
+    payload: Annotated[
+        Any,
+        Field(
+            description=f"Any JSON, handed to the target as it is; at most {MAX_PAYLOAD_BYTES} bytes.",
+            examples=[{"any": "json"}],
+        ),
+    ] = None
+    at: Annotated[At, Field(description="When it is due; a time in the past is due now. Excludes `delay_seconds`.")] = (
+        None
+    )
+    delay_seconds: DelaySeconds = 0
+    priority: TaskPriority = Priority.NORMAL
+    target: Target = HandlerTarget(kind="handler")
+    retry: Retry = Retry()
+    timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
+    name: TaskName = ""
+    tags: Tags = {}
+
+
+class TaskCreate(TaskFields):
+    """A task to be created; without `at` and `delay_seconds` it is due now."""
+
+    model_config = ConfigDict(json_schema_extra=_as_creation)
+
+    type: TaskType
+
+
+class TaskPatch(TaskFields):
+    """What to change of a task that has not started; each field given replaces the one before as a whole."""
+
+    model_config = ConfigDict(json_schema_extra=_as_change)
+
+
+class BatchEnvelope(Body):
+    """A batch whose tasks are still to be read, each for itself."""
+
+    tasks: Annotated[list[Any], Field(min_length=1, max_length=MAX_BATCH)]
+
+
+class TaskBatch(Body):
+    """Tasks to be created, each with its own result."""
+
+    tasks: Annotated[list[TaskCreate], Field(min_length=1, max_length=MAX_BATCH)]

@@ -1,0 +1,174 @@
+"""From the body of a request to what a use case takes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.bodies import BatchEnvelope, HttpTarget, TaskCreate, TaskFields, TaskPatch
+from duetime.contract.faults import validated
+from duetime.contract.guard import faults_in
+from duetime.contract.paths import WHOLE
+from duetime.contract.refusals import Fault, FieldsInvalid
+from duetime.domain import task as domain
+from duetime.domain.creation import TaskChange
+from duetime.domain.limits import MAX_PAYLOAD_BYTES
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.task import TaskSpec
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duetime.contract.bodies import Retry, Target
+    from duetime.contract.guard import Document
+    from duetime.domain.times import Millis
+
+_ONE_DUE_TIME = (
+    Fault("at", "cannot be given together with delay_seconds"),
+    Fault("delay_seconds", "cannot be given together with at"),
+)
+_KEPT_AS_IT_IS = ("priority", "timeout_seconds", "name", "tags")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchItem:
+    """One task of a batch: what is asked for, or why it is refused.
+
+    Attributes:
+        value: its JSON, for the hash of an idempotency key.
+    """
+
+    value: object
+    wanted: TaskSpec | FieldsInvalid
+
+
+def task_spec(document: Document) -> TaskSpec:
+    """The task that a body asks for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    _refuse_marked(document.value, document)
+    return _spec(document.value)
+
+
+def task_change(document: Document) -> TaskChange:
+    """The change that a body asks for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted, or there are none.
+    """
+    _refuse_marked(document.value, document)
+    body = validated(TaskPatch, document.value)
+    if isinstance(body, tuple):
+        raise FieldsInvalid(body)
+    _refuse_two_due_times(body)
+    given = body.model_fields_set
+    if not given:
+        raise FieldsInvalid([Fault(WHOLE, "names no field to change")])
+    return TaskChange(
+        fields={name: value for name, value in _plain_fields(body).items() if name in given},
+        due_at=body.at,
+        delay=_delay(body),
+        payload=_payload(body) if "payload" in given else None,
+    )
+
+
+def batch_items(document: Document) -> list[BatchItem]:
+    """The tasks that a body asks for, each read for itself.
+
+    Raises:
+        FieldsInvalid: the body is no list of as many tasks as a batch may have.
+    """
+    _refuse_marked(_around_tasks(document.value), document)
+    envelope = validated(BatchEnvelope, document.value)
+    if isinstance(envelope, tuple):
+        raise FieldsInvalid(envelope)
+    return [BatchItem(value, _item(value, index, document)) for index, value in enumerate(envelope.tasks)]
+
+
+def in_batch(index: int, faults: Iterable[Fault]) -> FieldsInvalid:
+    """The faults of one task of a batch, named from the batch's body."""
+    place = f"tasks[{index}]"
+    return FieldsInvalid(
+        Fault(place if fault.field == WHOLE else f"{place}.{fault.field}", fault.reason) for fault in faults
+    )
+
+
+def compact(value: object) -> bytes:
+    """JSON in UTF-8 without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _refuse_marked(value: object, document: Document) -> None:
+    """Refuse a part of a document in which the guard has marked something."""
+    if document.marked and (faults := faults_in(value)):
+        raise FieldsInvalid(faults)
+
+
+def _around_tasks(value: object) -> object:
+    """What a batch's body holds besides its tasks."""
+    if not isinstance(value, dict):
+        return value
+    return {key: part for key, part in value.items() if key != "tasks" or not isinstance(part, list)}
+
+
+def _item(value: object, index: int, document: Document) -> TaskSpec | FieldsInvalid:
+    try:
+        _refuse_marked(value, document)
+        return _spec(value)
+    except FieldsInvalid as refusal:
+        return in_batch(index, refusal.faults)
+
+
+def _spec(value: object) -> TaskSpec:
+    body = validated(TaskCreate, value)
+    if isinstance(body, tuple):
+        raise FieldsInvalid(body)
+    _refuse_two_due_times(body)
+    return TaskSpec(
+        type=body.type,
+        payload=_payload(body),
+        due_at=body.at,
+        delay=_delay(body),
+        **_plain_fields(body),
+    )
+
+
+def _plain_fields(body: TaskFields) -> dict[str, Any]:
+    """The fields that a task has under the same name."""
+    return {
+        **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
+        "target": _target(body.target),
+        "retry": _retry(body.retry),
+    }
+
+
+def _refuse_two_due_times(body: TaskFields) -> None:
+    if {"at", "delay_seconds"} <= body.model_fields_set:
+        raise FieldsInvalid(_ONE_DUE_TIME)
+
+
+def _payload(body: TaskFields) -> bytes:
+    payload = compact(body.payload)
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise FieldsInvalid([Fault("payload", f"is larger than {MAX_PAYLOAD_BYTES} bytes")])
+    return payload
+
+
+def _delay(body: TaskFields) -> Millis | None:
+    if "delay_seconds" not in body.model_fields_set:
+        return None
+    # The decimal that was written, rounded up: binary fractions would make 0.29 s a millisecond more or less.
+    return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))
+
+
+def _target(body: Target) -> domain.Target:
+    return domain.HttpTarget(body.url) if isinstance(body, HttpTarget) else domain.HandlerTarget()
+
+
+def _retry(body: Retry) -> RetryPolicy:
+    return RetryPolicy(body.max_attempts, body.initial_seconds, body.multiplier, body.max_seconds)

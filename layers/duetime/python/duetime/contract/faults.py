@@ -1,0 +1,56 @@
+"""From pydantic's errors to faults: the same names of places, in plain words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from duetime.contract.paths import path_of
+from duetime.contract.refusals import MOST_FAULTS, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic_core import ErrorDetails
+
+M = TypeVar("M", bound=BaseModel)
+
+_PLAIN = {
+    "missing": "is required",
+    "extra_forbidden": "is not a known field",
+    "model_type": "should be an object",
+    "model_attributes_type": "should be an object",
+    "dict_type": "should be an object",
+    "union_tag_not_found": "is required",
+    "union_tag_invalid": "should be 'handler' or 'http'",
+}
+_SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) ")
+_TARGET_KINDS = frozenset({"handler", "http"})
+
+
+def validated(model: type[M], value: object) -> M | tuple[Fault, ...]:
+    """Parsed JSON as a model, or what is wrong with it."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        # Neither the input nor an address of documentation belongs into an answer.
+        found = error.errors(include_url=False, include_input=False)
+        return tuple(_fault(details) for details in found[:MOST_FAULTS])
+
+
+def _fault(details: ErrorDetails) -> Fault:
+    reason = _PLAIN.get(details["type"]) or _SUBJECT.sub("", details["msg"])
+    steps = [*_steps(details["loc"])]
+    if details["type"].startswith("union_tag_"):
+        steps.append("kind")
+    return Fault(path_of(steps), reason)
+
+
+def _steps(location: tuple[str | int, ...]) -> Iterable[str | int]:
+    """The steps of a place as a client sees it: pydantic adds the kind of a union, and marks a key."""
+    for index, step in enumerate(location):
+        is_kind = index > 0 and location[index - 1] == "target" and step in _TARGET_KINDS
+        if step != "[key]" and not is_kind:
+            yield step

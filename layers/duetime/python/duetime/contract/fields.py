@@ -1,0 +1,106 @@
+"""The kinds of field that requests are made of: their limits, their form, and how they are described."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from duetime.contract.instants import instant_of
+from duetime.domain.limits import (
+    MAX_DUE_AHEAD,
+    MAX_NAME_LENGTH,
+    MAX_TAG_KEY_LENGTH,
+    MAX_TAG_VALUE_LENGTH,
+    MAX_TAGS,
+    MAX_TIMEOUT_SECONDS,
+    MAX_TYPE_LENGTH,
+    MAX_URL_LENGTH,
+)
+from duetime.domain.task import Priority
+from duetime.domain.times import SECOND, Millis
+
+TYPE_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_TYPE_LENGTH - 1}}}$"
+TAG_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_TAG_KEY_LENGTH - 1}}}$"
+# The characters of RFC 3986, all ASCII: no spaces, no controls, and no backslash, which parsers read differently.
+_URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
+
+
+def _printable(text: str) -> str:
+    if any(letter < " " or "\x7f" <= letter < "\xa0" for letter in text):
+        raise ValueError("contains a control character")
+    return text
+
+
+def _http_url(text: str) -> str:
+    if _URI.fullmatch(text) is None:
+        raise ValueError("contains a character that no URL has; percent-encode it")
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError("is not a URL") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ValueError("should be an http or https URL with a host")
+    if "@" in parts.netloc:
+        raise ValueError("contains credentials, which would be stored and shown")
+    return text
+
+
+TIME_SCHEMA: dict[str, Any] = {
+    "type": "string",
+    "format": "date-time",
+    "description": "RFC 3339 with an offset; parts of a millisecond are rounded up.",
+    "examples": ["2026-12-01T09:00:00.250+09:00"],
+}
+
+TaskType = Annotated[
+    str,
+    Field(
+        pattern=TYPE_PATTERN,
+        description="Names the Python handler, or says what kind of work an endpoint is asked for.",
+        examples=["report"],
+    ),
+]
+TaskName = Annotated[
+    str,
+    Field(max_length=MAX_NAME_LENGTH, description="A name for people; need not be unique."),
+    AfterValidator(_printable),
+]
+TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
+TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(_printable)]
+Tags = Annotated[
+    dict[TagKey, TagValue],
+    Field(max_length=MAX_TAGS, description="Labels to find tasks by.", examples=[{"team": "dba"}]),
+]
+TaskPriority = Annotated[
+    Priority,
+    # JSON has no enumerations: the text is accepted for the member, nothing else is.
+    Field(strict=False, description="Orders tasks that are due at once; it never advances time."),
+]
+At = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
+DelaySeconds = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=MAX_DUE_AHEAD / SECOND,
+        description="Seconds from now until it is due; fractions are allowed.",
+        examples=[90],
+    ),
+]
+TimeoutSeconds = Annotated[
+    int, Field(ge=1, le=MAX_TIMEOUT_SECONDS, description="How long one attempt may take before it has failed.")
+]
+TargetUrl = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_URL_LENGTH,
+        description="http or https, with a host and without credentials.",
+        examples=["https://example.org/report"],
+        json_schema_extra={"format": "uri"},
+    ),
+    AfterValidator(_http_url),
+]

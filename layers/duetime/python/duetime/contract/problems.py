@@ -1,0 +1,110 @@
+"""Every refusal as a problem of RFC 9457, and the one table of their codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract import refusals
+from duetime.contract.refusals import Fault, FaultyRequest
+from duetime.domain import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class ProblemFault(TypedDict):
+    """One field, query parameter or header, and why it cannot be accepted; `body` stands for the whole body."""
+
+    field: str
+    reason: str
+
+
+class Problem(TypedDict):
+    """A problem of RFC 9457. `code` is stable; `instance` names the request, by which its log lines are found."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str | None
+    code: str
+    errors: list[ProblemFault]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What all problems of one code have in common."""
+
+    status: HTTPStatus
+    code: str
+    title: str
+
+
+INTERNAL = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "The request failed for a reason of our own")
+KINDS: Mapping[type[Exception], Kind] = {
+    refusals.BodyUnreadable: Kind(HTTPStatus.BAD_REQUEST, "body_unreadable", "The body is not JSON"),
+    refusals.ParametersInvalid: Kind(HTTPStatus.BAD_REQUEST, "parameters_invalid", "A parameter cannot be accepted"),
+    refusals.CallerUnknown: Kind(HTTPStatus.UNAUTHORIZED, "caller_unknown", "The caller is not known"),
+    refusals.CallerRefused: Kind(HTTPStatus.FORBIDDEN, "caller_refused", "The caller cannot own tasks"),
+    refusals.PathUnknown: Kind(HTTPStatus.NOT_FOUND, "path_unknown", "There is nothing at this path"),
+    errors.TaskUnknown: Kind(HTTPStatus.NOT_FOUND, "task_unknown", "There is no such task"),
+    refusals.MethodUnsupported: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "method_unsupported", "Not with this method"),
+    errors.MoveRefused: Kind(HTTPStatus.CONFLICT, "move_refused", "The task's state does not allow it"),
+    errors.VersionDiffers: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "The task has changed"),
+    refusals.BodyTooLarge: Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", "The body is too large"),
+    refusals.MediaTypeUnsupported: Kind(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media_type_unsupported", "The body is not declared to be JSON"
+    ),
+    refusals.FieldsInvalid: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "fields_invalid", "Some fields cannot be accepted"),
+    errors.FieldInvalid: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "fields_invalid", "Some fields cannot be accepted"),
+    errors.KeyReused: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_key_reused", "The idempotency key is taken"),
+    errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "Try again in a moment"),
+}
+
+
+def kind_of(error: Exception) -> Kind:
+    """What kind of problem an error is."""
+    return next((KINDS[base] for base in type(error).__mro__ if base in KINDS), INTERNAL)
+
+
+def problem_of(error: Exception, instance: str | None = None) -> Problem:
+    """An error as a problem. One that nobody foresaw says nothing of our inside.
+
+    Args:
+        error: what happened.
+        instance: names the request.
+    """
+    kind = kind_of(error)
+    return Problem(
+        type=f"urn:duetime:problem:{kind.code}",
+        title=kind.title,
+        status=kind.status.value,
+        detail=_detail(error, kind),
+        instance=instance,
+        code=kind.code,
+        errors=[ProblemFault(field=fault.field, reason=fault.reason) for fault in faults_of(error)],
+    )
+
+
+def faults_of(error: Exception) -> tuple[Fault, ...]:
+    """What an error finds fault with, by name."""
+    if isinstance(error, FaultyRequest):
+        return error.faults
+    if isinstance(error, errors.FieldInvalid):
+        return (Fault(error.field, error.reason),)
+    if isinstance(error, errors.KeyReused):
+        return (Fault("Idempotency-Key", str(error)),)
+    if isinstance(error, errors.VersionDiffers):
+        return (Fault("If-Match", str(error)),)
+    return ()
+
+
+def _detail(error: Exception, kind: Kind) -> str:
+    # The message of an unavailable service is for the log: it may name what we stand on.
+    return str(error) if isinstance(error, errors.RequestRefused) else kind.title

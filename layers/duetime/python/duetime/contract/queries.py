@@ -1,0 +1,155 @@
+"""The query of a list: which of one's tasks, in which order, from where on."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import parse_qsl
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from duetime.contract.bodies import Body
+from duetime.contract.faults import validated
+from duetime.contract.fields import TIME_SCHEMA, TaskName, TaskType
+from duetime.contract.instants import instant_of
+from duetime.contract.paths import shown
+from duetime.contract.refusals import Fault, ParametersInvalid
+from duetime.domain.filters import TaskFilter
+from duetime.domain.ids import InvalidTaskId, TaskId
+from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS
+from duetime.domain.states import State  # noqa: TC001 - pydantic reads the annotations when the class is made
+from duetime.domain.times import Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_REPEATABLE = frozenset({"tag"})
+_MOST_PARAMETERS = 100
+_PAGE_SIZE = re.compile(r"[0-9]{1,3}")
+
+
+def _page_size(text: object) -> int:
+    size = int(text) if isinstance(text, str) and _PAGE_SIZE.fullmatch(text) else 0
+    if not 1 <= size <= MAX_PAGE:
+        raise ValueError(f"should be a whole number from 1 to {MAX_PAGE}")
+    return size
+
+
+def _ids(text: object) -> tuple[TaskId, ...]:
+    texts = str(text).split(",")
+    if len(texts) > MAX_BATCH:
+        raise ValueError(f"names more than {MAX_BATCH} tasks")
+    try:
+        return tuple(TaskId.parse(part) for part in texts)
+    except InvalidTaskId:
+        raise ValueError("should be task ids, separated by commas") from None
+
+
+def _tags(texts: object) -> dict[str, str]:
+    pairs = [text.partition(":") for text in texts] if isinstance(texts, list) else []
+    if not all(key and colon for key, colon, _ in pairs):
+        raise ValueError("should be a key and a value, separated by a colon")
+    tags = {key: value for key, _, value in pairs}
+    if len(tags) != len(pairs) or len(pairs) > MAX_TAGS:
+        raise ValueError(f"should name each of at most {MAX_TAGS} keys once")
+    return tags
+
+
+_InstantText = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
+_IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_BATCH}
+_TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
+
+
+class TaskListQuery(Body):
+    """Parameters of `GET /v1/tasks`; several filters narrow the list together."""
+
+    state: Annotated[State | None, Field(strict=False, description="Only tasks in this state.")] = None
+    type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
+    name: Annotated[TaskName | None, Field(description="Only tasks of this name.")] = None
+    tag: Annotated[
+        dict[str, str],
+        BeforeValidator(_tags),
+        WithJsonSchema(_TAGS_SCHEMA),
+        Field(description="`key:value`; only tasks with this tag. May be repeated: all must be there."),
+    ] = Field(default_factory=dict)
+    due_from: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
+    due_to: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
+    order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
+    limit: Annotated[
+        int,
+        BeforeValidator(_page_size),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
+        Field(description="Most tasks on a page."),
+    ] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
+        None
+    )
+    ids: Annotated[
+        tuple[TaskId, ...],
+        BeforeValidator(_ids),
+        WithJsonSchema(_IDS_SCHEMA),
+        Field(description="These tasks, separated by commas; unknown ones are left out. Excludes all else."),
+    ] = ()
+
+    @property
+    def filter(self) -> TaskFilter:
+        """The conditions that the listed tasks meet."""
+        return TaskFilter(
+            state=self.state,
+            type=self.type,
+            name=self.name,
+            tags=self.tag,
+            due_from=self.due_from,
+            due_to=self.due_to,
+        )
+
+    def scope(self, owner: str) -> str:
+        """Which list this is, whatever the page: what a token must have been handed out for."""
+        return repr((owner, self.order, self.filter))
+
+
+def task_list_query(raw: str) -> TaskListQuery:
+    """Read the query of a list.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    pairs = _pairs(raw)
+    values: dict[str, object] = dict(pairs)
+    if tags := [value for name, value in pairs if name == "tag"]:
+        values["tag"] = tags
+    query = validated(TaskListQuery, values)
+    if isinstance(query, tuple):
+        raise ParametersInvalid([Fault(fault.field, _of_parameter(fault.reason)) for fault in query])
+    if query.ids and len(query.model_fields_set) > 1:
+        raise ParametersInvalid.of("ids", "cannot be given together with other parameters")
+    return query
+
+
+def no_query(raw: str) -> None:
+    """Refuse every parameter, by name.
+
+    Raises:
+        ParametersInvalid: there is one.
+    """
+    if pairs := _pairs(raw):
+        raise ParametersInvalid(Fault(shown(name), _of_parameter("is not a known field")) for name, _ in pairs)
+
+
+def _pairs(raw: str) -> Sequence[tuple[str, str]]:
+    try:
+        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
+    except UnicodeDecodeError:
+        raise ParametersInvalid.of("query", "is not UTF-8") from None
+    except ValueError:
+        raise ParametersInvalid.of("query", f"has more than {_MOST_PARAMETERS} parameters") from None
+    times = Counter(name for name, _ in pairs)
+    repeated = [name for name, count in times.items() if count > 1 and name not in _REPEATABLE]
+    if repeated:
+        raise ParametersInvalid(Fault(shown(name), "is given more than once") for name in repeated)
+    return pairs
+
+
+def _of_parameter(reason: str) -> str:
+    return reason.replace("is not a known field", "is not a known parameter")

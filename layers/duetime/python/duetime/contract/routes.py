@@ -1,0 +1,31 @@
+"""The paths of the API and the methods that each takes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TASKS = "/v1/tasks"
+BATCH = "/v1/tasks/batch"
+TASK = "/v1/tasks/{task_id}"
+HEALTH = "/v1/health"
+OPENAPI = "/v1/openapi.json"
+
+# A fixed path comes before a pattern that it would match too.
+METHODS: Mapping[str, Sequence[str]] = {
+    HEALTH: ("GET",),
+    OPENAPI: ("GET",),
+    TASKS: ("GET", "POST"),
+    BATCH: ("POST",),
+    TASK: ("GET", "PATCH", "DELETE"),
+}
+_PARAMETER = re.compile(r"\{\w+\}")
+
+
+def methods_of(path: str) -> Sequence[str]:
+    """The methods that a requested path takes; none if nothing is there."""
+    found = (methods for known, methods in METHODS.items() if re.fullmatch(_PARAMETER.sub("[^/]+", known), path))
+    return next(found, ())

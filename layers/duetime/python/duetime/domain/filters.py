@@ -1,0 +1,42 @@
+"""Which of an owner's tasks a list shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.states import State
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilter:
+    """Conditions that a listed task meets, all of them.
+
+    Attributes:
+        tags: keys and the values they must have.
+        due_from: due no earlier than this.
+        due_to: due before this.
+    """
+
+    state: State | None = None
+    type: str | None = None
+    name: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    due_from: Millis | None = None
+    due_to: Millis | None = None
+
+    def matches(self, task: Task) -> bool:
+        """Whether a task meets every condition."""
+        return (
+            self.state in (None, task.state)
+            and self.type in (None, task.type)
+            and self.name in (None, task.name)
+            and all(task.tags.get(key) == value for key, value in self.tags.items())
+            and (self.due_from is None or task.due_at >= self.due_from)
+            and (self.due_to is None or task.due_at < self.due_to)
+        )

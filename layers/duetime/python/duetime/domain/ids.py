@@ -1,0 +1,100 @@
+"""Task ids: ULIDs that carry the minute, the shard and the due time of their task.
+
+A ULID is 48 bits of milliseconds and 80 random bits, written as 26 characters of Crockford's base 32
+(Source: the ULID specification). Here the milliseconds are the task's home, `max(due, now)` at its creation, and
+the first 16 random bits are its shard, literally. So the id alone gives the record's key, ids sort by due
+time, and a later change of the number of shards moves nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from duetime.domain.limits import OWNER_SPREAD
+from duetime.domain.times import Millis, label_of, minute_of
+
+MAX_SHARDS = 1 << 16
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
+_PATTERN = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_LENGTH = 26
+_RANDOM_BITS = 80
+_TAIL_BITS = 64
+
+
+class InvalidTaskId(ValueError):
+    """A text is not a task id."""
+
+    def __init__(self) -> None:
+        super().__init__("is not a task id: 26 characters of Crockford's base 32 in upper case")
+
+
+@dataclass(frozen=True, order=True)
+class TaskId:
+    """A task's id; equal, ordered and hashed by its text."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    @classmethod
+    def of(cls, home: Millis, shard: int, tail: int) -> TaskId:
+        """Make an id.
+
+        Args:
+            home: the instant that names the record's minute; not before the epoch.
+            shard: 0 to 65535.
+            tail: 64 random bits.
+        """
+        number = home << _RANDOM_BITS | shard << _TAIL_BITS | tail
+        return cls("".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (_LENGTH - 1), -1, -5)))
+
+    @classmethod
+    def parse(cls, text: str) -> TaskId:
+        """Read an id.
+
+        Raises:
+            InvalidTaskId: the text is not one.
+        """
+        if _PATTERN.fullmatch(text) is None:
+            raise InvalidTaskId
+        return cls(text)
+
+    @cached_property
+    def _number(self) -> int:
+        number = 0
+        for letter in self.text:
+            number = number << 5 | _VALUES[letter]
+        return number
+
+    @property
+    def home(self) -> Millis:
+        """The instant the task was due when it was created, or the instant of its creation if that was later."""
+        return self._number >> _RANDOM_BITS
+
+    @property
+    def shard(self) -> int:
+        """The shard the record lives in."""
+        return self._number >> _TAIL_BITS & MAX_SHARDS - 1
+
+    @property
+    def minute(self) -> int:
+        """The minute the record lives in."""
+        return minute_of(self.home)
+
+    @property
+    def partition(self) -> str:
+        """Partition key of the record: `2026-11-21T02:33#0007`."""
+        return partition_of(self.minute, self.shard)
+
+    def owner_partition(self, owner: str) -> str:
+        """Partition key of this task in its owner's list: `owner#n`."""
+        return f"{owner}#{self.shard % OWNER_SPREAD}"
+
+
+def partition_of(minute: int, shard: int) -> str:
+    """Partition key of one shard of one minute: `2026-11-21T02:33#0007`, the shard in hexadecimal."""
+    return f"{label_of(minute)}#{shard:04x}"

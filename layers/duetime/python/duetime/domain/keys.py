@@ -1,0 +1,30 @@
+"""Idempotency keys: the same key and body make the same task; the same key with another body is refused.
+
+Source: IETF draft "The Idempotency-Key HTTP Header Field".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedKey:
+    """What is kept under an idempotency key before its task is written, so that a replay writes that very task.
+
+    Attributes:
+        due_at: the due time as it was understood at the first request.
+        body_hash: hash of the request's body.
+        expires_at: when the key may be used anew.
+    """
+
+    task_id: TaskId
+    due_at: Millis
+    created_at: Millis
+    body_hash: str
+    expires_at: Millis

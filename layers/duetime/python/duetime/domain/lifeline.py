@@ -1,0 +1,57 @@
+"""A message is a task's lifeline: it is let go only when the record no longer needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_DELAY
+from duetime.domain.states import LEASED, WAITING
+from duetime.domain.times import SECOND, Millis
+
+if TYPE_CHECKING:
+    from duetime.domain.dispatch import Message
+    from duetime.domain.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """The message may be deleted."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComeBack:
+    """The message must be delivered again, no earlier than `at`."""
+
+    at: Millis
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """The task has an outcome, but not all that follows it was done: do it again."""
+
+    task: Task
+
+
+Lifeline = LetGo | ComeBack | FollowUp
+
+
+def after_refusal(task: Task | None, message: Message, now: Millis) -> Lifeline:
+    """What becomes of a message whose claim was refused by this record."""
+    if task is None:
+        return LetGo("unknown task")
+    if task.is_terminal:
+        return LetGo(f"already {task.state}") if task.finished_at is not None else FollowUp(task)
+    if task.turn != message.turn:
+        return LetGo("another turn")
+    if task.state in LEASED:
+        return ComeBack((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")
+    if task.state in WAITING:
+        # Not due by this worker's clock. Beyond the queue's reach the record's wake takes over.
+        if task.next_at - now > MAX_DELAY:
+            return LetGo("not due for long")
+        return ComeBack(max(task.next_at, now + SECOND), "not due")
+    return LetGo(f"{task.state}")

@@ -1,0 +1,213 @@
+"""A task and the values it is made of. All frozen; a new value is made for every change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.states import TERMINAL, State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.times import Millis
+
+
+class Priority(StrEnum):
+    """Which queue a due task waits on. Priority orders due work; it never advances time."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerTarget:
+    """The Python handler that the worker function has registered for the task's type."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTarget:
+    """An HTTP endpoint."""
+
+    url: str
+
+
+Target = HandlerTarget | HttpTarget
+
+
+class ContentPlace(StrEnum):
+    """Where the bytes of a content lie, by their compressed size."""
+
+    RECORD = "record"
+    ITEM = "item"
+    OBJECT = "object"
+
+    @classmethod
+    def for_size(cls, compressed: int) -> ContentPlace:
+        """Where a content of so many compressed bytes belongs."""
+        if compressed <= INLINE_CONTENT_BYTES:
+            return cls.RECORD
+        return cls.ITEM if compressed <= ITEM_CONTENT_BYTES else cls.OBJECT
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A payload or a result: opaque bytes (JSON text in UTF-8), in the record or outside it.
+
+    Attributes:
+        place: where the bytes lie: in the record, in an item of their own, or in S3.
+        name: what the bytes are called where they lie outside: `payload`, `payload.3`, `result.2`. A writer that
+            may yet be refused (a change, an attempt) uses a name of its own, so it overwrites nobody's bytes.
+        data: the bytes; `None` while they lie outside and have not been fetched.
+    """
+
+    place: ContentPlace
+    name: str
+    data: bytes | None = None
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the bytes lie outside the record."""
+        return self.place != ContentPlace.RECORD
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an attempt has come: 0 to 100, and a short message."""
+
+    percent: int
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskError:
+    """Why an attempt failed: the error's class and message."""
+
+    kind: str
+    message: str
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended."""
+
+    SUCCEEDED = "succeeded"
+    RETRIED = "retried"
+    FAILED = "failed"
+    LOST = "lost"
+    """Its worker vanished: the lease ran out."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLine:
+    """What is kept of one attempt.
+
+    Attributes:
+        attempt: its number, from 1.
+        holder: who ran it.
+        started_at: when the target was called; 0 if its worker was lost and nobody knows.
+        late: how long after its planned start that was, in milliseconds.
+        took: how long the target ran, in milliseconds.
+        outcome: how it ended.
+    """
+
+    attempt: int
+    holder: str
+    started_at: Millis
+    late: Millis
+    took: Millis
+    outcome: AttemptOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """What a client asks for, decoded and within limits.
+
+    Attributes:
+        type: names the handler, or says what kind of work an endpoint is asked for.
+        payload: JSON text in UTF-8, handed to the target as it is.
+        due_at: when it shall run; `None` means now.
+        delay: how long after its acceptance it shall run; excludes `due_at`.
+    """
+
+    type: str
+    payload: bytes = b"null"
+    due_at: Millis | None = None
+    delay: Millis | None = None
+    priority: Priority = Priority.NORMAL
+    target: Target = field(default_factory=HandlerTarget)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    timeout_seconds: int = 60
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The record of a task: the single source of truth about it.
+
+    Attributes:
+        due_at: when its user wants it to run.
+        next_at: when it is looked at next: the planned start of its next attempt.
+        turn: grows only when a new look is set; wakes, messages and claims carry it.
+        version: grows with every write; the ETag and the order of events.
+        fence: grows with every claim; every write of an attempt is checked against it.
+        attempt: how many attempts have begun.
+        sent: the message of this turn was sent by whoever placed it, not left to the trigger.
+        nonce: of the last write; finding one's own after a refusal means that the write had been applied.
+        lease_holder: who may run the task; kept after the end, to say who ran it last.
+        lease_ends_at: until when; a lease is over once it is past by more than clocks may differ.
+        started_at: when the first attempt started.
+        finished_at: when the outcome was stored and everything that follows it was done.
+        expires_at: when the record may be removed; set by terminal writes only.
+        ledger: the last attempts, oldest first.
+    """
+
+    id: TaskId
+    owner: str
+    type: str
+    state: State
+    due_at: Millis
+    next_at: Millis
+    created_at: Millis
+    payload: Content
+    priority: Priority = Priority.NORMAL
+    target: Target = field(default_factory=HandlerTarget)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    timeout_seconds: int = 60
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    turn: int = 0
+    version: int = 1
+    fence: int = 0
+    attempt: int = 0
+    sent: bool = False
+    nonce: str = ""
+    lease_holder: str | None = None
+    lease_ends_at: Millis | None = None
+    progress: Progress | None = None
+    result: Content | None = None
+    error: TaskError | None = None
+    started_at: Millis | None = None
+    finished_at: Millis | None = None
+    expires_at: Millis | None = None
+    ledger: tuple[LedgerLine, ...] = ()
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether an outcome is stored."""
+        return self.state in TERMINAL
+
+    @property
+    def lateness(self) -> Millis | None:
+        """How long after its due time the first attempt started; `None` before that."""
+        return None if self.started_at is None else max(0, self.started_at - self.due_at)
+
+    @property
+    def contents_outside(self) -> tuple[Content, ...]:
+        """The contents that lie outside the record."""
+        return tuple(content for content in (self.payload, self.result) if content and content.is_outside)

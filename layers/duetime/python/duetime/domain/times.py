@@ -1,0 +1,51 @@
+"""Instants and minutes.
+
+Every instant in the domain is a whole number of milliseconds since the Unix epoch (`Millis`): it compares,
+adds and stores exactly, and it is the resolution that duetime promises.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+Millis: TypeAlias = int
+"""Milliseconds since the Unix epoch, or a length of time in milliseconds."""
+
+SECOND: Millis = 1_000
+MINUTE: Millis = 60_000
+HOUR: Millis = 3_600_000
+DAY: Millis = 86_400_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def minute_of(at: Millis) -> int:
+    """The number of the minute (since the epoch) that an instant lies in."""
+    return at // MINUTE
+
+
+def start_of(minute: int) -> Millis:
+    """The first instant of a minute."""
+    return minute * MINUTE
+
+
+def label_of(minute: int) -> str:
+    """A minute as people read it in the table: `2026-11-21T02:33`, in UTC."""
+    return to_datetime(start_of(minute)).strftime("%Y-%m-%dT%H:%M")
+
+
+def to_datetime(at: Millis) -> datetime:
+    """An instant as an aware datetime in UTC."""
+    return _EPOCH + at * _MILLISECOND
+
+
+def from_datetime(moment: datetime) -> Millis:
+    """An aware datetime as an instant, rounded up to the millisecond so that nothing runs early."""
+    return -((_EPOCH - moment) // _MILLISECOND)
+
+
+def to_iso(at: Millis) -> str:
+    """An instant as RFC 3339 with milliseconds: `2026-11-21T02:33:07.250Z`."""
+    return to_datetime(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")

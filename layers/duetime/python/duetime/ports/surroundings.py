@@ -1,0 +1,102 @@
+"""Time, chance, concurrency and the process: injected, so that a test or a simulation can hold them in its hands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from duetime.domain.times import Millis
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Clock(Protocol):
+    """The time."""
+
+    def now(self) -> Millis:
+        """The time, rounded down to the millisecond."""
+        ...
+
+    def sleep_until(self, at: Millis) -> None:
+        """Return no earlier than `at` by this clock."""
+        ...
+
+
+class Chance(Protocol):
+    """Randomness."""
+
+    def bits(self, count: int) -> int:
+        """A number of so many random bits."""
+        ...
+
+    def below(self, bound: int) -> int:
+        """A whole number from 0, less than `bound`."""
+        ...
+
+    def fraction(self) -> float:
+        """A number from 0, less than 1."""
+        ...
+
+    def nonce(self) -> str:
+        """A short text that will not be drawn again."""
+        ...
+
+
+class Job(Protocol):
+    """Something that runs concurrently."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+
+class Crew(Protocol):
+    """Runs things concurrently."""
+
+    def start(self, work: Callable[[], None]) -> Job:
+        """Begin something. It must not raise: there is nobody to catch it."""
+        ...
+
+    def wait(self, jobs: Sequence[Job], until: Millis) -> None:
+        """Return when all jobs have ended, one more of them has ended, or the time has come."""
+        ...
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Do the same for each item, several at once; results in the items' order. Raises what `work` raises."""
+        ...
+
+
+class Process(Protocol):
+    """The process that everything runs in."""
+
+    def end(self) -> None:
+        """End it at once: a thread cannot be stopped otherwise."""
+        ...
+
+
+class Telemetry(Protocol):
+    """Counts and measures, written out once per invocation."""
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a count."""
+        ...
+
+    def measure(self, name: str, milliseconds: Millis) -> None:
+        """Note one length of time."""
+        ...
+
+    def note(self, text: str, **facts: object) -> None:
+        """Log something worth a person's look."""
+        ...
+
+
+class FanOut(Protocol):
+    """Further invocations of the trigger."""
+
+    def read_groups(self, groups: Sequence[int]) -> None:
+        """Have each of these groups of shards read by an invocation of its own."""
+        ...

@@ -1,0 +1,1 @@
+"""The use cases: what duetime does, over ports."""

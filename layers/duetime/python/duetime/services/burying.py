@@ -1,0 +1,91 @@
+"""Dead letters: a message that was delivered too often is looked into; its task never vanishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.attempts import failure
+from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
+from duetime.domain.states import LEASED, WAITING, Move
+from duetime.domain.times import SECOND
+from duetime.domain.writes import Applied, Guard, Write
+from duetime.ports.queues import Outgoing
+from duetime.services.placing import message_for
+
+if TYPE_CHECKING:
+    from duetime.domain.dispatch import Message
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import WorkQueues
+    from duetime.ports.stores import TaskStore
+    from duetime.ports.surroundings import Chance, Clock, Telemetry
+    from duetime.services.closing import Closing
+    from duetime.services.placing import Placing
+
+
+@dataclass(frozen=True, slots=True)
+class Burying:
+    """Decides what a dead letter means for its task.
+
+    Attributes:
+        retention: how long a finished task is kept, in milliseconds.
+    """
+
+    tasks: TaskStore
+    queues: WorkQueues
+    placing: Placing
+    closing: Closing
+    clock: Clock
+    chance: Chance
+    telemetry: Telemetry
+    retention: Millis
+
+    def bury(self, message: Message) -> bool:
+        """Look into one dead letter.
+
+        The task is failed only if it has no live lease, is at the message's turn and has spent its attempts;
+        else it is placed again.
+
+        Returns:
+            Whether the letter is done with; if not, it must come again.
+
+        Raises:
+            Unavailable: the store did not answer; the letter must come again.
+        """
+        task = self.tasks.read(message.task_id)
+        if task is None or task.turn != message.turn:
+            return True
+        if task.is_terminal:
+            if task.finished_at is None:
+                self.closing.close(task)
+            return True
+        if task.state in LEASED:
+            return self._leased(task)
+        if task.state in WAITING:
+            self.telemetry.count("placed_again")
+            guard = Guard(version=task.version)
+            return isinstance(self.placing.move(task, Move.REPLACE, task.next_at, guard, {}), Applied)
+        return True
+
+    def _leased(self, task: Task) -> bool:
+        now = self.clock.now()
+        over_at = (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
+        if over_at <= now and not task.retry.allows_after(task.attempt):
+            return self._give_up(task)
+        # A fresh message, with its receive count at nothing, takes the task over after the lease.
+        delay = max(0, min(over_at + LEASE_RETURN_MARGIN - now, MAX_DELAY)) // SECOND
+        return not self.queues.send([Outgoing(message_for(task), delay)])
+
+    def _give_up(self, task: Task) -> bool:
+        now = self.clock.now()
+        error = failure("WorkerLost", f"the worker of attempt {task.attempt}, the last one allowed, vanished").error
+        follows = self.closing.is_needed(task)
+        sets = {"error": error, "expires_at": now + self.retention, "finished_at": None if follows else now}
+        write = Write(task.id, Move.GIVE_UP, self.chance.nonce(), Guard(version=task.version), sets)
+        end = self.tasks.apply(write)
+        if isinstance(end, Applied):
+            self.telemetry.count(f"tasks_{end.task.state}")
+            if follows:
+                self.closing.close(end.task)
+        return isinstance(end, Applied)

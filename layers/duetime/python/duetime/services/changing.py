@@ -1,0 +1,112 @@
+"""Changing and cancelling what has not started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.creation import due_of
+from duetime.domain.errors import MoveRefused, TaskUnknown, Unavailable, VersionDiffers
+from duetime.domain.states import NOT_STARTED, Move, State
+from duetime.domain.task import TaskSpec
+from duetime.domain.writes import Applied, Guard, Write, WriteResult
+from duetime.services.creating import PAYLOAD
+
+if TYPE_CHECKING:
+    from duetime.domain.creation import TaskChange
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.surroundings import Chance, Clock
+    from duetime.services.placing import Placing
+
+_TRIES = 5
+"""How often a change is made anew when somebody else's write comes between its read and its write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """Changes and cancels tasks; until a worker's claim, a change or a cancel wins.
+
+    Attributes:
+        retention: how long a finished task is kept, in milliseconds.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    placing: Placing
+    clock: Clock
+    chance: Chance
+    retention: Millis
+
+    def change(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
+        """Change a task that has not started.
+
+        Args:
+            owner: who asks.
+            task_id: the task.
+            wanted: what to change.
+            version: the version the change was made for; `None` takes any.
+
+        Raises:
+            TaskUnknown: there is none, or it is another owner's.
+            MoveRefused: it has started.
+            VersionDiffers: it is at another version.
+            FieldInvalid: it would be due more than ten years ahead.
+            Unavailable: somebody else's write came between every time.
+        """
+        task = self.tasks.read(task_id)
+        for _ in range(_TRIES):
+            task = self._checked(owner, task_id, task, version)
+            result = self._apply(task, wanted)
+            if isinstance(result, Applied):
+                return result.task
+            task = result.task
+        self._checked(owner, task_id, task, version)
+        raise Unavailable(f"the task {task_id} was written by others again and again")
+
+    def cancel(self, owner: str, task_id: TaskId, version: int | None) -> Task:
+        """Take back a task that has not started; taking it back again changes nothing.
+
+        Raises:
+            TaskUnknown: there is none, or it is another owner's.
+            MoveRefused: it has started or ended.
+            VersionDiffers: it is at another version.
+        """
+        now = self.clock.now()
+        expires = now + self.retention
+        sets = {"finished_at": now, "expires_at": expires}
+        write = Write(task_id, Move.CANCEL, self.chance.nonce(), Guard(owner=owner, version=version), sets)
+        result = self.tasks.apply(write)
+        if isinstance(result, Applied):
+            for content in result.task.contents_outside:
+                self.contents.expire(task_id, content, expires)
+            return result.task
+        if result.task is not None and result.task.owner == owner and result.task.state == State.CANCELLED:
+            return result.task
+        raise VersionDiffers(self._checked(owner, task_id, result.task, version, "cancelled"))
+
+    def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
+        now = self.clock.now()
+        sets = dict(wanted.fields)
+        if wanted.payload is not None:
+            sets["payload"] = self.contents.keep(task.id, f"{PAYLOAD}.{task.version}", wanted.payload)
+        guard = Guard(owner=task.owner, version=task.version)
+        if wanted.sets_due:
+            sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
+            return self.placing.move(task, Move.CHANGE, sets["due_at"], guard, sets)
+        if sets.get("priority", task.priority) != task.priority:
+            # Another queue: the message on the old one is of an older turn, and dropped.
+            return self.placing.move(task, Move.CHANGE, task.next_at, guard, sets)
+        return self.tasks.apply(Write(task.id, Move.CHANGE, self.chance.nonce(), guard, sets))
+
+    @staticmethod
+    def _checked(owner: str, task_id: TaskId, task: Task | None, version: int | None, wanted: str = "changed") -> Task:
+        if task is None or task.owner != owner:
+            raise TaskUnknown(task_id)
+        if version not in (None, task.version):
+            raise VersionDiffers(task)
+        if task.state not in NOT_STARTED:
+            raise MoveRefused(task, wanted)
+        return task

@@ -1,0 +1,120 @@
+"""Accepting tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.creation import due_of, new_id, new_task
+from duetime.domain.errors import KeyReused, RequestRefused, Unavailable
+from duetime.domain.keys import RememberedKey
+from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task, TaskSpec
+    from duetime.domain.times import Millis
+    from duetime.ports.stores import ContentStore, KeyStore, TaskStore
+    from duetime.ports.surroundings import Chance, Clock, Crew
+    from duetime.services.placing import Placing
+
+PAYLOAD = "payload"
+_TAIL_BITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's key for a request, and the hash of the body it came with."""
+
+    text: str
+    body_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One task that a client asks for."""
+
+    spec: TaskSpec
+    key: IdempotencyKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """What stays the same however often a request is repeated."""
+
+    task_id: TaskId
+    due_at: Millis
+    created_at: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Creating:
+    """Accepts tasks: once it has answered, the record is durable and everything else can be recovered.
+
+    Attributes:
+        shards: S, the number of shards a minute is split into.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    keys: KeyStore
+    placing: Placing
+    clock: Clock
+    chance: Chance
+    crew: Crew
+    shards: int
+
+    def create(self, owner: str, order: Order) -> Task:
+        """Accept one task.
+
+        Raises:
+            FieldInvalid: it is due more than ten years ahead.
+            KeyReused: its idempotency key came with another body before.
+            Unavailable: the store did not answer; nothing may have been accepted.
+        """
+        task, written = self._write(owner, order)
+        if written:
+            self.placing.send_due([task])
+        return task
+
+    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Task | RequestRefused | Unavailable]:
+        """Accept many tasks, each for itself: a task or the reason why not, in the order they were asked for."""
+
+        def attempt(order: Order) -> tuple[Task, bool] | RequestRefused | Unavailable:
+            try:
+                return self._write(owner, order)
+            except (RequestRefused, Unavailable) as refusal:
+                return refusal
+
+        ends = self.crew.map(attempt, orders)
+        self.placing.send_due([end[0] for end in ends if isinstance(end, tuple) and end[1]])
+        return [end[0] if isinstance(end, tuple) else end for end in ends]
+
+    def _write(self, owner: str, order: Order) -> tuple[Task, bool]:
+        """Make the record exist; says whether it was this call that wrote it."""
+        now = self.clock.now()
+        due = due_of(order.spec, now)
+        task_id = new_id(due, now, self.chance.below(self.shards), self.chance.bits(_TAIL_BITS))
+        accepted = _Accepted(task_id, due, now)
+        if order.key is not None:
+            accepted = self._remember(owner, order.key, accepted)
+            if accepted.task_id != task_id and (known := self.tasks.read(accepted.task_id)):
+                return known, False
+        payload = self.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload)
+        task = new_task(accepted.task_id, order.spec, owner, accepted.due_at, accepted.created_at, payload)
+        if self.placing.create(task):
+            return replace(task, payload=replace(payload, data=order.spec.payload)), True
+        # Somebody else is repeating the same request just now, and wrote this very record first.
+        return self.tasks.read(task.id) or task, False
+
+    def _remember(self, owner: str, key: IdempotencyKey, accepted: _Accepted) -> _Accepted:
+        now = accepted.created_at
+        wanted = RememberedKey(
+            accepted.task_id, accepted.due_at, now, body_hash=key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE
+        )
+        known = self.keys.remember(owner, key.text, wanted, now)
+        if known.body_hash != key.body_hash:
+            raise KeyReused
+        return _Accepted(known.task_id, known.due_at, known.created_at)

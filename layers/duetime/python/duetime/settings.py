@@ -1,0 +1,144 @@
+"""Every environment variable of the functions, written down once.
+
+The CDK constructs set these variables by name, the composition root reads them through `Settings`.
+A default stands here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch import Precision
+from duetime.domain.task import Priority
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Variable(StrEnum):
+    """Names of the environment variables that a deployed function may be given."""
+
+    TABLE = "DUETIME_TABLE"
+    """Name of the tasks table."""
+    BUCKET = "DUETIME_BUCKET"
+    """Name of the bucket for payloads and results too large for an item."""
+    QUEUE_HIGH = "DUETIME_QUEUE_HIGH"
+    """URL of the queue of priority `high`."""
+    QUEUE_NORMAL = "DUETIME_QUEUE_NORMAL"
+    """URL of the queue of priority `normal`."""
+    QUEUE_LOW = "DUETIME_QUEUE_LOW"
+    """URL of the queue of priority `low`."""
+    SHARDS = "DUETIME_SHARDS"
+    """S, the number of shards a minute is split into (1 to 65536). Only ever grows."""
+    LOOK_AHEAD_SECONDS = "DUETIME_LOOK_AHEAD_SECONDS"
+    """How far ahead of the clock the trigger reads, in seconds."""
+    PRECISION = "DUETIME_PRECISION"
+    """`normal`, `exact` or `relaxed`: see `duetime.domain.dispatch.Precision`."""
+    LEASE_SECONDS = "DUETIME_LEASE_SECONDS"
+    """Length of a worker's lease; it is renewed every third of it."""
+    RETENTION_DAYS = "DUETIME_RETENTION_DAYS"
+    """How long a finished task is kept before its record expires."""
+    AUTHENTICATION = "DUETIME_AUTHENTICATION"
+    """`iam`, `jwt` or `none` (the local stack only): where the API takes the owner from."""
+    HANDLERS = "DUETIME_HANDLERS"
+    """Import name of the user's package of Python handlers; empty for none."""
+    HTTP_ALLOW = "DUETIME_HTTP_ALLOW"
+    """Comma-separated hosts (`127.0.0.1`) that HTTP targets may reach although they are not public."""
+    SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
+    """Powertools: the service a log line belongs to."""
+    METRICS_NAMESPACE = "POWERTOOLS_METRICS_NAMESPACE"
+    """Powertools: the CloudWatch namespace of the metrics."""
+    LOG_LEVEL = "POWERTOOLS_LOG_LEVEL"
+    """Powertools: the least severe level that is logged."""
+
+
+class Authentication(StrEnum):
+    """Where the API takes the identity of a caller from."""
+
+    IAM = "iam"
+    JWT = "jwt"
+    NONE = "none"
+
+
+class SettingMissing(LookupError):
+    """A function was deployed without a variable it needs."""
+
+    def __init__(self, variable: Variable) -> None:
+        super().__init__(f"environment variable {variable.value} is not set")
+
+
+QUEUE_VARIABLES: Mapping[Priority, Variable] = {
+    Priority.HIGH: Variable.QUEUE_HIGH,
+    Priority.NORMAL: Variable.QUEUE_NORMAL,
+    Priority.LOW: Variable.QUEUE_LOW,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The environment of one function, read once at its start."""
+
+    environ: Mapping[str, str]
+
+    @property
+    def table(self) -> str:
+        """Name of the tasks table."""
+        return self._required(Variable.TABLE)
+
+    @property
+    def bucket(self) -> str:
+        """Name of the content bucket."""
+        return self._required(Variable.BUCKET)
+
+    @property
+    def queue_urls(self) -> dict[Priority, str]:
+        """URL of each priority's queue."""
+        return {priority: self._required(variable) for priority, variable in QUEUE_VARIABLES.items()}
+
+    @property
+    def shards(self) -> int:
+        """S, the number of shards a minute is split into."""
+        return int(self.environ.get(Variable.SHARDS, "16"))
+
+    @property
+    def look_ahead_ms(self) -> int:
+        """How far ahead of the clock the trigger reads, in milliseconds."""
+        return int(float(self.environ.get(Variable.LOOK_AHEAD_SECONDS, "180")) * 1000)
+
+    @property
+    def precision(self) -> Precision:
+        """How much of a wait is left to the transport and how much is held by the worker."""
+        return Precision(self.environ.get(Variable.PRECISION, Precision.NORMAL))
+
+    @property
+    def lease_ms(self) -> int:
+        """Length of a worker's lease, in milliseconds."""
+        return int(float(self.environ.get(Variable.LEASE_SECONDS, "30")) * 1000)
+
+    @property
+    def retention_ms(self) -> int:
+        """How long a finished task is kept, in milliseconds."""
+        return int(float(self.environ.get(Variable.RETENTION_DAYS, "30")) * 86_400_000)
+
+    @property
+    def authentication(self) -> Authentication:
+        """Where the API takes the identity of a caller from."""
+        return Authentication(self._required(Variable.AUTHENTICATION))
+
+    @property
+    def handlers(self) -> str:
+        """Import name of the user's package of handlers, or the empty string."""
+        return self.environ.get(Variable.HANDLERS, "")
+
+    @property
+    def http_allow(self) -> frozenset[str]:
+        """Hosts that HTTP targets may reach although they are not public."""
+        return frozenset(host for host in self.environ.get(Variable.HTTP_ALLOW, "").split(",") if host)
+
+    def _required(self, variable: Variable) -> str:
+        value = self.environ.get(variable, "")
+        if not value:
+            raise SettingMissing(variable)
+        return value

@@ -1,0 +1,121 @@
+"""`duetime local`: the whole stack on this machine."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from duetime_client import Client, ClientError
+from local import ready, stack
+from local.demo import Demo, TasksRefused
+from local.deployment import ToolFailed, ToolNotInstalled
+from local.display import Display
+from local.emulator import EmulatorFailed, EmulatorNotInstalled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from local.figures import Figures
+    from local.ready import Ready
+
+app = typer.Typer(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
+
+INTERRUPTED = 128 + signal.SIGINT
+"""The shell's own code for a command that was interrupted."""
+EXPECTED = (EmulatorFailed, EmulatorNotInstalled, ToolFailed, ToolNotInstalled, TasksRefused, ClientError)
+"""What is told by its message: a traceback would say nothing more to whoever runs the command."""
+
+Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
+DataDir = Annotated[Path | None, typer.Option(help="Keep the stack's data here; saved on a graceful stop only.")]
+ReadyFile = Annotated[
+    Path, typer.Option(help="JSON with the addresses, there while the stack is up.", show_default=".duetime/local.json")
+]
+
+
+@app.command()
+def up(
+    *,
+    port: Port = None,
+    data_dir: DataDir = None,
+    demo: Annotated[bool, typer.Option(help="Run the demo before staying up.")] = True,
+    ready_file: ReadyFile = ready.READY_FILE,
+) -> None:
+    """Deploy the stack to an embedded AWS, run the demo, and stay up until Ctrl-C."""
+    began_ms = _now_ms()
+    display = Display()
+    with _told(display), ExitStack() as context:
+        running = context.enter_context(stack.running(display, port, data_dir))
+        context.enter_context(ready.announced(running.ready, ready_file))
+        if demo:
+            _run(Demo(began_ms=began_ms), running.ready.api_url, display)
+        _stay(running.ready, display)
+
+
+@app.command("demo")
+def run_demo(
+    *,
+    url: Annotated[
+        str | None, typer.Option(help="API of a running stack; by default one that is up, or a new one.")
+    ] = None,
+    leave: Annotated[bool, typer.Option("--exit", help="Stop a stack that was started for the demo.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
+    count: Annotated[int, typer.Option(min=1, max=300, help="How many tasks.")] = 300,
+    seconds: Annotated[float, typer.Option(min=1, max=300, help="Over how long they are due.")] = 30.0,
+) -> None:
+    """Run a few hundred real CI jobs as tasks and count what came of them."""
+    demo = Demo(count, round(seconds * 1000), _now_ms())
+    display = Display()
+    with _told(display), ExitStack() as context:
+        found = None if url else ready.find()
+        own = None if url or found else context.enter_context(stack.running(display)).ready
+        up = own or found
+        figures = _run(demo, up.api_url if up else url or "", display)
+        if json_file is not None:
+            ready.write_whole(json_file, figures.as_json())
+        if own and not leave:
+            _stay(own, display)
+        raise typer.Exit(0 if figures.promises_kept else 1)
+
+
+def _run(demo: Demo, api_url: str, display: Display) -> Figures:
+    display.note(f"\n{demo.count} periodic jobs of the Kubernetes project's CI, due over {demo.spread_ms / 1000:.0f} s")
+    with Client(api_url) as client, display.demo() as show:
+        figures = demo.run(client, show)
+    display.figures(figures)
+    return figures
+
+
+def _stay(running: Ready, display: Display) -> None:
+    """Say where the stack is and wait: to be interrupted is the normal end of it."""
+    display.addresses(running)
+    with suppress(KeyboardInterrupt):
+        while True:
+            signal.pause()
+
+
+@contextmanager
+def _told(display: Display) -> Iterator[None]:
+    """End on Ctrl-C, SIGTERM and SIGHUP alike, and tell expected errors by their message."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        display.note("Stopped.")
+        raise typer.Exit(INTERRUPTED) from None
+    except EXPECTED as error:
+        display.error(str(error))
+        raise typer.Exit(1) from None
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

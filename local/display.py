@@ -1,0 +1,118 @@
+"""What a person sees in the terminal."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from local.demo import Progress as DemoProgress
+    from local.figures import Figures
+    from local.ready import Ready
+
+LONGEST_DETAIL = 90
+
+
+class Display:
+    """Steps, a progress bar and the result, on one console."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        # Without highlighting: rich would colour every number and path of a tool's line.
+        self._console = console or Console(highlight=False)
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Callable[[str], None]]:
+        """Show that something is under way, its latest line, and how long it took."""
+        began = time.monotonic()
+        latest = ""
+        with self._console.status(f"{title} …") as status:
+
+            def report(line: str) -> None:
+                nonlocal latest
+                latest = line
+                status.update(f"{title} … [dim]{escape(line[:LONGEST_DETAIL])}[/dim]")
+
+            yield report
+        seconds = time.monotonic() - began
+        self._console.print(
+            f"[green]✓[/green] {title} [dim]({seconds:.1f} s) {escape(latest)}[/dim]", overflow="ellipsis", no_wrap=True
+        )
+
+    @contextmanager
+    def demo(self) -> Iterator[Callable[[DemoProgress], None]]:
+        """Show a bar of the tasks that have succeeded."""
+        columns = (
+            TextColumn("  {task.description}"),
+            BarColumn(bar_width=40),
+            MofNCompleteColumn(),
+            TextColumn("[dim]due {task.fields[due]} · retried {task.fields[retried]}[/dim]"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self._console) as progress:
+            bar = progress.add_task("creating", total=None, due=0, retried=0)
+
+            def show(now: DemoProgress) -> None:
+                progress.update(
+                    bar,
+                    description="running",
+                    total=now.accepted,
+                    completed=now.succeeded,
+                    due=now.due,
+                    retried=now.retried,
+                )
+
+            yield show
+
+    def figures(self, figures: Figures) -> None:
+        """Show the result as a table."""
+        table = Table(box=box.ROUNDED, title="What the receiver counted", title_justify="left", show_header=False)
+        table.add_column()
+        table.add_column(justify="right")
+        table.add_column(style="dim")
+        lateness = figures.lateness_ms
+        rows = (
+            ("accepted", f"{figures.accepted}", "answered 201 by the API"),
+            ("succeeded", f"[green]{figures.succeeded}[/green]", "by the API's word and by the receiver's"),
+            ("retried", f"{figures.retried}", "failed at first, as planned, and ran again"),
+            ("failed", f"{figures.failed}", "gave up after their last attempt"),
+            ("lost", _zero(figures.lost), "accepted, and no outcome"),
+            ("run twice at once", _zero(figures.doubled), "overlapping, or again after success"),
+            ("early", _zero(figures.early), "started before they were due"),
+            ("lateness p50", f"{lateness.p50:.1f} ms", "of the first attempts' starts"),
+            ("lateness p99", f"{lateness.p99:.1f} ms", ""),
+            ("lateness max", f"{lateness.max:.1f} ms", ""),
+        )
+        for row in rows:
+            table.add_row(*row)
+        self._console.print(table)
+
+    def addresses(self, ready: Ready) -> None:
+        """Show where the API is, and two lines to try it with."""
+        self._console.print(f"\n[bold]API[/bold]  {ready.api_url}\n[bold]AWS[/bold]  {ready.aws_endpoint_url}\n")
+        tasks = f"{ready.api_url}/v1/tasks"
+        body = '{"type": "ci.job", "payload": {"job": "hello"}, "delay_seconds": 3}'
+        # Printed raw and unwrapped: they are there to be copied.
+        for line in (f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'", f"curl -s {tasks}"):
+            self._console.out(f"  {line}", highlight=False)
+        self._console.print("\nCtrl-C stops everything.")
+
+    def error(self, message: str) -> None:
+        """Show what went wrong."""
+        self._console.print(f"[bold red]✗[/bold red] {escape(message)}")
+
+    def note(self, message: str) -> None:
+        """Show a plain sentence."""
+        self._console.print(message)
+
+
+def _zero(count: int) -> str:
+    return f"[green]{count}[/green]" if count == 0 else f"[bold red]{count}[/bold red]"

@@ -1,0 +1,8 @@
+"""The embedded AWS: MiniStack, pinned, and everything that differs between it and AWS.
+
+No other module of the project knows which emulator it is.
+"""
+
+from local.emulator.server import Emulator, EmulatorFailed, EmulatorNotInstalled, running
+
+__all__ = ["Emulator", "EmulatorFailed", "EmulatorNotInstalled", "running"]

@@ -1,0 +1,82 @@
+"""What MiniStack 1.5.33 does differently from AWS, said once, with what is done about it.
+
+After the deploy (`complete_deployment`), because its CloudFormation accepts these properties and drops them:
+
+* time to live and point-in-time recovery of a table;
+* `ReservedConcurrentExecutions` and `RecursiveLoop` of a function.
+
+By settings of the `local` environment (`infra/`), because nothing else would work:
+
+* Lambdas run as warm subprocesses of the emulator's own Python, whatever runtime is declared: layers hold boto3 and
+  wheels for this machine.
+* Its poller looks at a queue when something was sent or a batch has ended, else once a second, and an expired delay
+  wakes nobody: precision is `exact` locally, so that a message is there a second before it is due.
+* Authorizers: it checks JWTs but no IAM signatures: locally the API has one default owner.
+
+By nothing, because it is harmless here, but a test on AWS's own behaviour must not be made of it:
+
+* IAM, memory limits, the queue-visibility-at-least-function-timeout rule and DelaySeconds <= 900 are not enforced:
+  the template's tests assert them.
+* EventBridge Scheduler looks at its schedules every ten seconds: a one-minute rate comes up to ten seconds late, the
+  first one a minute after the deploy. The look-ahead of three minutes is made for such things.
+* Lambdas inherit the server's environment (it is started with a clean one) and its site-packages (layers come first).
+* A Lambda that raises, times out or dies (`os._exit`, SIGKILL) gives its batch back at the messages' visibility, and
+  that mapping then rests for a second.
+* MessageGroupId on a standard queue is kept and shown, but there are no fair queues.
+* EMF lines do not become metrics; there is no X-Ray; TTL deletions emit no stream record.
+* State is saved on a graceful stop only; after a restart stream mappings stay deaf until deployed again.
+* Recursive-loop detection counts direct invocations only, never hops over a queue.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from local.emulator.server import Emulator
+
+Properties = dict[str, Any]  # CloudFormation properties are whatever the template says
+
+
+def complete_deployment(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:
+    """Set what the template says and the emulator's CloudFormation has dropped."""
+    for logical_id, resource in template["Resources"].items():
+        complete = _COMPLETIONS.get(resource["Type"])
+        if complete is not None:
+            complete(emulator, physical_ids[logical_id], resource.get("Properties", {}))
+
+
+def api_url(emulator: Emulator, api_id: str) -> str:
+    """Return the address under which an HTTP API with a `$default` stage answers."""
+    return f"{emulator.endpoint_url}/_aws/execute-api/{api_id}"
+
+
+def _complete_table(emulator: Emulator, name: str, properties: Properties) -> None:
+    dynamodb = emulator.client("dynamodb")
+    time_to_live = properties.get("TimeToLiveSpecification")
+    if time_to_live:
+        dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=time_to_live)
+    # A global table (CDK's TableV2) says it per replica.
+    replicas = properties.get("Replicas", [properties])
+    recovery = replicas[0].get("PointInTimeRecoverySpecification")
+    if recovery:
+        dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=recovery)
+
+
+def _complete_function(emulator: Emulator, name: str, properties: Properties) -> None:
+    functions = emulator.client("lambda")
+    if "ReservedConcurrentExecutions" in properties:
+        functions.put_function_concurrency(
+            FunctionName=name, ReservedConcurrentExecutions=properties["ReservedConcurrentExecutions"]
+        )
+    if "RecursiveLoop" in properties:
+        functions.put_function_recursion_config(FunctionName=name, RecursiveLoop=properties["RecursiveLoop"])
+
+
+_COMPLETIONS: Mapping[str, Callable[[Emulator, str, Properties], None]] = {
+    "AWS::DynamoDB::Table": _complete_table,
+    "AWS::DynamoDB::GlobalTable": _complete_table,
+    "AWS::Lambda::Function": _complete_function,
+}

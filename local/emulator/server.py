@@ -1,0 +1,204 @@
+"""Starting and stopping the embedded AWS."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, overload
+
+import boto3
+import botocore.session
+
+from local.guarded import guarded
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / ".venv-emulator" / "bin" / "ministack"
+REGION = "us-east-1"
+ACCOUNT = "000000000000"
+PREFERRED_PORT = 8750
+"""A fixed one, so that addresses stay the same from one run to the next."""
+HOME, TEMPORARY = "home", "tmp"
+"""Folders inside the emulator's own."""
+START_SECONDS = 30.0
+SAVE_SECONDS = 10.0
+"""How long it may take to save its state when it is stopped."""
+
+
+class EmulatorNotInstalled(RuntimeError):
+    """The emulator's own virtual environment is missing."""
+
+    def __init__(self) -> None:
+        super().__init__("the embedded AWS is not installed: run `make setup`")
+
+
+class EmulatorFailed(RuntimeError):
+    """The emulator ended, or did not answer in time."""
+
+    def __init__(self, what: str, last_lines: str) -> None:
+        super().__init__(f"the embedded AWS {what}\n{last_lines}".rstrip())
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """A running emulator: where it answers and how to talk to it."""
+
+    port: int
+    folder: Path
+    """Private to this emulator, and gone with it."""
+
+    @property
+    def endpoint_url(self) -> str:
+        """The one address of every AWS service."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Variables that make an AWS SDK, or the CDK, talk to this emulator only."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            # The CDK remembers accounts by key: a key of its own keeps an emulator out of real accounts' cache.
+            "AWS_ACCESS_KEY_ID": f"duetime-local-{self.port}",
+            "AWS_SECRET_ACCESS_KEY": "none",
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    @overload
+    def client(self, service: Literal["cloudformation"]) -> CloudFormationClient: ...
+    @overload
+    def client(self, service: Literal["dynamodb"]) -> DynamoDBClient: ...
+    @overload
+    def client(self, service: Literal["lambda"]) -> LambdaClient: ...
+    @overload
+    def client(self, service: Literal["s3"]) -> S3Client: ...
+    @overload
+    def client(self, service: Literal["sqs"]) -> SQSClient: ...
+    def client(self, service: Literal["cloudformation", "dynamodb", "lambda", "s3", "sqs"]) -> object:
+        """Return a boto3 client of `service` that talks to this emulator."""
+        # The caller's own AWS profile and files are none of our business, and a profile that is missing would be fatal.
+        bare = botocore.session.Session(
+            {"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
+        )
+        session = boto3.Session(
+            aws_access_key_id=self.environ["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.environ["AWS_SECRET_ACCESS_KEY"],
+            region_name=REGION,
+            botocore_session=bare,
+        )
+        return session.client(service, endpoint_url=self.endpoint_url)
+
+
+@contextmanager
+def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[Emulator]:
+    """Run an emulator on 127.0.0.1 for the length of the context, on `PREFERRED_PORT` or a free one if none is named.
+
+    With `data_dir` what it holds is saved there on a graceful stop, and only then.
+    """
+    if not PROGRAM.exists():
+        raise EmulatorNotInstalled
+    port = _usable_port() if port is None else _free_port(port)
+    folder = Path(tempfile.mkdtemp(prefix="duetime-"))
+    with (
+        tempfile.TemporaryFile() as log,
+        guarded(
+            [str(PROGRAM)],
+            environ=_environment(port, folder, data_dir),
+            cwd=folder,
+            output=log,
+            folder=folder,
+            grace_seconds=SAVE_SECONDS if data_dir else 0,
+        ) as process,
+    ):
+        _wait_until_ready(port, process, log)
+        yield Emulator(port, folder)
+
+
+def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, str]:
+    """Everything the server sees, and with it every Lambda: they inherit its whole environment."""
+    home, temporary = folder / HOME, folder / TEMPORARY
+    for path in (home, temporary):
+        path.mkdir()
+    environ = {
+        "PATH": os.defpath,
+        "LANG": "C.UTF-8",
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",  # its default is every interface
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "LOG_LEVEL": "WARNING",
+        "STATE_DIR": str(folder / "state"),
+        "S3_DATA_DIR": str(folder / "s3"),
+        # Its default is derived from the machine's memory and may be below what three queues and the API ask for.
+        "LAMBDA_ACCOUNT_CONCURRENCY": "64",
+    }
+    if data_dir is not None:
+        environ |= {
+            "PERSIST_STATE": "1",
+            "STATE_DIR": str(data_dir / "state"),
+            "S3_PERSIST": "1",
+            "S3_DATA_DIR": str(data_dir / "s3"),
+        }
+    return environ
+
+
+def _usable_port() -> int:
+    """Return the preferred port, or any other if somebody listens there."""
+    with suppress(EmulatorFailed):
+        return _free_port(PREFERRED_PORT)
+    return _free_port(0)
+
+
+def _free_port(wanted: int) -> int:
+    """Return `wanted` if nobody listens there, or any free port for 0."""
+    with socket.socket() as probe:
+        # As a server does: connections of a stopped emulator that still linger do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            # Asked before it starts, because another emulator on that port would answer in its place.
+            raise EmulatorFailed(f"cannot have port {wanted}: {error.strerror}", "") from None
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not _answers(port):
+        if process.poll() is not None:
+            raise EmulatorFailed("ended while it started", _last_lines(log))
+        if time.monotonic() > deadline:
+            raise EmulatorFailed(f"did not answer within {START_SECONDS:.0f} s", _last_lines(log))
+        time.sleep(0.02)
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/ready", timeout=2) as answer:
+            return bool(answer.status == 200)  # noqa: PLR2004 - HTTP's own number
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _last_lines(log: IO[bytes], count: int = 15) -> str:
+    log.seek(0)
+    return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])

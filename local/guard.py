@@ -1,0 +1,83 @@
+"""Runs one command and makes sure that nothing of it outlives whoever asked for it.
+
+The parent holds the writing end of this process's standard input. When the parent stops, is killed or crashes,
+the kernel closes that pipe, and the guard ends the command with all its children and removes its folder.
+Started as a script, so it imports the standard library only.
+
+Usage: guard.py FOLDER GRACE_SECONDS COMMAND [ARGUMENT ...]
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+KILL_SECONDS = 5.0
+_PR_SET_PDEATHSIG = 1
+
+
+def main(folder: str, grace_seconds: float, command: list[str]) -> int:
+    """Run `command` until it ends or the parent is gone; leave no process and no `folder` (if it is named) behind.
+
+    With `grace_seconds` the command may first stop by itself (it may be saving its state).
+    """
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: ended.set())
+    # process_group: whatever the command starts is ended with it.
+    child = subprocess.Popen(  # noqa: S603 - the command is ours
+        command,
+        stdin=subprocess.DEVNULL,
+        process_group=0,
+        preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - no threads yet
+    )
+    threading.Thread(target=_wait_for_parent, args=(ended,), daemon=True).start()
+    threading.Thread(target=_wait_for_child, args=(child, ended), daemon=True).start()
+    ended.wait()
+    _end(child, grace_seconds)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+    # Ended by a signal, the way a shell tells it.
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to kill the command if even this guard is killed."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _wait_for_parent(ended: threading.Event) -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    ended.set()
+
+
+def _wait_for_child(child: subprocess.Popen[bytes], ended: threading.Event) -> None:
+    child.wait()
+    ended.set()
+
+
+def _end(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
+    """Ask the command to stop if it is given the time, then kill the whole group and wait until it is empty."""
+    if grace_seconds:
+        child.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(grace_seconds)
+    deadline = time.monotonic() + KILL_SECONDS
+    with suppress(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.poll()
+            time.sleep(0.02)
+    child.wait()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1], float(sys.argv[2]), sys.argv[3:]))

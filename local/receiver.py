@@ -1,0 +1,142 @@
+"""A small HTTP service that the demo's tasks call, and that counts by itself what it sees.
+
+The demo's figures come from here and not from the scheduler's word: who was called when, how often,
+whether two executions of one task overlapped, and whether a task ran again after it had succeeded.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One execution of a task, by this machine's clock."""
+
+    task_id: str
+    attempt: int
+    fence: int
+    started_at_ms: int
+    ended_at_ms: int
+    succeeded: bool
+
+
+class Receiver:
+    """The executions seen so far; safe to use from many threads."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._lock = threading.Lock()
+        self._executions: list[Execution] = []
+
+    @property
+    def run_url(self) -> str:
+        """Address for tasks with an HTTP target."""
+        return f"http://127.0.0.1:{self._port}/run"
+
+    @property
+    def report_url(self) -> str:
+        """Address where Python handlers report what they did."""
+        return f"http://127.0.0.1:{self._port}/report"
+
+    @property
+    def executions(self) -> list[Execution]:
+        """A copy of everything seen so far."""
+        with self._lock:
+            return list(self._executions)
+
+    def record(self, execution: Execution) -> None:
+        """Remember one execution."""
+        with self._lock:
+            self._executions.append(execution)
+
+
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    """Serve on a free port of 127.0.0.1 for the length of the context."""
+    server = _Server(("127.0.0.1", 0), _Handler)
+    server.receiver = Receiver(server.server_port)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server.receiver
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    receiver: Receiver
+    daemon_threads = True
+    request_queue_size = 128  # a hundred tasks may be due at once
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"  # so that workers can keep their connections
+    timeout = 60
+
+    def do_PUT(self) -> None:
+        """Execute one attempt of an HTTP task: work for a while, then answer, or fail while told to."""
+        started_at_ms = _now_ms()
+        body = self._body()
+        work = body.get("payload") or {}
+        attempt = int(self.headers["Duetime-Attempt"])
+        time.sleep(work.get("work_ms", 0) / 1000)
+        succeeded = attempt > work.get("fail_times", 0)
+        self.server.receiver.record(
+            Execution(
+                task_id=self.headers["Idempotency-Key"],
+                attempt=attempt,
+                fence=int(self.headers["Duetime-Fence"]),
+                started_at_ms=started_at_ms,
+                ended_at_ms=_now_ms(),
+                succeeded=succeeded,
+            )
+        )
+        self._answer(HTTPStatus.OK if succeeded else HTTPStatus.SERVICE_UNAVAILABLE, {"job": work.get("job")})
+
+    def do_POST(self) -> None:
+        """Take the report of one attempt of a Python handler."""
+        body = self._body()
+        self.server.receiver.record(
+            Execution(
+                task_id=body["task_id"],
+                attempt=body["attempt"],
+                fence=body["fence"],
+                started_at_ms=body["started_at_ms"],
+                ended_at_ms=body["ended_at_ms"],
+                succeeded=body["succeeded"],
+            )
+        )
+        self._answer(HTTPStatus.OK, {})
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing: the terminal belongs to the progress bar."""
+
+    def _body(self) -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        return body
+
+    def _answer(self, status: HTTPStatus, body: dict[str, Any]) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

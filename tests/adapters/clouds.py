@@ -1,0 +1,45 @@
+"""The AWS that an adapter's suite runs against: clients, a fresh table, bucket and queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from duetime.adapters.surroundings.clock import SystemClock
+from duetime.adapters.surroundings.threads import Threads
+from duetime.domain.task import Priority
+from tests.adapters.tables import new_table
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+CREW = Threads(SystemClock())
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """Clients of one AWS, and what the stores need of it."""
+
+    dynamodb: DynamoDBClient
+    s3: S3Client
+    sqs: SQSClient
+
+    def table(self) -> str:
+        """A fresh table."""
+        return new_table(self.dynamodb)
+
+    def bucket(self) -> str:
+        """A fresh bucket."""
+        name = f"contents-{uuid4().hex[:12]}"
+        self.s3.create_bucket(Bucket=name)
+        return name
+
+    def queues(self) -> dict[Priority, str]:
+        """A fresh queue per priority."""
+        mark = uuid4().hex[:12]
+        return {
+            priority: self.sqs.create_queue(QueueName=f"{priority.value}-{mark}")["QueueUrl"] for priority in Priority
+        }

@@ -1,0 +1,92 @@
+"""Every port's implementations: in memory, over moto, and over the embedded engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from duetime.adapters.contents import SplitContentStore
+from duetime.adapters.dynamodb.cursors import DynamoCursorStore
+from duetime.adapters.dynamodb.keys import DynamoKeyStore
+from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.memory.contents import MemoryContentStore
+from duetime.adapters.memory.cursors import MemoryCursorStore
+from duetime.adapters.memory.keys import MemoryKeyStore
+from duetime.adapters.memory.tasks import MemoryTaskStore
+from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.receivers import MemoryReceiver, Receiver, SqsReceiver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.ports.stores import ContentStore, CursorStore, KeyStore, TaskStore
+    from local.emulator import Emulator
+
+IMPLEMENTATIONS = ["memory", "moto", pytest.param("engine", marks=pytest.mark.engine)]
+
+
+@pytest.fixture(scope="session")
+def moto_clients() -> Cloud:
+    """Clients that moto answers while it is active."""
+    session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
+    return Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+
+
+@pytest.fixture
+def moto_cloud(moto_clients: Cloud) -> Iterator[Cloud]:
+    """An empty AWS of moto's, for one test."""
+    with mock_aws():
+        yield moto_clients
+
+
+@pytest.fixture(scope="session")
+def engine_cloud(engine: Emulator) -> Cloud:
+    """The embedded engine, shared by all tests."""
+    return Cloud(engine.client("dynamodb"), engine.client("s3"), engine.client("sqs"))
+
+
+def cloud_of(request: pytest.FixtureRequest) -> Cloud | None:
+    """The AWS of this implementation; `None` for memory."""
+    if request.param == "memory":
+        return None
+    cloud = request.getfixturevalue(f"{request.param}_cloud")
+    assert isinstance(cloud, Cloud)
+    return cloud
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def task_store(request: pytest.FixtureRequest) -> TaskStore:
+    """An empty store of tasks."""
+    cloud = cloud_of(request)
+    return DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW) if cloud else MemoryTaskStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def content_store(request: pytest.FixtureRequest) -> ContentStore:
+    """An empty store of contents."""
+    cloud = cloud_of(request)
+    return SplitContentStore(cloud.dynamodb, cloud.table(), cloud.s3, cloud.bucket()) if cloud else MemoryContentStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def key_store(request: pytest.FixtureRequest) -> KeyStore:
+    """An empty store of idempotency keys."""
+    cloud = cloud_of(request)
+    return DynamoKeyStore(cloud.dynamodb, cloud.table()) if cloud else MemoryKeyStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def cursor_store(request: pytest.FixtureRequest) -> CursorStore:
+    """An empty store of cursors."""
+    cloud = cloud_of(request)
+    return DynamoCursorStore(cloud.dynamodb, cloud.table()) if cloud else MemoryCursorStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def receiver(request: pytest.FixtureRequest) -> Receiver:
+    """Empty queues, and their receiving end."""
+    cloud = cloud_of(request)
+    return SqsReceiver(cloud.sqs, cloud.queues(), CREW) if cloud else MemoryReceiver()

@@ -1,0 +1,35 @@
+"""The task that most tests of stores use, and others like it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duetime.domain.ids import TaskId
+from duetime.domain.states import State
+from duetime.domain.task import Content, ContentPlace, Task
+
+HOME = 1_795_228_380_250
+"""2026-11-21T02:33:00.250Z"""
+SHARD = 3
+OWNER = "ann"
+
+
+def numbered(number: int) -> TaskId:
+    """An id in shard 3 of the example's minute; a greater number sorts later."""
+    return TaskId.of(HOME, SHARD, number)
+
+
+def task(**changes: Any) -> Task:  # noqa: ANN401 - any field of a task
+    """A task that is scheduled in the example's minute, with these fields."""
+    fields: dict[str, Any] = {
+        "id": numbered(0),
+        "owner": OWNER,
+        "type": "report",
+        "state": State.SCHEDULED,
+        "due_at": HOME,
+        "next_at": HOME,
+        "created_at": HOME - 90_000,
+        "payload": Content(ContentPlace.RECORD, "payload", b'{"any":"json"}'),
+        "nonce": "created",
+    }
+    return Task(**(fields | changes))

@@ -1,0 +1,101 @@
+"""The receiving end of the queues, which Lambda's poller is in the cloud."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from duetime.adapters.memory.queues import MemoryQueues
+from duetime.adapters.sqs.queues import SqsQueues
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mypy_boto3_sqs import SQSClient
+
+    from duetime.domain.task import Priority
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import Delivery, WorkQueues
+    from duetime.ports.surroundings import Crew
+
+
+class Receiver(Protocol):
+    """Receives from queues that it also shows."""
+
+    @property
+    def queues(self) -> WorkQueues:
+        """The queues."""
+        ...
+
+    def receive(self, priority: Priority) -> list[Delivery]:
+        """What can be received now, at most ten."""
+        ...
+
+    def delete(self, delivery: Delivery) -> None:
+        """Delete a received message."""
+        ...
+
+
+class StandingClock:
+    """A clock that stands until somebody moves it."""
+
+    def __init__(self, at: Millis) -> None:
+        self.at = at
+
+    def now(self) -> Millis:
+        """The time."""
+        return self.at
+
+    def sleep_until(self, at: Millis) -> None:
+        """Move to that time at once."""
+        self.at = max(self.at, at)
+
+
+class MemoryReceiver:
+    """Receives from queues in memory."""
+
+    def __init__(self) -> None:
+        self.clock = StandingClock(1_000_000)
+        self.queues = MemoryQueues(self.clock)
+
+    def receive(self, priority: Priority) -> list[Delivery]:
+        """What can be received now."""
+        return self.queues.receive(priority)
+
+    def delete(self, delivery: Delivery) -> None:
+        """Delete a received message."""
+        self.queues.delete(delivery)
+
+
+class SqsReceiver:
+    """Receives from SQS and hands each message on in the form of a Lambda event's record."""
+
+    def __init__(self, client: SQSClient, urls: Mapping[Priority, str], crew: Crew) -> None:
+        self.queues = SqsQueues(client, urls, crew)
+        self._client = client
+        self._urls = urls
+
+    def receive(self, priority: Priority) -> list[Delivery]:
+        """What can be received now."""
+        answer = self._client.receive_message(
+            QueueUrl=self._urls[priority],
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=600,
+            MessageSystemAttributeNames=["All"],
+        )
+        return [self.queues.delivery(self.record(message, priority)) for message in answer.get("Messages", [])]
+
+    def record(self, message: Mapping[str, Any], priority: Priority) -> dict[str, Any]:
+        """A received message as Lambda tells it (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
+        return {
+            "messageId": message["MessageId"],
+            "receiptHandle": message["ReceiptHandle"],
+            "body": message["Body"],
+            "attributes": message.get("Attributes", {}),
+            "eventSource": "aws:sqs",
+            "eventSourceARN": f"arn:aws:sqs:us-east-1:123456789012:{self._urls[priority].rpartition('/')[2]}",
+        }
+
+    def delete(self, delivery: Delivery) -> None:
+        """Delete a received message."""
+        url = self._urls[delivery.message.priority]
+        self._client.delete_message(QueueUrl=url, ReceiptHandle=delivery.receipt)

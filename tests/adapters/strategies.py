@@ -1,0 +1,128 @@
+"""Any task and any write, as Hypothesis draws them: every value that a store hands back as it was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from duetime.domain.ids import MAX_SHARDS, TaskId
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.states import LEGAL, Move, State
+from duetime.domain.task import (
+    AttemptOutcome,
+    Content,
+    ContentPlace,
+    HandlerTarget,
+    HttpTarget,
+    LedgerLine,
+    Priority,
+    Progress,
+    Task,
+    TaskError,
+)
+from duetime.domain.times import SECOND
+from duetime.domain.writes import Guard, Write
+
+# DynamoDB keeps UTF-8, which has no lone surrogates; the API refuses them.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+INSTANTS = st.integers(0, 4_000_000_000_000)
+COUNTS = st.integers(0, 1_000)
+TASK_IDS = st.builds(TaskId.of, INSTANTS, st.integers(0, MAX_SHARDS - 1), st.integers(0, 2**64 - 1))
+OWNERS = NAMES | st.sampled_from(["#", "a#b", "ann", "team#7"])
+WAITS = st.floats(0, 86_400)
+
+
+def contents(field: str) -> st.SearchStrategy[Content]:
+    """A payload or result, in the record or outside it."""
+    inside = st.builds(Content, st.just(ContentPlace.RECORD), st.just(field), st.binary(max_size=200))
+    json_like = st.builds(
+        Content, st.just(ContentPlace.RECORD), st.just(field), TEXT.map(lambda text: text.encode() * 5)
+    )
+    outside = st.builds(Content, st.sampled_from([ContentPlace.ITEM, ContentPlace.OBJECT]), NAMES)
+    return inside | json_like | outside
+
+
+LINES = st.builds(
+    LedgerLine,
+    st.integers(1, 200),
+    TEXT,
+    INSTANTS,
+    COUNTS,
+    st.integers(-5, 900_000),
+    st.sampled_from(AttemptOutcome),
+)
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "type": NAMES,
+    "due_at": INSTANTS,
+    "next_at": INSTANTS,
+    "created_at": INSTANTS,
+    "payload": contents("payload"),
+    "priority": st.sampled_from(Priority),
+    "target": st.just(HandlerTarget()) | st.builds(HttpTarget, TEXT),
+    "retry": st.just(RetryPolicy()) | st.builds(RetryPolicy, st.integers(1, 100), WAITS, WAITS, WAITS),
+    "timeout_seconds": st.just(60) | st.integers(1, 840),
+    "name": TEXT,
+    "tags": st.dictionaries(NAMES, TEXT, max_size=4),
+    "turn": COUNTS,
+    "fence": COUNTS,
+    "attempt": COUNTS,
+    "sent": st.booleans(),
+    "lease_holder": st.none() | TEXT,
+    "lease_ends_at": st.none() | INSTANTS,
+    "progress": st.none() | st.builds(Progress, st.integers(0, 100), TEXT),
+    "result": st.none() | contents("result"),
+    "error": st.none() | st.builds(TaskError, TEXT, TEXT),
+    "started_at": st.none() | INSTANTS,
+    "finished_at": st.none() | INSTANTS,
+    "expires_at": st.none() | INSTANTS.map(lambda at: at - at % SECOND),
+    "ledger": st.lists(LINES, max_size=5).map(tuple),
+}
+"""What may change in a task, beside what every write changes (`state`, `version`, `nonce`)."""
+
+TASKS = st.builds(
+    Task,
+    id=TASK_IDS,
+    owner=OWNERS,
+    state=st.sampled_from(State),
+    version=st.integers(1, 1_000),
+    nonce=TEXT.map(lambda text: f"created {text}"),
+    **FIELDS,
+)
+_ONCE = ("lease_holder", "lease_ends_at", "started_at", "finished_at", "expires_at")
+_COUNTED = ("turn", "fence", "attempt")
+
+
+@st.composite
+def writes_to(draw: st.DrawFn, task: Task) -> Write:
+    """A write to this task that it may or may not permit."""
+    fitting = [move for move, rule in LEGAL.items() if task.state in rule.sources] or list(Move)
+    names = draw(st.lists(st.sampled_from(sorted(FIELDS)), unique=True, max_size=6))
+    once = draw(st.lists(st.sampled_from(_ONCE), unique=True, max_size=2))
+    return Write(
+        task_id=task.id,
+        move=draw(st.sampled_from(fitting) | st.sampled_from(fitting) | st.sampled_from(Move)),
+        nonce="written",
+        guard=draw(guards_near(task)),
+        sets={name: draw(FIELDS[name]) for name in names},
+        sets_once={name: draw(FIELDS[name].filter(lambda value: value is not None)) for name in once},
+        adds=draw(st.dictionaries(st.sampled_from(_COUNTED), st.integers(0, 3), max_size=2)),
+    )
+
+
+def guards_near(task: Task) -> st.SearchStrategy[Guard]:
+    """Guards that hold of this task, or just do not."""
+
+    def near(value: int) -> st.SearchStrategy[int | None]:
+        return st.none() | st.just(value) | st.sampled_from([value + 1, max(0, value - 1)])
+
+    return st.builds(
+        Guard,
+        owner=st.none() | st.just(task.owner) | OWNERS,
+        turn=near(task.turn),
+        fence=near(task.fence),
+        version=near(task.version),
+        due_by=near(task.next_at),
+        leased_until_before=near(task.lease_ends_at or 0),
+    )

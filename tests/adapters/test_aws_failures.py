@@ -1,0 +1,162 @@
+"""What the adapters make of AWS's own failures, which botocore's stubber answers in place of AWS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from botocore.stub import ANY, Stubber
+
+from duetime.adapters import aws
+from duetime.adapters.contents import SplitContentStore
+from duetime.adapters.dynamodb.records import item_of, key_of
+from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.sqs.queues import SqsQueues
+from duetime.domain.dispatch import Message
+from duetime.domain.errors import Unavailable
+from duetime.domain.task import Content, ContentPlace, Priority
+from duetime.ports.queues import Delivery, Outgoing
+from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.examples import HOME, OWNER, numbered, task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+URLS = {priority: f"https://sqs.us-east-1.amazonaws.com/1/{priority.value}" for priority in Priority}
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    """Clients of nobody: each request must be answered by a stubber."""
+    session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
+    return Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+
+
+@pytest.fixture
+def dynamodb(cloud: Cloud) -> Iterator[Stubber]:
+    """Answers for DynamoDB; all of them must be asked for."""
+    with Stubber(cloud.dynamodb) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+@pytest.fixture
+def sqs(cloud: Cloud) -> Iterator[Stubber]:
+    """Answers for SQS; all of them must be asked for."""
+    with Stubber(cloud.sqs) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("ProvisionedThroughputExceededException", 400),
+        ("ThrottlingException", 400),
+        ("RequestLimitExceeded", 400),
+        ("TransactionConflictException", 400),
+        ("InternalServerError", 500),
+        ("AnythingElse", 503),
+    ],
+)
+def test_throttling_and_server_errors_are_unavailable(cloud: Cloud, dynamodb: Stubber, code: str, status: int) -> None:
+    """What AWS may not answer with next time is `Unavailable`, with AWS's words in it."""
+    dynamodb.add_client_error("get_item", code, "slow down", http_status_code=status)
+    with pytest.raises(Unavailable, match="slow down"):
+        DynamoTaskStore(cloud.dynamodb, "t", CREW).read(numbered(1))
+
+
+@pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException", "ResourceNotFoundException"])
+def test_our_own_mistakes_are_not_unavailable(cloud: Cloud, dynamodb: Stubber, code: str) -> None:
+    """What a repetition would meet again stays AWS's error."""
+    dynamodb.add_client_error("get_item", code)
+    with pytest.raises(ClientError):
+        DynamoTaskStore(cloud.dynamodb, "t", CREW).read(numbered(1))
+
+
+def test_an_unreachable_service_is_unavailable() -> None:
+    """A refused connection is `Unavailable` for every kind of request."""
+    settings: dict[str, Any] = {
+        "endpoint_url": "http://127.0.0.1:9",
+        "region_name": "us-east-1",
+        "aws_access_key_id": "none",
+        "aws_secret_access_key": "none",
+        "config": aws.CONFIG.merge(Config(retries={"total_max_attempts": 1, "mode": "standard"})),
+    }
+    dynamodb, s3 = boto3.client("dynamodb", **settings), boto3.client("s3", **settings)
+    with pytest.raises(Unavailable):
+        DynamoTaskStore(dynamodb, "t", CREW).create(task())
+    with pytest.raises(Unavailable):
+        SplitContentStore(dynamodb, "t", s3, "b").fetch(numbered(1), Content(ContentPlace.OBJECT, "payload"))
+    queues = SqsQueues(boto3.client("sqs", **settings), {Priority.LOW: "http://127.0.0.1:9/1/low"}, CREW)
+    with pytest.raises(Unavailable):
+        queues.backlog(Priority.LOW)
+
+
+def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubber) -> None:
+    """A batch that DynamoDB answers in part is read to its end."""
+    tasks = [task(id=numbered(number)) for number in range(3)]
+    keys = [key_of(each.id) for each in tasks]
+    answers = [([tasks[0]], keys[1:]), ([tasks[1]], keys[2:]), ([tasks[2]], [])]
+    asked = keys
+    for found, left in answers:
+        unprocessed = {"t": {"Keys": left}} if left else {}
+        answer = {"Responses": {"t": [item_of(each) for each in found]}, "UnprocessedKeys": unprocessed}
+        dynamodb.add_response("batch_get_item", answer, {"RequestItems": {"t": {"Keys": asked}}})
+        asked = left
+    read = DynamoTaskStore(cloud.dynamodb, "t", CREW).read_many([each.id for each in tasks])
+    assert list(read.values()) == tasks
+
+
+def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stubber) -> None:
+    """An answer with every key unprocessed ends the reading: it must not go round for ever."""
+    answer = {"Responses": {}, "UnprocessedKeys": {"t": {"Keys": [key_of(numbered(1))]}}}
+    dynamodb.add_response("batch_get_item", answer)
+    with pytest.raises(Unavailable):
+        DynamoTaskStore(cloud.dynamodb, "t", CREW).read_many([numbered(1)])
+
+
+def outgoing(number: int) -> Outgoing:
+    return Outgoing(Message(numbered(number), 0, HOME, Priority.NORMAL, OWNER), number)
+
+
+def test_entries_that_sqs_does_not_acknowledge_are_handed_back(cloud: Cloud, sqs: Stubber) -> None:
+    """Of a batch that SQS takes in part, exactly the rest comes back."""
+    taken = [{"Id": each, "MessageId": "m", "MD5OfMessageBody": "5"} for each in ("0", "2")]
+    failed = [{"Id": "1", "SenderFault": False, "Code": "InternalError"}]
+    sqs.add_response("send_message_batch", {"Successful": taken, "Failed": failed})
+    sent = [outgoing(number) for number in range(3)]
+    assert SqsQueues(cloud.sqs, URLS, CREW).send(sent) == [sent[1]]
+
+
+def test_a_failed_request_hands_back_all_of_its_entries(cloud: Cloud, sqs: Stubber) -> None:
+    """A request that fails as a whole does not raise: its ten messages come back, and no others."""
+    taken = [{"Id": str(each), "MessageId": "m", "MD5OfMessageBody": "5"} for each in range(10)]
+    sqs.add_response("send_message_batch", {"Successful": taken, "Failed": []}, {"QueueUrl": ANY, "Entries": ANY})
+    sqs.add_client_error("send_message_batch", "AWS.SimpleQueueService.NonExistentQueue")
+    sent = [outgoing(number) for number in range(20)]
+    # The stubber answers in the order of requests, and two of a crew may come in either.
+    assert SqsQueues(cloud.sqs, URLS, CREW).send(sent) in (sent[:10], sent[10:])
+
+
+def delivery(number: int) -> Delivery:
+    return Delivery(outgoing(number).message, f"receipt {number}", str(number))
+
+
+@pytest.mark.parametrize("code", ["ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"])
+def test_a_message_that_is_not_in_flight_is_no_failure(cloud: Cloud, sqs: Stubber, code: str) -> None:
+    """Entries that fail by the sender's fault are messages that somebody has deleted or received since."""
+    failed = [{"Id": "1", "SenderFault": True, "Code": code}]
+    sqs.add_response("change_message_visibility_batch", {"Successful": [{"Id": "0"}], "Failed": failed})
+    SqsQueues(cloud.sqs, URLS, CREW).come_back([delivery(0), delivery(1)], [5, 5])
+
+
+def test_a_visibility_that_sqs_failed_to_set_is_unavailable(cloud: Cloud, sqs: Stubber) -> None:
+    """An entry that fails by SQS's own fault is not passed over."""
+    failed = [{"Id": "0", "SenderFault": False, "Code": "InternalError"}]
+    sqs.add_response("change_message_visibility_batch", {"Successful": [], "Failed": failed})
+    with pytest.raises(Unavailable, match="InternalError"):
+        SqsQueues(cloud.sqs, URLS, CREW).come_back([delivery(0)], [5])

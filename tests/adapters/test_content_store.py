@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.compression import inflated
+from duetime.adapters.contents import EXPIRE_TAG, ContentLost, SplitContentStore
+from duetime.adapters.dynamodb import schema, values
+from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
+from duetime.domain.task import AttemptOutcome, Content, ContentPlace, LedgerLine
+from tests.adapters.examples import HOME, numbered
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import ContentStore
+    from tests.adapters.clouds import Cloud
+
+TASK = numbered(1)
+
+
+def noise(size: int) -> bytes:
+    """Bytes that do not shrink."""
+    return Random(size).randbytes(size)  # noqa: S311 - an example, not a secret
+
+
+CONTENTS = [
+    (b"", ContentPlace.RECORD),
+    (b'{"any":"json"}', ContentPlace.RECORD),
+    (noise(INLINE_CONTENT_BYTES), ContentPlace.RECORD),
+    (b"a" * 100_000, ContentPlace.RECORD),
+    (noise(INLINE_CONTENT_BYTES + 1), ContentPlace.ITEM),
+    (noise(ITEM_CONTENT_BYTES), ContentPlace.ITEM),
+    (noise(ITEM_CONTENT_BYTES + 1), ContentPlace.OBJECT),
+    (noise(MAX_PAYLOAD_BYTES), ContentPlace.OBJECT),
+]
+OUTSIDE = [content for content in CONTENTS if content[1] is not ContentPlace.RECORD]
+
+
+def sizes(contents: list[tuple[bytes, ContentPlace]]) -> list[str]:
+    return [f"{place.value}-{len(data)}" for data, place in contents]
+
+
+@pytest.mark.parametrize(("data", "place"), CONTENTS, ids=sizes(CONTENTS))
+def test_content_is_kept_where_its_size_says_and_fetched_whole(
+    content_store: ContentStore, data: bytes, place: ContentPlace
+) -> None:
+    """Any bytes come back as they were, from the record, an item or an object by their compressed size."""
+    content = content_store.keep(TASK, "payload", data)
+    assert content == Content(place, "payload", data if place is ContentPlace.RECORD else None)
+    assert content_store.fetch(TASK, content) == data
+
+
+@pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
+def test_names_do_not_touch_each_other(content_store: ContentStore, data: bytes, place: ContentPlace) -> None:
+    """What is kept under one name of a task leaves other names, and other tasks, alone."""
+    first = content_store.keep(TASK, "result.1", data)
+    content_store.keep(TASK, "result.2", data[::-1])
+    content_store.keep(numbered(2), "result.1", data[::-1])
+    assert first.place is place
+    assert content_store.fetch(TASK, first) == data
+
+
+@pytest.mark.parametrize("place", [ContentPlace.ITEM, ContentPlace.OBJECT])
+def test_lost_content_is_said_to_be_lost(content_store: ContentStore, place: ContentPlace) -> None:
+    """Content that a record says lies outside but does not is an error of its own name."""
+    with pytest.raises(ContentLost):
+        content_store.fetch(TASK, Content(place, "payload"))
+
+
+@pytest.mark.parametrize("place", ContentPlace)
+def test_what_is_gone_or_inside_expires_silently(content_store: ContentStore, place: ContentPlace) -> None:
+    """Expiring content that lies in the record, or is gone already, does nothing and brings nothing back."""
+    data = b"1" if place is ContentPlace.RECORD else None
+    content_store.expire(TASK, Content(place, "payload", data), HOME)
+    if data is None:
+        with pytest.raises(ContentLost):
+            content_store.fetch(TASK, Content(place, "payload"))
+
+
+@pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
+def test_content_that_is_to_expire_can_still_be_fetched(
+    content_store: ContentStore, data: bytes, place: ContentPlace
+) -> None:
+    """Until its time comes, expiring content is there, and setting its end twice is setting it once."""
+    content = content_store.keep(TASK, "result", data)
+    assert content.place is place
+    content_store.expire(TASK, content, HOME)
+    content_store.expire(TASK, content, HOME)
+    assert content_store.fetch(TASK, content) == data
+
+
+def test_an_expiring_item_has_a_ttl_in_seconds_rounded_up(moto_cloud: Cloud) -> None:
+    """Content in an item gets the TTL of its record, and none before."""
+    table = moto_cloud.table()
+    store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
+    content = store.keep(TASK, "payload", noise(1_000))
+    key = {schema.PARTITION_KEY: values.text(f"x#{TASK}"), schema.SORT_KEY: values.text("payload")}
+    assert schema.TTL not in moto_cloud.dynamodb.get_item(TableName=table, Key=key)["Item"]
+    store.expire(TASK, content, 1_795_228_380_250)
+    assert moto_cloud.dynamodb.get_item(TableName=table, Key=key)["Item"][schema.TTL] == {"N": "1795228381"}
+
+
+def test_an_expiring_object_is_written_anew_with_a_tag(moto_cloud: Cloud) -> None:
+    """Content in S3 is tagged for the lifecycle rule, which counts from that writing."""
+    bucket = moto_cloud.bucket()
+    store = SplitContentStore(moto_cloud.dynamodb, moto_cloud.table(), moto_cloud.s3, bucket)
+    content = store.keep(TASK, "payload", noise(300_000))
+    key = f"{TASK}/payload"
+    assert moto_cloud.s3.get_object_tagging(Bucket=bucket, Key=key)["TagSet"] == []
+    store.expire(TASK, content, HOME)
+    tags = moto_cloud.s3.get_object_tagging(Bucket=bucket, Key=key)["TagSet"]
+    assert [f"{tag['Key']}={tag['Value']}" for tag in tags] == [EXPIRE_TAG]
+    stored = moto_cloud.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+    assert inflated(stored) == noise(300_000)
+
+
+def test_a_ledger_line_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
+    """A line kept twice is one item, outside the trigger's partitions, with the TTL it was given."""
+    table = moto_cloud.table()
+    store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
+    line = LedgerLine(7, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED)
+    store.keep_line(TASK, line, HOME)
+    store.keep_line(TASK, line, HOME)
+    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    assert item[schema.PARTITION_KEY] == {"S": f"x#{TASK}"}
+    assert item[schema.TTL] == {"N": str(HOME // 1_000 + 1)}
+    assert values.read_line(item["b"]) == line

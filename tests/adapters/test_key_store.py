@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.keys import RememberedKey
+from duetime.domain.times import DAY
+from tests.adapters.examples import HOME, numbered
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import KeyStore
+
+WANTED = RememberedKey(numbered(1), HOME + 60_000, HOME, "5f3a", HOME + DAY + 1)
+OTHER = replace(WANTED, task_id=numbered(2), body_hash="other", created_at=HOME + 5, expires_at=HOME + 9 * DAY)
+
+
+def test_a_new_key_stands_for_what_was_wanted(key_store: KeyStore) -> None:
+    """The first use of a key is remembered as it is."""
+    assert key_store.remember("ann", "order-1", WANTED, HOME) == WANTED
+
+
+def test_a_taken_key_stands_for_what_it_stood_for(key_store: KeyStore) -> None:
+    """A later use of a key answers what was kept first, whatever is wanted now, equal in every field."""
+    key_store.remember("ann", "order-1", WANTED, HOME)
+    assert key_store.remember("ann", "order-1", OTHER, HOME + 5) == WANTED
+    assert key_store.remember("ann", "order-1", OTHER, WANTED.expires_at - 1) == WANTED
+
+
+def test_an_expired_key_may_be_used_anew(key_store: KeyStore) -> None:
+    """From its last millisecond on, a key stands for whatever is wanted next."""
+    key_store.remember("ann", "order-1", WANTED, HOME)
+    assert key_store.remember("ann", "order-1", OTHER, WANTED.expires_at) == OTHER
+    assert key_store.remember("ann", "order-1", WANTED, WANTED.expires_at) == OTHER
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("ann", "1"), ("bob", "1")),
+        (("ann", "1"), ("ann", "2")),
+        (("a#b", "c"), ("a", "b#c")),
+        (("a", "#"), ("a#", "")),
+    ],
+)
+def test_keys_of_different_owners_are_different(
+    key_store: KeyStore, first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    """A key belongs to its owner, also where the two texts together are equal."""
+    assert key_store.remember(*first, WANTED, HOME) == WANTED
+    assert key_store.remember(*second, OTHER, HOME) == OTHER
+
+
+def test_a_long_key_of_a_long_owner_is_remembered(key_store: KeyStore) -> None:
+    """The longest owner and key that the API accepts, in the widest characters, fit."""
+    owner, key = "\U0001f552" * 128, "\U0001f552" * 255
+    assert key_store.remember(owner, key, WANTED, HOME) == WANTED
+    assert key_store.remember(owner, key, OTHER, HOME) == WANTED

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.adapters.sqs.messages import MessageUnreadable, body_of, delivery_of, group_of
+from duetime.domain.dispatch import Message
+from duetime.domain.task import Priority
+from duetime.ports.queues import Delivery
+from tests.adapters.examples import HOME, numbered
+from tests.adapters.strategies import TASK_IDS
+
+PRIORITIES = {"duetime-high": Priority.HIGH, "duetime-normal": Priority.NORMAL, "duetime-low": Priority.LOW}
+GOOD = '{"i":"' + numbered(1).text + '","t":2,"d":1795228380250}'
+
+
+def record(body: str = GOOD, **attributes: str) -> dict[str, Any]:
+    """One record of a Lambda event (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
+    return {
+        "messageId": "059f36b4-87a3-44ab-83d2-661975830a7d",
+        "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
+        "body": body,
+        "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1545082649183"} | attributes,
+        "messageAttributes": {},
+        "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-2:123456789012:duetime-low",
+        "awsRegion": "us-east-2",
+    }
+
+
+@given(TASK_IDS, st.integers(0, 10**6), st.integers(0, 4_000_000_000_000))
+def test_a_message_survives_its_body(task_id: Any, turn: int, due: int) -> None:
+    """Any message comes back from the body that was made of it, and the body is JSON."""
+    message = Message(task_id, turn, due, Priority.LOW, "")
+    assert json.loads(body_of(message)) == {"i": task_id.text, "t": turn, "d": due}
+    assert delivery_of(record(body_of(message)), PRIORITIES).message == message
+
+
+def test_a_record_of_a_lambda_event_is_a_delivery() -> None:
+    """Receipt, id, priority and owner are where Lambda puts them."""
+    expected = Delivery(
+        Message(numbered(1), 2, HOME, Priority.LOW, "ann"),
+        "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
+        "059f36b4-87a3-44ab-83d2-661975830a7d",
+    )
+    assert delivery_of(record(MessageGroupId="ann"), PRIORITIES) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "priority"),
+    [("arn:aws:sqs:us-east-2:1:duetime-high", Priority.HIGH), ("arn:aws:sqs:us-east-2:1:other", Priority.NORMAL)],
+)
+def test_a_dead_letter_has_the_priority_of_the_queue_it_left(source: str, priority: Priority) -> None:
+    """On the dead-letter queue the queue of origin decides; an unknown one counts as normal."""
+    assert delivery_of(record(DeadLetterQueueSourceArn=source), PRIORITIES).message.priority is priority
+
+
+POISON = {
+    "empty": "",
+    "not JSON": "{",
+    "no object": "[]",
+    "a number": "1",
+    "no id": '{"t":2,"d":5}',
+    "no turn": GOOD.replace('"t":2,', ""),
+    "id of another kind": GOOD.replace(numbered(1).text, "01"),
+    "numeric id": '{"i":1,"t":2,"d":5}',
+    "fraction": GOOD.replace('"t":2', '"t":2.0'),
+    "truth": GOOD.replace('"t":2', '"t":true'),
+    "nothing": GOOD.replace("1795228380250", "null"),
+    "not a number": GOOD.replace("1795228380250", "NaN"),
+    "too many digits": GOOD.replace("1795228380250", "1" * 5_000),
+    "too deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("body", POISON.values(), ids=POISON)
+def test_poison_is_named_as_unreadable(body: str) -> None:
+    """A body that is not one of ours raises one error that carries the message's id, whatever is wrong with it."""
+    with pytest.raises(MessageUnreadable) as unreadable:
+        delivery_of(record(body), PRIORITIES)
+    assert unreadable.value.message_id == "059f36b4-87a3-44ab-83d2-661975830a7d"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=300))
+def test_every_owner_has_a_group_that_sqs_accepts(owner: str) -> None:
+    """A group's name has 1 to 128 letters, digits and punctuation marks (Source: SQS API Reference, SendMessage)."""
+    group = group_of(owner)
+    assert 1 <= len(group) <= 128
+    assert all("!" <= character <= "~" for character in group)
+
+
+def test_owners_of_different_names_have_different_groups() -> None:
+    """Neither cutting nor replacing makes two owners share a group; a hashed one is not taken for an owner."""
+    owners = ["ann", "a b", "a  b", "a_b", "x" * 200, "x" * 201, "\u00e9", "\u00e8"]
+    assert len({group_of(owner) for owner in owners}) == len(owners)
+    assert delivery_of(record(MessageGroupId=group_of("a b")), PRIORITIES).message.owner == ""

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.dispatch import Message
+from duetime.domain.task import Priority
+from duetime.ports.queues import Delivery, Outgoing
+from tests.adapters.examples import HOME, OWNER, numbered
+from tests.adapters.receivers import MemoryReceiver
+
+if TYPE_CHECKING:
+    from tests.adapters.receivers import Receiver
+
+
+def message(number: int, priority: Priority = Priority.NORMAL, owner: str = OWNER) -> Message:
+    return Message(numbered(number), number % 3, HOME + number, priority, owner)
+
+
+def received(receiver: Receiver, priority: Priority) -> list[Delivery]:
+    """Receive until the queue gives nothing more."""
+    deliveries: list[Delivery] = []
+    while batch := receiver.receive(priority):
+        deliveries += batch
+    return deliveries
+
+
+def in_order(messages: list[Message]) -> list[Message]:
+    return sorted(messages, key=lambda each: each.task_id)
+
+
+def test_every_message_arrives_on_the_queue_of_its_priority(receiver: Receiver) -> None:
+    """What is sent, in any number, arrives equal in every field and only where it belongs."""
+    sent = [message(number, list(Priority)[number % 3]) for number in range(37)]
+    assert receiver.queues.send([Outgoing(each, 0) for each in sent]) == []
+    for priority in Priority:
+        arrived = [delivery.message for delivery in received(receiver, priority)]
+        assert in_order(arrived) == [each for each in sent if each.priority is priority]
+
+
+def test_sending_nothing_is_nothing(receiver: Receiver) -> None:
+    """No messages make no request that a queue would refuse."""
+    assert receiver.queues.send([]) == []
+    receiver.queues.come_back([], [])
+
+
+def test_messages_of_many_owners_are_accepted(receiver: Receiver) -> None:
+    """Any owner's messages can be sent together, also of owners whose names no queue accepts as a group."""
+    owners = ["ann", "a#b", "two words", "\u00e9lan", "x" * 200, "\U0001f552" * 128]
+    sent = [Outgoing(message(number, owner=owner), 0) for number, owner in enumerate(owners)]
+    assert receiver.queues.send(sent) == []
+    assert len(received(receiver, Priority.NORMAL)) == len(owners)
+
+
+def test_a_delayed_message_is_neither_received_nor_backlog(receiver: Receiver) -> None:
+    """A message whose delay has not passed is not there yet, and does not count as waiting."""
+    receiver.queues.send([Outgoing(message(1), 900), Outgoing(message(2), 0)])
+    assert receiver.queues.backlog(Priority.NORMAL) == 1
+    assert [delivery.message for delivery in received(receiver, Priority.NORMAL)] == [message(2)]
+    assert receiver.queues.backlog(Priority.NORMAL) == 0
+
+
+def test_the_backlog_is_counted_by_queue(receiver: Receiver) -> None:
+    """Messages of one priority do not count as another's."""
+    receiver.queues.send([Outgoing(message(number, Priority.LOW), 0) for number in range(12)])
+    assert [receiver.queues.backlog(priority) for priority in (Priority.HIGH, Priority.LOW)] == [0, 12]
+
+
+def test_a_received_message_comes_back_when_it_is_told_to(receiver: Receiver) -> None:
+    """A message set to come back at once is delivered again, with a receipt of its own; others stay away."""
+    receiver.queues.send([Outgoing(message(1), 0), Outgoing(message(2), 0)])
+    first = sorted(received(receiver, Priority.NORMAL), key=lambda each: each.message.task_id)
+    receiver.queues.come_back(first, [0, 300])
+    again = received(receiver, Priority.NORMAL)
+    assert [(each.message, each.id) for each in again] == [(first[0].message, first[0].id)]
+
+
+def test_a_message_may_be_told_to_stay_away_longer_than_queues_allow(receiver: Receiver) -> None:
+    """A wait below zero is none, and one beyond the queue's reach is as long as the queue can."""
+    receiver.queues.send([Outgoing(message(1), 0), Outgoing(message(2), 0)])
+    first = sorted(received(receiver, Priority.NORMAL), key=lambda each: each.message.task_id)
+    receiver.queues.come_back(first, [-5, 90_000])
+    assert [each.message for each in received(receiver, Priority.NORMAL)] == [message(1)]
+
+
+def test_a_message_that_is_gone_is_passed_over(receiver: Receiver) -> None:
+    """One deleted message among others does not keep the others from coming back."""
+    receiver.queues.send([Outgoing(message(number), 0) for number in range(3)])
+    deliveries = received(receiver, Priority.NORMAL)
+    receiver.delete(deliveries[1])
+    receiver.queues.come_back(deliveries, [0, 0, 0])
+    again = [each.message for each in received(receiver, Priority.NORMAL)]
+    assert in_order(again) == in_order([deliveries[0].message, deliveries[2].message])
+
+
+def test_memory_delivers_by_its_clock() -> None:
+    """In memory a delayed message arrives on its second, and an undeleted one again after its visibility."""
+    receiver = MemoryReceiver()
+    receiver.queues.send([Outgoing(message(1), 7)])
+    receiver.clock.at += 6_999
+    assert receiver.receive(Priority.NORMAL) == []
+    receiver.clock.at += 1
+    (first,) = receiver.receive(Priority.NORMAL)
+    assert receiver.queues.next_visible_at() == receiver.clock.at + receiver.queues.visibility
+    receiver.clock.at += receiver.queues.visibility
+    (second,) = receiver.receive(Priority.NORMAL)
+    receiver.delete(first)
+    receiver.delete(second)
+    assert (second.id, second.receipt != first.receipt) == (first.id, True)
+    assert receiver.queues.next_visible_at() is None
+
+
+@pytest.mark.parametrize("number", [1, 10, 11])
+def test_memory_shows_what_was_sent(number: int) -> None:
+    """The list of sent messages holds all of them in order, with their delays."""
+    receiver = MemoryReceiver()
+    sent = [Outgoing(message(each), each) for each in range(number)]
+    receiver.queues.send(sent)
+    assert receiver.queues.sent == sent

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.records import ATTRIBUTES, SchemaUnknown, item_of, key_of, task_of, wake_item_of
+from duetime.domain.attempts import Run, claim, failure
+from duetime.domain.dispatch import Entry, Wake
+from duetime.domain.limits import LEDGER_LINES_INLINE, MAX_ERROR_MESSAGE_LENGTH, WAKE_LIFE
+from duetime.domain.states import Move, State
+from duetime.domain.task import AttemptOutcome, Content, ContentPlace, Priority, Task
+from duetime.domain.times import DAY, MINUTE
+from duetime.domain.writes import Guard, Write, applied
+from tests.adapters.examples import HOME, OWNER, numbered, task
+from tests.adapters.strategies import TASKS
+from tests.metering import WRITE_UNIT_BYTES, item_size
+
+HOLDER = "3f6c9a1e2b7d"
+"""As long as a worker's name is: twelve characters."""
+NONCE = "Q2hhbmNlLjEy"
+
+
+@settings(deadline=None)
+@given(TASKS)
+def test_a_record_survives_its_item(any_task: Task) -> None:
+    """Whatever a task holds comes back from the item that was made of it."""
+    assert task_of(item_of(any_task)) == any_task
+
+
+def test_every_field_of_a_task_is_stored_under_a_name_of_its_own() -> None:
+    """The table of attributes has each field but the keys once, and no name twice or also used by the schema."""
+    assert {field.name for field in fields(Task)} - {"id", "owner"} == set(ATTRIBUTES)
+    names = [attribute.name for attribute in ATTRIBUTES.values() if attribute.field != "expires_at"]
+    others = [schema.PARTITION_KEY, schema.SORT_KEY, schema.TTL, schema.OWNER_KEY, schema.FAILED_KEY]
+    reserved = [*others, schema.VERSION_OF_SCHEMA, schema.WAKE_OWNER]
+    assert len({*names, *reserved}) == len(names) + len(reserved)
+
+
+def test_defaults_take_no_place() -> None:
+    """What every ordinary task has alike is left out of its item, except for what conditions compare."""
+    extras = {"priority", "target", "retry", "timeout_seconds", "name", "tags", "sent", "ledger"}
+    assert {ATTRIBUTES[field].name for field in extras}.isdisjoint(item_of(task()))
+    compared = {"turn", "version", "fence", "attempt", "nonce", "state", "next_at"}
+    assert {ATTRIBUTES[field].name for field in compared} <= set(item_of(task()))
+
+
+def test_only_a_failed_record_is_in_the_list_of_failed_tasks() -> None:
+    """The sparse index's key is there for `failed` alone."""
+    for state in State:
+        assert (schema.FAILED_KEY in item_of(task(state=state))) == (state is State.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("version", "readable"),
+    [(schema.SCHEMA_VERSION, True), (schema.SCHEMA_VERSION - 1, True), (schema.SCHEMA_VERSION + 1, False), (-1, False)],
+)
+def test_readers_accept_the_current_and_the_previous_schema(version: int, *, readable: bool) -> None:
+    """A record of any other version is refused with an error that names it."""
+    item = item_of(task()) | {schema.VERSION_OF_SCHEMA: {"N": str(version)}}
+    if readable:
+        assert task_of(item) == task()
+    else:
+        with pytest.raises(SchemaUnknown, match=f"version {version} "):
+            task_of(item)
+
+
+@pytest.mark.parametrize("expires_at", [1_795_228_380_001, 1_795_228_380_999, 1_795_228_381_000])
+def test_a_record_expires_no_earlier_than_it_may(expires_at: int) -> None:
+    """The TTL counts whole seconds, rounded up."""
+    item = item_of(task(expires_at=expires_at))
+    assert item[schema.TTL] == {"N": "1795228381"}
+    assert task_of(item).expires_at == 1_795_228_381_000
+
+
+def test_a_wake_is_removed_after_its_life() -> None:
+    """A wake's TTL lies its life behind its minute; it lives in that minute, in its task's shard."""
+    item = wake_item_of(Wake(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
+    assert item[schema.TTL] == {"N": str((HOME + MINUTE + WAKE_LIFE) // 1_000 + 1)}
+    assert item[schema.PARTITION_KEY] == {"S": "2026-11-21T02:34#0003"}
+    assert item[schema.SORT_KEY] == {"S": f"{numbered(1)}#w#4"}
+    assert key_of(numbered(1))[schema.PARTITION_KEY] == {"S": "2026-11-21T02:33#0003"}
+
+
+def json_of(size: int) -> bytes:
+    """Ordinary JSON of about so many bytes: a list of orders, as a service might send."""
+    row = '{"order_id":%d,"customer":"c-%05d","amount":"%d.%02d","currency":"EUR","paid":%s}'
+    rows = [row % (48_231 + 7 * n, 7_919 * n % 99_991, 17 * n, 37 * n % 100, json.dumps(n % 3 == 0)) for n in range(20)]
+    text = ",".join(rows)
+    return f'{{"batch":"2026-11-21","rows":[{text[: size - 35]}'.encode()
+
+
+def created(payload: bytes) -> Task:
+    content = Content(ContentPlace.RECORD, "payload", payload)
+    return task(owner="team-payments", type="send-invoice", payload=content, nonce=NONCE)
+
+
+def claimed(before: Task) -> Task:
+    message = Entry.of(before).message(before.next_at)
+    start = before.next_at
+    return applied(claim(message, holder=HOLDER, start=start, now=start, lease=30_000, nonce=NONCE), before)
+
+
+def ended(before: Task, move: Move, outcome: AttemptOutcome, **sets: Any) -> Task:  # noqa: ANN401 - any field of a task
+    run = Run(before, before.next_at + 12, before.next_at + 4_321)
+    sets = run.changes(outcome) | {"finished_at": run.ended_at, "expires_at": run.ended_at + 30 * DAY} | sets
+    return applied(Write(before.id, move, NONCE, Guard(fence=before.fence), sets), before)
+
+
+def size_of(any_task: Task) -> int:
+    return item_size(item_of(any_task))
+
+
+def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
+    """A task with a payload of 120 bytes takes at most 330 new; claimed and finished it stays far below one unit."""
+    new = created(json_of(120))
+    running = claimed(new)
+    done = ended(running, Move.SUCCEED, AttemptOutcome.SUCCEEDED, result=Content(ContentPlace.RECORD, "result", b"{}"))
+    assert len(new.payload.data or b"") == 120
+    assert (size_of(new) <= 330, size_of(running) <= 360, size_of(done) <= 430) == (True, True, True), (
+        size_of(new),
+        size_of(running),
+        size_of(done),
+    )
+
+
+def test_a_ledger_line_takes_forty_bytes_at_the_most() -> None:
+    """What an attempt adds to the record for ever is small."""
+    running = claimed(created(b"{}"))
+    done = ended(running, Move.SUCCEED, AttemptOutcome.SUCCEEDED)
+    without_line = replace(done, ledger=(replace(done.ledger[0], holder=""),) * 0)
+    one, two = replace(done, ledger=done.ledger), replace(done, ledger=done.ledger * 2)
+    assert size_of(without_line) < size_of(one)
+    assert size_of(two) - size_of(one) <= 41
+
+
+def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
+    """A payload of 750 bytes, five attempts and the longest error fit one kilobyte at every step."""
+    sentence = "could not connect to orders.internal.example.org:5432 after 3 tries (timeout 2000 ms, pool 7 of 8); "
+    error = failure("OperationalError", sentence * 4).error
+    assert len(error.message) == MAX_ERROR_MESSAGE_LENGTH
+    now, sizes = created(json_of(750)), []
+    for attempt in range(1, LEDGER_LINES_INLINE + 1):
+        now = claimed(now)
+        sizes.append(size_of(now))
+        if attempt < LEDGER_LINES_INLINE:
+            changes: dict[str, Any] = {"next_at": now.next_at + 90_000, "expires_at": None, "finished_at": None}
+            now = ended(now, Move.RETRY, AttemptOutcome.RETRIED, error=error, turn=attempt, **changes)
+        else:
+            now = ended(now, Move.FAIL, AttemptOutcome.FAILED, error=error)
+        sizes.append(size_of(now))
+    assert (now.state, len(now.ledger)) == (State.FAILED, LEDGER_LINES_INLINE)
+    assert max(sizes) <= WRITE_UNIT_BYTES, sizes

@@ -1,0 +1,61 @@
+"""A deployment to talk to, a client of it, and the command."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+from typer.testing import CliRunner
+
+from duetime_client import Client
+from duetime_client.commands.app import app
+from duetime_client.commands.surroundings import Surroundings
+from tests.client.deployment import NOW, Deployment, server_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from typer.testing import Result
+
+
+@pytest.fixture
+def deployment() -> Iterator[Deployment]:
+    """A deployment of its own for each test."""
+    made = Deployment()
+    server = server_of(made)
+    # Polled often, because shutting down waits for the next poll.
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """What the client would have slept."""
+    return []
+
+
+@pytest.fixture
+def client(deployment: Deployment, waits: list[float]) -> Iterator[Client]:
+    """A client for which nothing takes time and chance always says one half."""
+    with Client(deployment.url, sleep=waits.append, chance=lambda: 0.5, now=lambda: NOW) as made:
+        yield made
+
+
+@pytest.fixture
+def duetime(deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """The command, in Tokyo at noon UTC, pointed at the deployment by its environment."""
+    for variable in ("DUETIME_AUTH", "DUETIME_TOKEN", "DUETIME_OWNER"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("DUETIME_URL", deployment.url)
+    surroundings = Surroundings(now=lambda: NOW, zone=ZoneInfo("Asia/Tokyo"), sleep=waits.append)
+
+    def run(*arguments: str, typed: str | None = None) -> Result:
+        return CliRunner().invoke(app, arguments, input=typed, obj=surroundings)
+
+    return run

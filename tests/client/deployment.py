@@ -1,0 +1,172 @@
+"""The remote end: a little HTTP server on the loopback that speaks the API's contract over tasks in memory."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from email.message import Message
+
+NOW = datetime.fromisoformat("2026-11-21T12:00:00Z")
+PAGE = 2
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it came over the wire."""
+
+    method: str
+    target: str
+    headers: Message
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        """The path, decoded."""
+        return unquote(urlsplit(self.target).path)
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """The parameters, decoded."""
+        return parse_qs(urlsplit(self.target).query)
+
+    @property
+    def document(self) -> Any:  # noqa: ANN401 - a test looks into JSON of any shape
+        """The body's JSON."""
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server says; without a status it hangs up instead."""
+
+    status: int | None
+    document: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+    text: bytes | None = None
+
+    @property
+    def content(self) -> bytes:
+        """The bytes that are sent."""
+        return json.dumps(self.document).encode() if self.text is None else self.text
+
+
+def problem(status: int, code: str, detail: str, *errors: Mapping[str, str], **headers: str) -> Answer:
+    """An RFC 9457 answer."""
+    document = {"type": "about:blank", "title": f"title of {code}", "status": status, "code": code, "detail": detail}
+    listed = {"errors": list(errors)} if errors else {}
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, {**document, **listed}, sent, "application/problem+json")
+
+
+class Deployment:
+    """Tasks in memory behind the contract; scripted answers go first."""
+
+    def __init__(self) -> None:
+        self.received: list[Received] = []
+        self.scripted: deque[Answer] = deque()
+        self.tasks: dict[str, dict[str, Any]] = {}
+        self.keys: dict[str, str] = {}
+        self.states: deque[str] = deque()
+        """States that the tasks go through, one at each reading."""
+        self.url = ""
+
+    def answer(self, request: Received) -> Answer:
+        """What this deployment says to a request."""
+        self.received.append(request)
+        if self.scripted:
+            return self.scripted.popleft()
+        match request.method, request.path.removeprefix("/stage/v1/tasks"):
+            case "POST", "":
+                return Answer(201, self.create(request.document, request.headers["Idempotency-Key"]))
+            case "POST", "/batch":
+                return Answer(200, {"results": [self.batched(body) for body in request.document["tasks"]]})
+            case "GET", "":
+                return Answer(200, self.page(request.query))
+            case method, path:
+                return self.one(method, path.removeprefix("/"), request)
+
+    def create(self, body: Mapping[str, Any], key: str) -> dict[str, Any]:
+        """The task of a key, which is made if there is none."""
+        task_id = self.keys.setdefault(key, f"01TASK{len(self.keys):020}")
+        due = body.get("at") or (NOW + timedelta(seconds=body.get("delay_seconds", 0))).isoformat()
+        defaults = {"priority": "normal", "attempt": 0, "fence": 0, "version": 1, "created_at": "2026-11-21T12:00:00Z"}
+        carried = {name: value for name, value in body.items() if name not in {"at", "delay_seconds"}}
+        return self.tasks.setdefault(
+            task_id, {"id": task_id, "state": "scheduled", "due_at": due, **defaults, **carried}
+        )
+
+    def batched(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of one task of a batch."""
+        if body["type"] == "refused":
+            return {"status": 422, "problem": problem(422, "fields_invalid", "no such type").document}
+        return {"status": 201, "task": self.create(body, f"batch {len(self.keys)}")}
+
+    def page(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
+        """One page of all tasks, whatever the filter."""
+        start = int(query.get("next_token", ["0"])[0])
+        every = list(self.tasks.values())
+        more = {"next_token": str(start + PAGE)} if len(every) > start + PAGE else {}
+        return {"tasks": every[start : start + PAGE], **more}
+
+    def one(self, method: str, task_id: str, request: Received) -> Answer:
+        """What happens at the address of one task."""
+        task = self.tasks.get(task_id)
+        if task is None:
+            return problem(404, "task_unknown", f"there is no task {task_id}")
+        etag = f'"{task["version"]}"'
+        if request.headers.get("If-Match", etag) != etag:
+            return problem(412, "version_differs", "the task has changed")
+        if method == "PATCH":
+            task |= {**request.document, "version": task["version"] + 1}
+        if method == "DELETE":
+            task |= {"state": "cancelled", "version": task["version"] + 1}
+        if method == "GET" and self.states:
+            task["state"] = self.states.popleft()
+        return Answer(200, task, {"ETag": f'"{task["version"]}"'})
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Hands each request to the deployment and its answer back."""
+
+    deployment: Deployment
+    protocol_version = "HTTP/1.1"
+    # One packet for headers and body: two would wait 40 ms for each other on a connection that is kept.
+    wbufsize = -1
+
+    def handle_any(self) -> None:
+        """Answer a request of any method."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        answer = self.deployment.answer(Received(self.command, self.path, self.headers, body))
+        if answer.status is None:
+            self.close_connection = True
+            return
+        self.send_response(answer.status)
+        for name, value in {**answer.headers, "Content-Type": answer.content_type}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.content)))
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    # The names are the standard library's.
+    do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - see the line above
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: a test reads the requests from the deployment."""
+
+
+def server_of(deployment: Deployment) -> ThreadingHTTPServer:
+    """A server on a free port of the loopback."""
+    handler = type("DeploymentHandler", (Handler,), {"deployment": deployment})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    deployment.url = f"http://127.0.0.1:{server.server_port}/stage"
+    return server

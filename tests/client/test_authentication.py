@@ -1,0 +1,152 @@
+"""How requests say who sends them."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+from botocore.credentials import Credentials
+
+from duetime_client import BearerToken, Client
+from duetime_client.sigv4 import SigV4, region_of
+from tests.client.deployment import Answer, Deployment, Received
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+SECRET = "a secret of nobody"  # noqa: S105 - signs nothing outside this test
+
+
+def digest(key: bytes, text: str) -> bytes:
+    """One step of the algorithm."""
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+def expected_signature(request: Received, signed_headers: str, scope: str) -> str:
+    """The signature that AWS's published algorithm gives for a request as it arrived."""
+    address = urlsplit(request.target)
+    headers = "".join(f"{name}:{request.headers[name].strip()}\n" for name in signed_headers.split(";"))
+    query = "&".join(sorted(address.query.split("&")))
+    body = hashlib.sha256(request.body).hexdigest()
+    # A path is encoded once more by every service but S3.
+    path = address.path.replace("%", "%25")
+    canonical = f"{request.method}\n{path}\n{query}\n{headers}\n{signed_headers}\n{body}"
+    text = "\n".join(
+        ["AWS4-HMAC-SHA256", request.headers["X-Amz-Date"], scope, hashlib.sha256(canonical.encode()).hexdigest()]
+    )
+    key = f"AWS4{SECRET}".encode()
+    for part in scope.split("/"):
+        key = digest(key, part)
+    return digest(key, text).hex()
+
+
+def verified_scope(request: Received) -> str:
+    """The scope of a request's signature, once the signature is found right."""
+    parts = dict(part.split("=", 1) for part in request.headers["Authorization"].split(" ", 1)[1].split(", "))
+    scope = parts["Credential"].split("/", 1)[1]
+    assert parts["Signature"] == expected_signature(request, parts["SignedHeaders"], scope)
+    return scope
+
+
+def test_iam_signatures_hold_by_the_published_algorithm(deployment: Deployment) -> None:
+    """Bodies, ids and queries with characters to escape are signed as AWS would check them."""
+    auth = SigV4(Credentials("AKID", SECRET, "session token"), "eu-west-1")
+    with Client(deployment.url, auth=auth) as client:
+        task = client.create_task("report", payload={"größe": "1/2"})
+        deployment.tasks["a/b c"] = {**task.document, "id": "a/b c"}
+        client.get_task("a/b c")
+        list(client.list_tasks(tags={"team": "a b+c/~:é"}, state="failed"))
+    scopes = {verified_scope(request).split("/", 1)[1] for request in deployment.received}
+    assert scopes == {"eu-west-1/execute-api/aws4_request"}
+    assert {request.headers["X-Amz-Security-Token"] for request in deployment.received} == {"session token"}
+
+
+def test_a_retry_is_signed_anew(deployment: Deployment, waits: list[float]) -> None:
+    """Credentials that rotate between two attempts are used at once."""
+    credentials = Credentials("FIRST", SECRET)
+    deployment.scripted.append(Answer(500, None))
+
+    def rotate(seconds: float) -> None:
+        waits.append(seconds)
+        credentials.access_key = "SECOND"
+
+    with Client(deployment.url, auth=SigV4(credentials, "eu-west-1"), sleep=rotate) as client:
+        client.create_task("report")
+    used = [request.headers["Authorization"].split("Credential=")[1].split("/")[0] for request in deployment.received]
+    assert used == ["FIRST", "SECOND"]
+
+
+@pytest.mark.parametrize(
+    ("host", "region"),
+    [
+        ("abc123.execute-api.ap-northeast-1.amazonaws.com", "ap-northeast-1"),
+        ("abc123.execute-api.cn-north-1.amazonaws.com.cn", "cn-north-1"),
+        ("tasks.example.org", None),
+        ("127.0.0.1", None),
+    ],
+)
+def test_the_region_is_read_from_an_api_gateway_host(host: str, region: str | None) -> None:
+    """A signature is for the region that the address names, whatever the environment says."""
+    assert region_of(host) == region
+
+
+def test_a_bearer_token_is_sent_as_one(deployment: Deployment) -> None:
+    """The token stands in the Authorization header."""
+    with Client(deployment.url, auth=BearerToken("t0ken")) as client:
+        client.create_task("report")
+    assert deployment.received[0].headers["Authorization"] == "Bearer t0ken"
+
+
+def test_the_command_takes_its_identity_from_the_environment(
+    duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way to authenticate, the token and the owner can all be set once in the environment."""
+    monkeypatch.setenv("DUETIME_AUTH", "bearer")
+    monkeypatch.setenv("DUETIME_TOKEN", "t0ken")
+    monkeypatch.setenv("DUETIME_OWNER", "dba")
+    assert duetime("tasks", "list").exit_code == 0
+    headers = deployment.received[0].headers
+    assert (headers["Authorization"], headers["X-Duetime-Owner"]) == ("Bearer t0ken", "dba")
+
+
+def test_the_command_signs_with_the_aws_credentials_of_the_environment(
+    duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --auth iam a request is signed by the keys that any AWS tool would use."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    assert duetime("tasks", "list", "--auth", "iam").exit_code == 0
+    assert verified_scope(deployment.received[0]).endswith("/us-west-2/execute-api/aws4_request")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "token", "message"),
+    [
+        (["--auth", "bearer"], "", "DUETIME_TOKEN"),
+        (["--auth", "bearer"], "naïve", "Authorization"),
+        (["--owner", "naïve"], "", "X-Duetime-Owner"),
+    ],
+)
+def test_an_identity_that_cannot_be_sent_is_a_usage_error(
+    duetime: Callable[..., Result],
+    deployment: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    token: str,
+    message: str,
+) -> None:
+    """Nothing is sent, one line says what is wrong, and no secret is shown."""
+    monkeypatch.setenv("DUETIME_TOKEN", token)
+    result = duetime("tasks", "list", *arguments)
+    assert (result.exit_code, result.stdout, deployment.received) == (2, "", [])
+    assert message in result.stderr
+    assert "naïve" not in result.stderr
+    assert result.stderr.count("\n") == 1

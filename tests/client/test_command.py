@@ -1,0 +1,209 @@
+"""`duetime tasks` as a script uses it: what is sent, what is printed, how it exits."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.client.deployment import Answer, Deployment, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+
+def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None:
+    """Each option of create arrives in its field of the API, and --json prints the API's answer."""
+    options = (
+        '--payload={"a": [1, null]} --at=2026-12-01T09:00 --priority=high --name=monthly --tag=team=dba --tag=x=y=z '
+        "--http-url=https://example.org/r --max-attempts=3 --timeout=60 --idempotency-key=K --json"
+    )
+    words = options.replace('{"a": [1, null]}', "PAYLOAD").split()
+    arguments = [word.replace("PAYLOAD", '{"a": [1, null]}') for word in words]
+    result = duetime("tasks", "create", "report", *arguments)
+    assert deployment.received[0].document == {
+        "type": "report",
+        "payload": {"a": [1, None]},
+        "at": "2026-12-01T09:00:00+09:00",
+        "priority": "high",
+        "name": "monthly",
+        "tags": {"team": "dba", "x": "y=z"},
+        "target": {"kind": "http", "url": "https://example.org/r"},
+        "retry": {"max_attempts": 3},
+        "timeout_seconds": 60,
+    }
+    assert deployment.received[0].headers["Idempotency-Key"] == "K"
+    assert (result.exit_code, json.loads(result.stdout)) == (0, deployment.tasks["01TASK00000000000000000000"])
+
+
+def test_in_counts_from_now_by_the_clock_of_the_api(duetime: Run, deployment: Deployment) -> None:
+    """--in is sent as a delay, so that this machine's clock does not matter."""
+    duetime("tasks", "create", "report", "--in", "1h30m")
+    duetime("tasks", "create", "report", "--in", "250ms")
+    assert [request.document["delay_seconds"] for request in deployment.received] == [5400, 0.25]
+
+
+def test_a_payload_comes_from_a_file_or_from_standard_input(
+    duetime: Run, deployment: Deployment, tmp_path: Path
+) -> None:
+    """@file and - are read as JSON in UTF-8."""
+    path = tmp_path / "payload.json"
+    path.write_text('{"città": 1}', encoding="utf-8")
+    duetime("tasks", "create", "report", "--payload", f"@{path}")
+    duetime("tasks", "create", "report", "--payload", "-", typed='{"città": 2}')
+    assert [request.document["payload"] for request in deployment.received] == [{"città": 1}, {"città": 2}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["create"], "TYPE"),
+        (["create", "report", "--payload", "{"], "not JSON"),
+        (["create", "report", "--payload", "NaN"], "NaN"),
+        (["create", "report", "--payload", "[" * 100_000], "--payload"),
+        (["create", "report", "--payload", "1" * 5_000], "not JSON"),
+        (["create", "report", "--payload", "@/nowhere/at/all"], "No such file"),
+        (["create", "report", "--at", "tomorrow"], "--at"),
+        (["create", "report", "--in", "soon"], "--in"),
+        (["create", "report", "--in", "5m", "--at", "2026-12-01"], "not both"),
+        (["create", "report", "--tag", "team"], "key=value"),
+        (["create", "report", "--priority", "urgent"], "--priority"),
+        (["create", "report", "--url", "nowhere"], "nowhere"),
+        (["change", "x"], "nothing to change"),
+        (["list", "--limit", "0"], "--limit"),
+    ],
+)
+def test_a_wrong_use_is_told_and_sends_nothing(
+    duetime: Run, deployment: Deployment, arguments: list[str], reason: str
+) -> None:
+    """A wrong use ends with exit code 2 and a message that names what is wrong."""
+    result = duetime("tasks", *arguments)
+    assert (result.exit_code, result.stdout, deployment.received) == (2, "", [])
+    assert reason in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_without_an_address_the_variable_is_named(duetime: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever gave no address learns both ways to give one."""
+    monkeypatch.delenv("DUETIME_URL")
+    result = duetime("tasks", "list")
+    assert result.exit_code == 2
+    assert "--url" in result.stderr
+    assert "DUETIME_URL" in result.stderr
+
+
+def test_get_prints_the_apis_document(duetime: Run, deployment: Deployment) -> None:
+    """--json is the API's JSON with fields this command does not know, in the letters of every language."""
+    document = {"id": "x", "state": "new state", "type": "t", "created_at": "2026-11-21T12:00:00Z", "later": "né\ud800"}
+    deployment.tasks["x"] = {**document, "due_at": "2026-11-21T12:00:00Z", "version": 1}
+    result = duetime("tasks", "get", "x", "--json")
+    assert json.loads(result.stdout) == deployment.tasks["x"]
+    deployment.tasks["x"]["later"] = "né"
+    assert '"né"' in duetime("tasks", "get", "x", "--json").stdout
+
+
+def test_list_prints_one_array_up_to_its_limit(duetime: Run) -> None:
+    """A list in JSON is one array, across pages, of at most as many tasks as asked for."""
+    for number in range(5):
+        duetime("tasks", "create", "report", "--name", str(number))
+    names = [task["name"] for task in json.loads(duetime("tasks", "list", "--json", "--limit", "3").stdout)]
+    assert names == ["0", "1", "2"]
+    assert len(json.loads(duetime("tasks", "list", "--json", "--all").stdout)) == 5
+
+
+def test_an_empty_list_is_an_empty_array(duetime: Run) -> None:
+    """A script need not tell no tasks from some."""
+    assert json.loads(duetime("tasks", "list", "--json").stdout) == []
+
+
+def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
+    """Each option of list arrives in its parameter of the API."""
+    words = "--state failed --type t --name n --tag a=b --due-from 2026-11-21T09:00 --due-to 2026-11-22T00:00Z"
+    duetime("tasks", "list", *words.split(), "--order", "desc", "--limit", "500")
+    assert deployment.received[0].query == {
+        "state": ["failed"],
+        "type": ["t"],
+        "name": ["n"],
+        "tag": ["a:b"],
+        "due_from": ["2026-11-21T09:00:00+09:00"],
+        "due_to": ["2026-11-22T09:00:00+09:00"],
+        "order": ["desc"],
+        "limit": ["100"],
+    }
+
+
+def test_change_is_guarded_by_the_version_that_was_read(duetime: Run, deployment: Deployment) -> None:
+    """--if-match takes the bare version; the first change wins and the second is told that it is late."""
+    duetime("tasks", "create", "report")
+    (task_id,) = deployment.tasks
+    first = duetime("tasks", "change", task_id, "--name", "a", "--if-match", "1", "--json")
+    second = duetime("tasks", "change", task_id, "--name", "b", "--if-match", "1")
+    assert (first.exit_code, json.loads(first.stdout)["name"]) == (0, "a")
+    assert second.exit_code == 1
+    assert "the task has changed" in second.stderr
+
+
+def test_cancel_prints_the_cancelled_task(duetime: Run, deployment: Deployment) -> None:
+    """A cancel shows what became of the task."""
+    duetime("tasks", "create", "report")
+    (task_id,) = deployment.tasks
+    assert json.loads(duetime("tasks", "cancel", task_id, "--json").stdout)["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("state", "exit_code"), [("succeeded", 0), ("failed", 1), ("cancelled", 1), ("rolled_back", 1)]
+)
+def test_create_waits_for_the_outcome(duetime: Run, deployment: Deployment, state: str, exit_code: int) -> None:
+    """--wait prints the task as it ended, and only success is a success."""
+    deployment.states.extend(["scheduled", "running", state])
+    result = duetime("tasks", "create", "report", "--wait", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["state"]) == (exit_code, state)
+
+
+def test_a_broken_wait_still_tells_the_id(duetime: Run, deployment: Deployment) -> None:
+    """Whatever ends the wait, the id of the created task has been told."""
+    created = Answer(201, deployment.create({"type": "report"}, "K"))
+    deployment.scripted.extend([created, problem(403, "forbidden", "not yours")])
+    result = duetime("tasks", "create", "report", "--wait")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"created {created.document['id']}\nerror: not yours")
+
+
+def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deployment) -> None:
+    """An API error is one line, each refused field another, nothing is on standard output, and the exit code is 1."""
+    refused = {"field": "type", "reason": "at most 64 characters"}
+    deployment.scripted.append(problem(422, "fields_invalid", "type: at most 64 characters", refused))
+    result = duetime("tasks", "create", "report")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == ("error: title of fields_invalid (422 fields_invalid)\n  type: at most 64 characters\n")
+
+
+def test_a_missing_task_is_one_line(duetime: Run) -> None:
+    """An unknown id is told without a trace."""
+    result = duetime("tasks", "get", "nope")
+    assert (result.exit_code, result.stderr) == (1, "error: there is no task nope (404 task_unknown)\n")
+
+
+def test_an_api_out_of_reach_has_its_own_exit_code(duetime: Run) -> None:
+    """A script can tell that nobody answered from a refusal."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    result = duetime("tasks", "list", "--url", f"http://127.0.0.1:{port}")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.startswith(f"error: cannot reach http://127.0.0.1:{port}: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_page_that_is_no_api_is_one_line(duetime: Run, deployment: Deployment) -> None:
+    """An address that answers something else is told as such."""
+    deployment.scripted.append(Answer(200, text=b"<html>", content_type="text/html"))
+    result = duetime("tasks", "list")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: no page of tasks in the answer: GET http://")

@@ -1,0 +1,138 @@
+"""`duetime tasks` as a person sees it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from duetime_client.commands.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from tests.client.deployment import Deployment
+
+    Run = Callable[..., Result]
+
+TASK: dict[str, Any] = {
+    "id": "01KAHXQ6C0000000000000000A",
+    "state": "running",
+    "type": "report",
+    "priority": "normal",
+    "created_at": "2026-11-21T11:00:00Z",
+    "due_at": "2026-11-21T12:05:00Z",
+    "version": 1,
+}
+
+
+def sheet(duetime: Run, deployment: Deployment, **fields: object) -> dict[str, str]:
+    """The lines that `get` shows of a task, by their labels."""
+    deployment.tasks["x"] = {**TASK, **fields}
+    shown = duetime("tasks", "get", "x").stdout.splitlines()
+    return {label: text.strip() for label, _, text in (line.partition("  ") for line in shown)}
+
+
+def test_times_are_local_and_say_how_far_away_they_are(duetime: Run, deployment: Deployment) -> None:
+    """A reader in Tokyo sees Tokyo's time, and how long from now."""
+    lines = sheet(duetime, deployment)
+    assert lines["due"] == "2026-11-21 21:05:00 JST (in 5 min)"
+    assert lines["created"] == "2026-11-21 20:00:00 JST (1 h ago)"
+
+
+@pytest.mark.parametrize("due_at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_the_ends_of_the_calendar_are_shown_in_their_own_zone(
+    duetime: Run, deployment: Deployment, due_at: str
+) -> None:
+    """A moment that has no date in the reader's zone is shown all the same."""
+    assert sheet(duetime, deployment, due_at=due_at)["due"].startswith(due_at[:10])
+
+
+def test_a_sheet_says_all_there_is_to_say(duetime: Run, deployment: Deployment) -> None:
+    """What a task was given and what came of it are each on a line."""
+    lines = sheet(
+        duetime,
+        deployment,
+        name="monthly",
+        tags={"team": "dba"},
+        payload={"a": 1},
+        target={"kind": "http", "url": "https://example.org"},
+        attempt=2,
+        retry={"max_attempts": 5},
+        progress={"percent": 40, "message": "rows"},
+        lateness_ms=12,
+        result=[1],
+        error={"class": "Timeout", "message": "too slow"},
+        finished_at="2026-11-21T11:59:58Z",
+    )
+    assert {label: lines[label] for label in lines if label not in {"id", "type", "due", "created", "priority"}} == {
+        "state": "running",
+        "name": "monthly",
+        "tags": "team=dba",
+        "payload": '{"a": 1}',
+        "target": '{"kind": "http", "url": "https://example.org"}',
+        "attempt": "2 of 5",
+        "progress": "40 % rows",
+        "late": "12 ms",
+        "result": "[1]",
+        "error": "Timeout: too slow",
+        "finished": "2026-11-21 20:59:58 JST (2 s ago)",
+    }
+
+
+def test_a_sheet_leaves_out_what_there_is_not(duetime: Run, deployment: Deployment) -> None:
+    """A fresh task shows no empty lines."""
+    assert set(sheet(duetime, deployment)) == {"id", "state", "type", "priority", "due", "created"}
+
+
+def test_a_table_has_a_row_for_each_task(duetime: Run, deployment: Deployment) -> None:
+    """Ids are never cut, and columns that all would leave empty are not there."""
+    deployment.tasks |= {"x": TASK, "y": {**TASK, "id": "01KAHXQ6C0000000000000000B", "lateness_ms": 3}}
+    header, first, second = duetime("tasks", "list").stdout.splitlines()
+    assert header.split() == ["id", "state", "due", "late", "type"]
+    assert first.split() == ["01KAHXQ6C0000000000000000A", "running", "21:05:00", "(in", "5", "min)", "report"]
+    assert second.split()[0] == "01KAHXQ6C0000000000000000B"
+    assert second.split()[-3:] == ["3", "ms", "report"]
+
+
+def test_a_table_says_when_there_are_more(duetime: Run, deployment: Deployment) -> None:
+    """A cut list is never taken for the whole."""
+    deployment.tasks |= {str(number): TASK for number in range(3)}
+    assert "2 shown, there are more" in duetime("tasks", "list", "--limit", "2").stdout
+    assert "there are more" not in duetime("tasks", "list", "--limit", "3").stdout
+
+
+def test_an_empty_table_says_so(duetime: Run) -> None:
+    """No tasks is an answer, not silence."""
+    assert duetime("tasks", "list").stdout == "no tasks\n"
+
+
+@pytest.mark.parametrize("name", ["\x1b]0;owned\x07", "\x1b[2J", "a\rb", "[red]x[/red]", "\u202e", "\ud800"])
+def test_a_name_cannot_steer_the_terminal(duetime: Run, deployment: Deployment, name: str) -> None:
+    """Control characters and markup in what others wrote are shown, not obeyed."""
+    shown = sheet(duetime, deployment, name=name)["name"]
+    assert shown == "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
+    assert shown.isprintable()
+
+
+@pytest.mark.usefixtures("duetime")
+def test_a_terminal_of_another_encoding_gets_escapes(deployment: Deployment) -> None:
+    """A letter that the output cannot show is no reason to fail, and JSON stays JSON."""
+    deployment.tasks["x"] = {**TASK, "name": "né"}
+    shown = CliRunner(charset="ascii").invoke(app, ["tasks", "get", "x"])
+    document = CliRunner(charset="ascii").invoke(app, ["tasks", "get", "x", "--json"])
+    assert (shown.exit_code, document.exit_code) == (0, 0)
+    assert "n\\xe9" in shown.stdout
+    assert json.loads(document.stdout)["name"] == "né"
+
+
+def test_a_long_payload_is_cut_with_a_word(duetime: Run, deployment: Deployment) -> None:
+    """A sheet stays a sheet, and says where the rest is."""
+    deployment.tasks["x"] = {**TASK, "payload": "y" * 1_000}
+    shown = duetime("tasks", "get", "x").stdout
+    assert "… (--json shows all)" in shown
+    assert shown.count("y") < 1_000

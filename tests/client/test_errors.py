@@ -1,0 +1,132 @@
+"""Which error each of the API's refusals becomes."""
+
+from __future__ import annotations
+
+import pytest
+
+from duetime_client import (
+    AddressInvalid,
+    ApiError,
+    Client,
+    Conflict,
+    Forbidden,
+    HeaderInvalid,
+    InvalidField,
+    InvalidRequest,
+    PreconditionFailed,
+    TaskNotFound,
+    UnexpectedAnswer,
+)
+from duetime_client.problems import seconds_of
+from tests.client.deployment import NOW, Answer, Deployment, problem
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (400, InvalidRequest),
+        (401, Forbidden),
+        (403, Forbidden),
+        (404, TaskNotFound),
+        (409, Conflict),
+        (412, PreconditionFailed),
+        (413, InvalidRequest),
+        (422, InvalidRequest),
+        (418, ApiError),
+        (599, ApiError),
+    ],
+)
+def test_a_problem_becomes_the_error_of_its_status(
+    client: Client, deployment: Deployment, status: int, expected: type[ApiError]
+) -> None:
+    """The error's class follows the status, and its message carries the API's own words and code."""
+    deployment.scripted.append(problem(status, "the_code", "what happened"))
+    with pytest.raises(ApiError) as caught:
+        client.get_task("x")
+    assert type(caught.value) is expected
+    assert (caught.value.status, caught.value.code) == (status, "the_code")
+    assert str(caught.value) == f"what happened ({status} the_code)"
+
+
+def test_an_invalid_request_names_its_fields(client: Client, deployment: Deployment) -> None:
+    """Every refused field comes with its reason."""
+    refused = {"field": "retry.max_attempts", "reason": "at most 100"}
+    deployment.scripted.append(problem(400, "invalid_request", "one field is wrong", refused))
+    with pytest.raises(InvalidRequest) as caught:
+        client.create_task("report")
+    assert caught.value.errors == (InvalidField("retry.max_attempts", "at most 100"),)
+
+
+@pytest.mark.parametrize("document", [None, [], {"errors": "none", "detail": 7}, {"errors": [1, {"field": 2}]}])
+def test_a_mangled_problem_is_still_an_error_of_its_status(
+    client: Client, deployment: Deployment, document: object
+) -> None:
+    """A problem whose members have other types than the standard's is read as far as it goes."""
+    deployment.scripted.append(Answer(400, document, content_type="application/problem+json"))
+    with pytest.raises(InvalidRequest, match=r"^Bad Request \(400 Bad Request\)$"):
+        client.get_task("x")
+
+
+def test_the_gateways_own_refusal_keeps_its_message(client: Client, deployment: Deployment) -> None:
+    """An answer of the gateway before the API is an error with the gateway's words."""
+    deployment.scripted.append(Answer(403, {"message": "Missing Authentication Token"}))
+    with pytest.raises(Forbidden, match="Missing Authentication Token"):
+        client.get_task("x")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(404, {"message": "Not Found"}),
+        Answer(404, text=b"<html>", content_type="text/html"),
+        Answer(302, headers={"Location": "/login"}, text=b""),
+        Answer(200, text=b"<html>", content_type="text/html"),
+        Answer(200, text=b"[" * 100_000),
+    ],
+)
+def test_another_servers_answer_is_never_taken_for_a_missing_task(
+    client: Client, deployment: Deployment, answer: Answer
+) -> None:
+    """A wrong address is told apart from a wrong id."""
+    deployment.scripted.append(answer)
+    with pytest.raises(UnexpectedAnswer, match="/stage/v1/tasks/x"):
+        client.get_task("x")
+
+
+def test_a_path_that_the_api_does_not_have_is_not_a_missing_task(client: Client, deployment: Deployment) -> None:
+    """The API's own 404 for an unknown path speaks of the address, not of a task."""
+    deployment.scripted.append(problem(404, "path_unknown", "there is nothing at this path"))
+    with pytest.raises(UnexpectedAnswer, match="nothing at this path"):
+        client.get_task("x")
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://127.0.0.1", "http://", "http://h:x", "http://h/?a=b"])
+def test_an_address_that_http_cannot_use_is_refused_at_once(url: str) -> None:
+    """A client of no address is not made."""
+    with pytest.raises(AddressInvalid):
+        Client(url)
+
+
+@pytest.mark.parametrize("key", ["ключ", "two\r\nlines"])
+def test_a_key_that_no_header_can_carry_is_refused(client: Client, deployment: Deployment, key: str) -> None:
+    """A key is sent as it is or not at all."""
+    with pytest.raises(HeaderInvalid):
+        client.create_task("report", idempotency_key=key)
+    assert deployment.received == []
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7.0),
+        ("Sat, 21 Nov 2026 12:00:30 GMT", 30.0),
+        ("Sat, 21 Nov 2026 12:00:30 -0000", 30.0),
+        ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
+        ("soon", None),
+        ("-1", None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_read_in_both_its_forms(header: str | None, seconds: float | None) -> None:
+    """Seconds and HTTP dates are understood, and anything else is as if it were not there."""
+    assert seconds_of(header, NOW) == seconds

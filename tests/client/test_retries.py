@@ -1,0 +1,122 @@
+"""What is sent again, after how long, and what never is."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client import ApiError, Client, Conflict, Retries, Throttled, Unreachable
+from tests.client.deployment import Answer, Deployment, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HANG_UP = Answer(None)
+GATEWAY = Answer(503, {"message": "Service Unavailable"})
+CALLS: dict[str, Callable[[Client], object]] = {
+    "get": lambda client: client.get_task("x"),
+    "create": lambda client: client.create_task("report"),
+    "batch": lambda client: client.create_tasks([{"type": "report"}]),
+    "change": lambda client: client.change_task("x", name="n"),
+    "cancel": lambda client: client.cancel_task("x"),
+}
+
+
+def refusal(retry_after: str | None = None, status: int = 429) -> Answer:
+    """The API asks to slow down."""
+    headers = {"Retry_After": retry_after} if retry_after else {}
+    return problem(status, "throttled", "slow down", **headers)
+
+
+@pytest.mark.parametrize("failure", [HANG_UP, GATEWAY, Answer(500, None), Answer(502, None), Answer(504, None)])
+def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
+    client: Client, deployment: Deployment, failure: Answer
+) -> None:
+    """After a lost answer the same request goes out under the same key, so that it stays one task."""
+    deployment.scripted.append(failure)
+    client.create_task("report")
+    first, second = deployment.received
+    assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"]
+    assert first.body == second.body
+    assert len(deployment.tasks) == 1
+
+
+@pytest.mark.parametrize("failure", [HANG_UP, GATEWAY, Answer(500, None)])
+@pytest.mark.parametrize("call", ["change", "cancel"])
+def test_a_change_that_may_have_been_carried_out_is_not_sent_again(
+    client: Client, deployment: Deployment, failure: Answer, call: str
+) -> None:
+    """A change or a cancel without an answer is the caller's to judge."""
+    deployment.scripted.append(failure)
+    with pytest.raises((ApiError, Unreachable)):
+        CALLS[call](client)
+    assert len(deployment.received) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("call", CALLS)
+def test_whatever_is_refused_for_now_is_sent_again(
+    client: Client, deployment: Deployment, call: str, status: int
+) -> None:
+    """A request that the API turned away with a time to come back is safe to repeat, whichever it is."""
+    deployment.tasks["x"] = dict(client.create_task("report").document)
+    deployment.received.clear()
+    deployment.scripted.append(refusal("1", status))
+    CALLS[call](client)
+    assert len(deployment.received) == 2
+
+
+def test_waiting_follows_retry_after_and_grows(client: Client, deployment: Deployment, waits: list[float]) -> None:
+    """A wait is what the API asks for plus half of a doubling backoff, where chance is one half."""
+    client.create_task("report")
+    deployment.scripted.extend([refusal("3"), refusal(), HANG_UP])
+    list(client.list_tasks())
+    assert waits == pytest.approx([3.1, 0.2, 0.4])
+
+
+def test_jitter_spreads_from_nothing_to_the_whole_backoff() -> None:
+    """Full jitter: chance alone decides between no wait and the whole backoff, which has an upper end."""
+    retries, error = Retries(initial_seconds=1, max_seconds=5), Unreachable("u", "r", sent=True)
+    assert retries.wait_seconds(error, 3, lambda: 0.0) == 0
+    assert retries.wait_seconds(error, 3, lambda: 1.0) == 4
+    assert retries.wait_seconds(error, 9, lambda: 1.0) == 5
+
+
+def test_a_throttle_that_does_not_end_is_told_with_its_time(
+    client: Client, deployment: Deployment, waits: list[float]
+) -> None:
+    """After the last attempt the error says when to come back."""
+    deployment.scripted.extend([refusal("2")] * 9)
+    with pytest.raises(Throttled) as caught:
+        client.get_task("x")
+    assert caught.value.retry_after == 2
+    assert (len(deployment.received), len(waits)) == (4, 3)
+
+
+def test_a_wait_beyond_patience_is_left_to_the_caller(
+    client: Client, deployment: Deployment, waits: list[float]
+) -> None:
+    """An API that asks for an hour is not waited for in silence."""
+    deployment.scripted.append(refusal("3600"))
+    with pytest.raises(Throttled):
+        client.get_task("x")
+    assert waits == []
+
+
+def test_a_refusal_for_good_is_not_sent_again(client: Client, deployment: Deployment) -> None:
+    """A conflict stays one however often it is asked."""
+    deployment.scripted.append(problem(409, "conflict", "the task is running"))
+    with pytest.raises(Conflict):
+        client.create_task("report")
+    assert len(deployment.received) == 1
+
+
+def test_a_request_that_never_left_is_sent_again_whatever_it_is(waits: list[float]) -> None:
+    """Where nobody listens even a cancel is tried again, and then said to be unreachable."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    with Client(f"http://127.0.0.1:{port}", sleep=waits.append) as client, pytest.raises(Unreachable) as caught:
+        client.cancel_task("x")
+    assert (len(waits), caught.value.sent) == (3, False)

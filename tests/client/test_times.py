@@ -1,0 +1,79 @@
+"""Times and spans as people write and read them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime_client.commands.times import distance, full_moment, moment_of, seconds_of_span, short_moment
+from tests.client.deployment import NOW
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("0.5", 0.5), ("5m", 300), ("1h30m", 5_400), ("250ms", 0.25), ("2d12h", 216_000), ("1w", 604_800)],
+)
+def test_a_span_is_read_as_people_write_it(text: str, seconds: float) -> None:
+    """Plain seconds and every unit, alone or together, mean what they say."""
+    assert seconds_of_span(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "-5m", "5 minutes", "m", "5x", "1e3", "5m-", "nan"])
+def test_what_is_no_span_is_refused(text: str) -> None:
+    """A span that is not understood is refused, never guessed."""
+    with pytest.raises(ValueError, match="is not a span of time"):
+        seconds_of_span(text)
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_span_or_a_value_error(text: str) -> None:
+    """No text makes the reader fail in another way, and no span is negative."""
+    try:
+        assert seconds_of_span(text) >= 0
+    except ValueError as error:
+        assert "is not a span" in str(error)  # noqa: PT017 - either outcome is right
+
+
+@pytest.mark.parametrize(
+    ("away", "shown"),
+    [
+        (timedelta(milliseconds=400), "now"),
+        (timedelta(seconds=59), "in 59 s"),
+        (timedelta(minutes=5), "in 5 min"),
+        (timedelta(hours=1, seconds=5), "in 1 h"),
+        (timedelta(days=2, hours=3, minutes=4), "in 2 d 3 h"),
+        (-timedelta(minutes=1, seconds=30), "1 min 30 s ago"),
+    ],
+)
+def test_a_distance_is_told_in_two_units(away: timedelta, shown: str) -> None:
+    """A reader sees how far away a moment is without doing sums."""
+    assert distance(NOW + away, NOW) == shown
+
+
+def test_milliseconds_are_shown_where_there_are_any() -> None:
+    """A due time on the second is not cluttered, and one between seconds is not rounded."""
+    assert full_moment(NOW) == "2026-11-21 12:00:00 UTC"
+    assert full_moment(NOW + timedelta(milliseconds=50)) == "2026-11-21 12:00:00.050 UTC"
+
+
+@pytest.mark.parametrize(
+    ("away", "shown"),
+    [
+        (timedelta(hours=1), "13:00:00"),
+        (timedelta(days=1), "22 Nov 12:00"),
+        (timedelta(days=60), "20 Jan 2027"),
+    ],
+)
+def test_a_short_moment_leaves_out_what_the_reader_knows(away: timedelta, shown: str) -> None:
+    """Today's date and this year's number take no room in a table."""
+    assert short_moment(NOW + away, NOW) == shown
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "", "2026-13-01", "12:00"])
+def test_what_is_no_moment_is_refused(text: str) -> None:
+    """A time that is not understood is refused with an example of one that is."""
+    with pytest.raises(ValueError, match="is not a time such as"):
+        moment_of(text)

@@ -1,0 +1,39 @@
+"""The whole stack, deployed to the embedded AWS once a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from duetime_client import Client
+from local import receiver, stack
+from local.display import Display
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from local.receiver import Receiver
+    from local.stack import Stack
+
+
+@pytest.fixture(scope="session")
+def deployed() -> Iterator[Stack]:
+    """The stack of `infra/`, as `duetime local up` brings it up."""
+    with stack.running(Display(Console(quiet=True)), port=0) as running:
+        yield running
+
+
+@pytest.fixture
+def client(deployed: Stack) -> Iterator[Client]:
+    """The published client, on the deployed API."""
+    with Client(deployed.ready.api_url) as connected:
+        yield connected
+
+
+@pytest.fixture
+def counter() -> Iterator[Receiver]:
+    """What tasks call, and what tells whether they ran."""
+    with receiver.receiving() as started:
+        yield started

@@ -1,0 +1,68 @@
+"""The unmodified functions, in this process, on the deployed stack's own table and queues, at another time."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+from uuid import uuid4
+
+from duetime import composition
+from duetime.adapters.surroundings.clock import SystemClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+    from local.stack import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedClock:
+    """The system's clock, a fixed time ahead."""
+
+    ahead_ms: int
+
+    def now(self) -> int:
+        """The time there, in milliseconds."""
+        return SystemClock().now() + self.ahead_ms
+
+    def sleep_until(self, at: int) -> None:
+        """Return no earlier than `at` there."""
+        SystemClock().sleep_until(at - self.ahead_ms)
+
+
+@contextmanager
+def function_at(stack: Stack, name: str, clock: ShiftedClock) -> Iterator[Callable[[dict[str, Any]], Any]]:
+    """A deployed function's handler, with that function's own variables, under another clock."""
+    function_name = stack.deployment.outputs[f"{name.capitalize()}FunctionName"]
+    configuration = stack.emulator.client("lambda").get_function_configuration(FunctionName=function_name)
+    environ = {**configuration["Environment"]["Variables"], "AWS_LAMBDA_FUNCTION_NAME": function_name}
+    handler = __import__(f"functions.{name}.handler", fromlist=["handler"]).handler
+    # The clients of the adapters read the process's variables, as they do in Lambda.
+    with patch.dict("os.environ", {**environ, **stack.emulator.environ}):
+        composition.use(composition.Outside(environ=environ, clock=clock))
+        try:
+            yield lambda event: handler(
+                event, SimpleNamespace(aws_request_id=str(uuid4()), function_name=function_name)
+            )
+        finally:
+            composition.use(None)
+
+
+def event_of(message: MessageTypeDef, queue_arn: str) -> dict[str, Any]:
+    """What Lambda makes of a message from SQS."""
+    record = {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": message["Attributes"],
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": queue_arn,
+        "awsRegion": "us-east-1",
+    }
+    return {"Records": [record]}

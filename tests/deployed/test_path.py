@@ -1,0 +1,202 @@
+"""A task's whole way through the deployed stack: API, table, trigger or direct send, queue, worker, target."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Unpack
+
+import pytest
+
+from duetime.settings import Variable
+from local.demo import Demo
+from local.emulator.workers import processes_of
+from tests.deployed.shifted import ShiftedClock, event_of, function_at
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from duetime_client import Client, Task, TaskFields
+    from local.receiver import Receiver
+    from local.stack import Stack
+
+TYPE = "ci.job"
+SHORT_LEASE_SECONDS = 6
+
+
+def soon(seconds: float) -> datetime:
+    """A moment from now, to the millisecond that the API keeps."""
+    moment = datetime.now(UTC) + timedelta(seconds=seconds)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def calling(counter: Receiver, **fields: Unpack[TaskFields]) -> TaskFields:
+    """The fields, with an HTTP target."""
+    payload = {"job": "probe", "work_ms": 0, "fail_times": 0}
+    return {**fields, "target": {"kind": "http", "url": counter.run_url}, "payload": payload}
+
+
+def reporting(counter: Receiver, *, work_ms: int = 0, **fields: Unpack[TaskFields]) -> TaskFields:
+    """The fields, for the example's Python handler."""
+    payload = {"job": "probe", "work_ms": work_ms, "fail_times": 0, "report_url": counter.report_url}
+    return {**fields, "payload": payload}
+
+
+def ended(client: Client, task: Task, seconds: float = 30.0) -> Task:
+    """The task once its outcome is known, or as it is when the time is up."""
+    until(lambda: client.get_task(task.id).is_terminal, seconds)
+    return client.get_task(task.id)
+
+
+def starts(counter: Receiver, task: Task) -> list[datetime]:
+    """When the task ran, by the receiver's clock."""
+    return [
+        datetime.fromtimestamp(one.started_at_ms / 1000, UTC) for one in counter.executions if one.task_id == task.id
+    ]
+
+
+@pytest.mark.parametrize("fields", [calling, reporting])
+def test_a_task_runs_once_when_it_is_due_and_succeeds(
+    client: Client, counter: Receiver, fields: Callable[..., TaskFields]
+) -> None:
+    """Over HTTP and in Python alike, a task starts at its due time, never before, and has one outcome."""
+    due = soon(2.5)
+
+    task = ended(client, client.create_task(TYPE, **fields(counter, at=due)))
+
+    assert (task.state, task.attempt, task.due_at) == ("succeeded", 1, due)
+    (start,) = starts(counter, task)
+    assert timedelta(0) <= start - due < timedelta(seconds=10)
+
+
+def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> None:
+    """A task that was taken back before its time stays away, while one due after it runs."""
+    taken_back = client.create_task(TYPE, **calling(counter, at=soon(2)))
+    later = client.create_task(TYPE, **calling(counter, at=soon(3)))
+
+    assert client.cancel_task(taken_back.id).state == "cancelled"
+
+    assert ended(client, later).state == "succeeded"
+    assert client.get_task(taken_back.id).state == "cancelled"
+    assert starts(counter, taken_back) == []
+
+
+def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Receiver) -> None:
+    """The last due time is the one that holds: not the first, nor the one an hour away, and only once."""
+    task = client.create_task(TYPE, **calling(counter, at=soon(2)))
+    client.change_task(task.id, at=soon(3600))
+    due = soon(4)
+
+    changed = client.change_task(task.id, at=due)
+    task = ended(client, changed)
+
+    assert (task.state, task.due_at) == ("succeeded", due)
+    (start,) = starts(counter, task)
+    assert start >= due
+
+
+def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counter: Receiver) -> None:
+    """The message that was sent for the first due time is dropped."""
+    moved = client.create_task(TYPE, **calling(counter, at=soon(2)))
+    later = client.create_task(TYPE, **calling(counter, at=soon(3)))
+
+    client.change_task(moved.id, at=soon(3600))
+
+    assert ended(client, later).state == "succeeded"
+    assert client.get_task(moved.id).state == "scheduled"
+    assert starts(counter, moved) == []
+
+
+@pytest.fixture
+def short_lease(deployed: Stack) -> Iterator[str]:
+    """The worker function's name, with a lease that a test can wait for."""
+    functions = deployed.emulator.client("lambda")
+    name = deployed.deployment.outputs["WorkerFunctionName"]
+    variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    short = {**variables, Variable.LEASE_SECONDS.value: str(SHORT_LEASE_SECONDS)}
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": short})
+    yield name
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+
+
+def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
+    deployed: Stack, client: Client, counter: Receiver, short_lease: str
+) -> None:
+    """A worker killed in mid-task says nothing; its lease runs out, and the task is done by the next attempt."""
+    task = client.create_task(TYPE, **reporting(counter, work_ms=3000))
+    assert until(lambda: client.get_task(task.id).state == "running")
+
+    for pid in processes_of(deployed.emulator, short_lease):
+        os.kill(pid, signal.SIGKILL)
+    killed_at = datetime.now(UTC)
+    task = ended(client, task, seconds=60)
+
+    assert (task.state, task.attempt, task.fence) == ("succeeded", 2, 2)
+    (start,) = starts(counter, task)
+    assert start > killed_at
+
+
+def test_the_demo_keeps_its_promises(client: Client) -> None:
+    """Nothing is lost, doubled or early, and what fails at first is retried, by the receiver's own count."""
+    figures = Demo(count=60, spread_ms=5000).run(client, lambda _: None)
+
+    assert figures.promises_kept
+    assert (figures.accepted, figures.succeeded, figures.failed) == (60, 60, 0)
+    assert figures.retried > 0
+    assert figures.lateness_ms.max < 10_000
+
+
+TWENTY_MINUTES = timedelta(minutes=20)
+
+
+def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, client: Client, counter: Receiver) -> None:
+    """Beyond the look-ahead nothing is sent at creation; the trigger sends it when its minute comes, and it runs."""
+    due = soon(TWENTY_MINUTES.total_seconds())
+    sqs = deployed.emulator.client("sqs")
+    queue = deployed.deployment.outputs["QueueUrlLow"]
+    clock = ShiftedClock((TWENTY_MINUTES - timedelta(seconds=3)) // timedelta(milliseconds=1))
+    with undelivered(deployed, "QueueUrlLow") as queue_arn:
+        task = client.create_task(TYPE, **calling(counter, at=due, priority="low"))
+        assert waiting(deployed, queue) == 0
+
+        with function_at(deployed, "trigger", clock) as trigger:
+            assert until(lambda: trigger({}) or waiting(deployed, queue) == 1)
+        (message,) = until(
+            lambda: sqs.receive_message(QueueUrl=queue, MessageSystemAttributeNames=["All"]).get("Messages", [])
+        )
+        with function_at(deployed, "worker", clock) as worker:
+            answer = worker(event_of(message, queue_arn))
+
+    assert answer == {"batchItemFailures": []}
+    assert client.get_task(task.id).state == "succeeded"
+    (start,) = starts(counter, task)
+    assert timedelta(0) <= start + timedelta(milliseconds=clock.ahead_ms) - due < timedelta(seconds=10)
+
+
+def waiting(stack: Stack, queue_url: str) -> int:
+    """How many messages a queue holds, in whatever state."""
+    attributes = stack.emulator.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])
+    held = attributes["Attributes"]
+    return (
+        int(held["ApproximateNumberOfMessages"])
+        + int(held["ApproximateNumberOfMessagesDelayed"])
+        + int(held["ApproximateNumberOfMessagesNotVisible"])
+    )
+
+
+@contextmanager
+def undelivered(stack: Stack, queue_output: str) -> Iterator[str]:
+    """Keep a queue's messages from the deployed worker, whose clock cannot be shifted; its ARN."""
+    queue_url = stack.deployment.outputs[queue_output]
+    found = stack.emulator.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
+    queue_arn = found["Attributes"]["QueueArn"]
+    functions = stack.emulator.client("lambda")
+    mappings = functions.list_event_source_mappings(EventSourceArn=queue_arn)["EventSourceMappings"]
+    for mapping in mappings:
+        functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    yield queue_arn
+    for mapping in mappings:
+        functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)

@@ -1,0 +1,27 @@
+"""Tasks and messages for tests to start from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from duetime.domain.dispatch import Message
+from duetime.domain.ids import TaskId
+from duetime.domain.states import State
+from duetime.domain.task import Content, ContentPlace, Priority, Task
+
+NOW = 1_795_228_387_250
+"""2026-11-21T02:33:07.250Z."""
+ID = TaskId.of(NOW, 7, 42)
+PAYLOAD = Content(ContentPlace.RECORD, "payload", b'{"job":"backup"}')
+TASK = Task(ID, "me", "report", State.SCHEDULED, NOW, NOW, NOW - 1000, PAYLOAD, nonce="first")
+
+
+def task(**changes: Any) -> Task:  # noqa: ANN401 - any field of Task
+    """A task that is due at `NOW`, with changes."""
+    return replace(TASK, **changes)
+
+
+def message(**changes: Any) -> Message:  # noqa: ANN401 - any field of Message
+    """The message of that task's first turn, with changes."""
+    return replace(Message(ID, 0, NOW, Priority.NORMAL, "me"), **changes)

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from duetime.domain.attempts import Run, claim, failure
+from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, MAX_ERROR_MESSAGE_LENGTH
+from duetime.domain.states import State
+from duetime.domain.task import AttemptOutcome, LedgerLine
+from duetime.domain.times import SECOND
+from duetime.domain.writes import applied, permits
+from tests.domain.factories import NOW, message, task
+
+LINE = LedgerLine(1, "a", NOW, 0, 5, AttemptOutcome.RETRIED)
+
+
+def test_a_claim_takes_the_lease_and_the_next_fence() -> None:
+    """One write makes the task running, leased and fenced, and counts the attempt."""
+    write = claim(message(), holder="w", start=NOW, now=NOW - 10, lease=30 * SECOND, nonce="n")
+    assert permits(write, task())
+    after = applied(write, task())
+    assert (after.state, after.fence, after.attempt, after.lease_holder) == (State.RUNNING, 1, 1, "w")
+    assert after.lease_ends_at == NOW + 30 * SECOND
+
+
+def test_a_claim_before_the_due_time_is_refused() -> None:
+    """A start planned before the due time claims nothing."""
+    write = claim(message(), holder="w", start=NOW - 1, now=NOW - 1, lease=SECOND, nonce="n")
+    assert not permits(write, task())
+
+
+def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
+    """Clocks may differ by five seconds: a lease is over for others only after them."""
+    lost = task(state=State.RUNNING, lease_ends_at=NOW)
+    early = claim(message(), holder="w", start=NOW, now=NOW + MAX_CLOCK_DIFFERENCE - 1, lease=SECOND, nonce="n")
+    late = claim(message(), holder="w", start=NOW, now=NOW + MAX_CLOCK_DIFFERENCE, lease=SECOND, nonce="n")
+    assert not permits(early, lost)
+    assert permits(late, lost)
+
+
+def test_the_ledger_tells_of_attempts_that_were_lost() -> None:
+    """An attempt whose worker vanished left no line: the next end of a run puts it in."""
+    run = Run(task(attempt=3, ledger=(LINE,), lease_holder="c"), NOW + 7, NOW + 9)
+    assert [(line.attempt, line.outcome.value) for line in run.ledger(AttemptOutcome.SUCCEEDED)] == [
+        (1, "retried"),
+        (2, "lost"),
+        (3, "succeeded"),
+    ]
+    assert (run.line(AttemptOutcome.SUCCEEDED).late, run.line(AttemptOutcome.SUCCEEDED).took) == (7, 2)
+
+
+def test_a_long_error_is_cut_and_says_so() -> None:
+    """The record keeps the beginning of a message, within its limit."""
+    error = failure("Boom", "x" * 10_000).error
+    assert len(error.message) == MAX_ERROR_MESSAGE_LENGTH
+    assert error.message.endswith("[cut]")

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.dispatch import (
+    Entry,
+    Precision,
+    Wake,
+    at_first_reading,
+    delay_seconds,
+    is_direct,
+    is_left_behind,
+    is_open_past_due,
+    placement,
+)
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, PATROL_DELAYS
+from duetime.domain.states import LEASED, TERMINAL, WAITING, State
+from duetime.domain.task import Priority
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of, start_of
+
+NOW = 1_795_228_387_250
+LOOK_AHEAD = 180 * SECOND
+ENTRY = Entry(
+    TaskId.of(NOW, 3, 9), "me", State.SCHEDULED, Priority.NORMAL, 0, NOW, sent=False, leased_until=None, finished=False
+)
+
+instants = st.integers(NOW - DAY, NOW + DAY)
+
+
+@given(instants, instants, st.sampled_from([Precision.NORMAL, Precision.EXACT]))
+def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Precision) -> None:
+    """A delay in whole seconds leaves the worker at least the headroom, and at most a second more of it to hold."""
+    delay = delay_seconds(due, now, precision)
+    assert 0 <= delay <= 900
+    if delay:
+        headroom = {Precision.NORMAL: 350, Precision.EXACT: 1000}[precision]
+        assert now + delay * SECOND <= due - headroom
+        if delay < 900:
+            assert due - (now + delay * SECOND) < headroom + SECOND
+
+
+@given(instants, instants)
+def test_a_relaxed_message_needs_no_hold(due: int, now: int) -> None:
+    """Rounded up, the message never arrives before its due time, nor a second after."""
+    delay = delay_seconds(due, now, Precision.RELAXED)
+    if now < due <= now + 900 * SECOND:
+        assert due <= now + delay * SECOND < due + SECOND
+
+
+@given(instants, instants, instants)
+def test_a_look_is_always_covered(home: int, at: int, now: int) -> None:
+    """The invariant of the wake: home or wake lies in the look's minute, or a patrol of home comes after the look."""
+    at = max(at, now)
+    plan = placement(TaskId.of(home, 0, 0), at, now, LOOK_AHEAD)
+    if plan.wake or minute_of(at) == minute_of(home):
+        return
+    first_patrol = start_of(minute_of(home) + 1) + PATROL_DELAYS[0]
+    assert plan.direct
+    assert at + MAX_CLOCK_DIFFERENCE < first_patrol
+    assert minute_of(at) > minute_of(home)
+
+
+@given(instants, st.integers(0, 30 * SECOND))
+def test_what_the_trigger_may_have_read_is_sent_directly(now: int, slowness: int) -> None:
+    """A minute that a trigger whose clock is up to 30 s ahead has read is sent by whoever placed it."""
+    read_up_to = minute_of(now + slowness + LOOK_AHEAD)
+    assert is_direct(start_of(read_up_to), now, LOOK_AHEAD)
+    assert is_direct(start_of(read_up_to + 1) - 1, now, LOOK_AHEAD)
+
+
+def test_what_is_far_ahead_is_left_to_the_trigger() -> None:
+    """A task twenty minutes ahead needs no message yet, and no wake if that is its home."""
+    at = NOW + 20 * MINUTE
+    plan = placement(TaskId.of(at, 0, 0), at, NOW, LOOK_AHEAD)
+    assert (plan.wake, plan.direct) == (False, False)
+
+
+def test_a_retry_in_seconds_costs_no_wake() -> None:
+    """The first patrol of the home minute stands in for the wake of a quick retry, which is sent directly."""
+    plan = placement(TaskId.of(NOW, 0, 0), NOW + 8 * SECOND, NOW + 2 * SECOND, LOOK_AHEAD)
+    assert (plan.wake, plan.direct) == (False, True)
+
+
+def test_a_far_retry_gets_a_wake() -> None:
+    """A retry ten minutes from now is found by the trigger in its own minute."""
+    plan = placement(TaskId.of(NOW, 0, 0), NOW + 10 * MINUTE, NOW, LOOK_AHEAD)
+    assert (plan.wake, plan.direct) == (True, False)
+
+
+def test_a_change_to_an_earlier_minute_gets_a_wake() -> None:
+    """A task taken forward from tomorrow to now has no home there."""
+    plan = placement(TaskId.of(NOW + DAY, 0, 0), NOW, NOW, LOOK_AHEAD)
+    assert (plan.wake, plan.direct) == (True, True)
+
+
+def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
+    """A waiting record at home is sent for its own due time."""
+    message = at_first_reading(ENTRY, minute_of(NOW))
+    assert message is not None
+    assert (message.task_id, message.turn, message.due) == (ENTRY.task_id, 0, NOW)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        replace(ENTRY, sent=True),
+        replace(ENTRY, next_at=NOW + HOUR),
+        *(replace(ENTRY, state=state) for state in State if state not in WAITING),
+    ],
+)
+def test_the_first_reading_leaves_alone_what_is_not_its(entry: Entry) -> None:
+    """Sent already, moved to another minute, or not waiting: no message."""
+    assert at_first_reading(entry, minute_of(NOW)) is None
+
+
+def test_the_first_reading_sends_a_wakes_message_for_its_turn() -> None:
+    """A wake is sent for the turn it was made for, unless whoever made it has sent it."""
+    wake = Wake(ENTRY.task_id, 4, NOW, Priority.HIGH, "me")
+    message = at_first_reading(wake, minute_of(NOW))
+    assert message is not None
+    assert (message.turn, message.priority) == (4, Priority.HIGH)
+    assert at_first_reading(replace(wake, sent=True), minute_of(NOW)) is None
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_a_patrol_sends_what_nobody_is_working_on(state: State) -> None:
+    """Overdue, its lease over, or its outcome unfinished: left behind. A pause or a block is not."""
+    entry = replace(ENTRY, state=state, leased_until=NOW - MAX_CLOCK_DIFFERENCE, next_at=NOW)
+    assert is_left_behind(entry, NOW) == (state in WAITING | LEASED | TERMINAL)
+
+
+def test_a_patrol_leaves_the_living_alone() -> None:
+    """A look still ahead, a lease that may still be held and a finished task need nobody's help."""
+    assert not is_left_behind(replace(ENTRY, next_at=NOW + 1), NOW)
+    leased = replace(ENTRY, state=State.RUNNING, leased_until=NOW - MAX_CLOCK_DIFFERENCE + 1)
+    assert not is_left_behind(leased, NOW)
+    assert not is_left_behind(replace(ENTRY, state=State.SUCCEEDED, finished=True), NOW)
+
+
+def test_the_last_patrol_keeps_the_running_in_sight() -> None:
+    """A task that runs for days is given a wake for another day, a waiting one with a look ahead is not."""
+    assert is_open_past_due(replace(ENTRY, state=State.RUNNING, leased_until=NOW + MINUTE), NOW)
+    assert not is_open_past_due(replace(ENTRY, next_at=NOW + MINUTE), NOW)
+    assert not is_open_past_due(replace(ENTRY, state=State.PAUSED), NOW)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from duetime.domain.ids import MAX_SHARDS, InvalidTaskId, TaskId
+from duetime.domain.limits import OWNER_SPREAD
+
+homes = st.integers(0, (1 << 48) - 1)
+shards = st.integers(0, MAX_SHARDS - 1)
+tails = st.integers(0, (1 << 64) - 1)
+years = st.integers(0, 4_102_444_800_000)
+
+
+@given(homes, shards, tails)
+@example(0, 0, 0)
+@example((1 << 48) - 1, MAX_SHARDS - 1, (1 << 64) - 1)
+def test_an_id_gives_back_what_it_was_made_of(home: int, shard: int, tail: int) -> None:
+    """The home millisecond and the shard can be read from the text alone."""
+    parsed = TaskId.parse(TaskId.of(home, shard, tail).text)
+    assert (parsed.home, parsed.shard) == (home, shard)
+
+
+@given(homes, homes, shards, shards)
+def test_ids_sort_by_home_time(early: int, late: int, one: int, other: int) -> None:
+    """Whatever the shards are, the id of an earlier home sorts before that of a later one."""
+    if early < late:
+        assert TaskId.of(early, one, 0) < TaskId.of(late, other, 0)
+
+
+@given(years, shards)
+def test_a_partition_names_the_minute_in_utc_and_the_shard(home: int, shard: int) -> None:
+    """All ids of one minute and shard share one partition, and only they."""
+    minute = home // 60_000
+    here = TaskId.of(home, shard, 1).partition
+    assert TaskId.of(minute * 60_000, shard, 2).partition == here
+    assert TaskId.of((minute + 1) * 60_000, shard, 1).partition != here
+    assert TaskId.of(home, (shard + 1) % MAX_SHARDS, 1).partition != here
+
+
+def test_a_partition_reads_as_documented() -> None:
+    """A record of 02:33 in shard 7 lives where the design says."""
+    assert TaskId.of(1_795_228_387_250, 7, 0).partition == "2026-11-21T02:33#0007"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0",
+        "8ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+        "01JD0000000000000000000000\n",
+        "01jd0000000000000000000000",
+        "0" * 25 + "U",
+    ],
+)
+def test_what_is_not_an_id_is_refused(text: str) -> None:
+    """Too short, too large, lower case, trailing newline, a letter outside the alphabet: none is an id."""
+    with pytest.raises(InvalidTaskId):
+        TaskId.parse(text)
+
+
+@given(st.text())
+def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
+    """A hostile id can do no more than be refused."""
+    with contextlib.suppress(InvalidTaskId):
+        assert TaskId.parse(text).text == text
+
+
+def test_one_owners_tasks_are_spread_over_all_its_partitions() -> None:
+    """Sixteen shards use all partitions of the owner list."""
+    partitions = {TaskId.of(0, shard, 0).owner_partition("me") for shard in range(16)}
+    assert len(partitions) == OWNER_SPREAD

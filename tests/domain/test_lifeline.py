@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, after_refusal
+from duetime.domain.limits import LEASE_RETURN_MARGIN
+from duetime.domain.states import LEASED, TERMINAL, State
+from duetime.domain.times import DAY, SECOND
+from tests.domain.factories import NOW, message, task
+
+
+def test_a_message_of_an_unknown_task_is_let_go() -> None:
+    """There is nothing that could need it."""
+    assert isinstance(after_refusal(None, message(), NOW), LetGo)
+
+
+@pytest.mark.parametrize("state", sorted(LEASED))
+def test_a_message_of_a_leased_task_comes_back_after_the_lease(state: State) -> None:
+    """It is the lifeline of that attempt: if its worker vanishes, this message takes the task over."""
+    fate = after_refusal(task(state=state, lease_ends_at=NOW + 30 * SECOND), message(), NOW)
+    assert fate == ComeBack(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
+
+
+@pytest.mark.parametrize("state", sorted(TERMINAL))
+def test_a_message_of_a_finished_task_is_let_go(state: State) -> None:
+    """The record needs nothing more."""
+    assert isinstance(after_refusal(task(state=state, finished_at=NOW), message(), NOW), LetGo)
+
+
+@pytest.mark.parametrize("state", sorted(TERMINAL))
+def test_an_outcome_whose_followups_are_open_has_them_done(state: State) -> None:
+    """A worker that died between the outcome and what follows it left them to this message."""
+    assert isinstance(after_refusal(task(state=state), message(), NOW), FollowUp)
+
+
+@pytest.mark.parametrize("state", [State.SCHEDULED, State.POSTPONED, State.RUNNING])
+def test_a_message_of_another_turn_is_let_go(state: State) -> None:
+    """The newer turn has a message or a wake of its own."""
+    assert isinstance(after_refusal(task(state=state, turn=1, lease_ends_at=NOW), message(), NOW), LetGo)
+
+
+@pytest.mark.parametrize("state", [State.PAUSED, State.BLOCKED])
+def test_a_message_of_a_held_task_is_let_go(state: State) -> None:
+    """Resuming it places it anew."""
+    assert isinstance(after_refusal(task(state=state), message(), NOW), LetGo)
+
+
+def test_a_message_that_is_early_comes_back_at_the_due_time() -> None:
+    """A worker whose clock is behind does not lose the task."""
+    fate = after_refusal(task(next_at=NOW + 90 * SECOND), message(), NOW)
+    assert fate == ComeBack(NOW + 90 * SECOND, "not due")
+
+
+def test_a_message_beyond_the_queues_reach_is_left_to_the_wake() -> None:
+    """A look a day ahead has a wake; the queue could not hold the message so long."""
+    assert isinstance(after_refusal(task(next_at=NOW + DAY), message(), NOW), LetGo)

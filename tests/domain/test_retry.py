@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.retry import RetryPolicy
+
+policies = st.builds(
+    RetryPolicy,
+    max_attempts=st.integers(1, 100),
+    initial_seconds=st.floats(0, 3600),
+    multiplier=st.floats(1, 100),
+    max_seconds=st.floats(0, 86_400),
+)
+
+
+@given(policies, st.integers(1, 1000), st.floats(0, 1, exclude_max=True))
+def test_a_wait_lies_between_nothing_and_its_bound(policy: RetryPolicy, attempt: int, chance: float) -> None:
+    """Full jitter draws from the whole range, and the range never passes the policy's maximum."""
+    wait = policy.wait(attempt, chance)
+    assert 0 <= wait <= policy.bound(attempt) <= policy.max_seconds * 1000
+
+
+@given(policies, st.integers(1, 1000))
+def test_the_bound_never_shrinks(policy: RetryPolicy, attempt: int) -> None:
+    """Later attempts are given at least as much room as earlier ones."""
+    assert policy.bound(attempt) <= policy.bound(attempt + 1)
+
+
+def test_the_default_doubles_from_one_second() -> None:
+    """One second, two, four, up to five minutes: the design's default."""
+    assert [RetryPolicy().bound(attempt) for attempt in (1, 2, 3, 9, 10)] == [1000, 2000, 4000, 256_000, 300_000]
+
+
+def test_the_last_attempt_is_the_last() -> None:
+    """Five attempts are allowed, a sixth is not; one attempt means no retry."""
+    assert [RetryPolicy().allows_after(attempt) for attempt in (1, 4, 5, 6)] == [True, True, False, False]
+    assert not RetryPolicy(max_attempts=1).allows_after(1)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from duetime.domain.states import LEASED, LEGAL, NOT_STARTED, TERMINAL, WAITING, Move, State
+from duetime.domain.writes import Guard, Write, applied, permits
+from tests.domain.factories import ID, NOW, task
+
+
+def test_every_move_has_its_rule() -> None:
+    """The table of legal moves is complete."""
+    assert set(LEGAL) == set(Move)
+
+
+def test_only_closing_leaves_a_terminal_state_alone() -> None:
+    """Once there is an outcome, no other move touches it."""
+    assert {move for move, rule in LEGAL.items() if rule.sources & TERMINAL} == {Move.CLOSE}
+
+
+def test_the_groups_of_states_do_not_overlap() -> None:
+    """A state is waiting, leased, terminal or held, never two of them."""
+    assert not WAITING & LEASED
+    assert not LEASED & TERMINAL
+    assert not NOT_STARTED & (LEASED | TERMINAL)
+
+
+@pytest.mark.parametrize("move", list(Move))
+@pytest.mark.parametrize("state", list(State))
+def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state: State) -> None:
+    """With no other guard, the table alone decides."""
+    assert permits(Write(ID, move, "n"), task(state=state)) == (state in LEGAL[move].sources)
+
+
+@pytest.mark.parametrize(
+    ("guard", "met"),
+    [
+        (Guard(owner="me"), True),
+        (Guard(owner="you"), False),
+        (Guard(turn=0), True),
+        (Guard(turn=1), False),
+        (Guard(version=1), True),
+        (Guard(version=2), False),
+        (Guard(fence=0), True),
+        (Guard(fence=1), False),
+        (Guard(due_by=NOW), True),
+        (Guard(due_by=NOW - 1), False),
+        (Guard(turn=1, leased_until_before=NOW), False),
+    ],
+)
+def test_a_guard_is_checked_field_by_field(guard: Guard, met: bool) -> None:  # noqa: FBT001 - the expectation
+    """Each part of a guard can refuse by itself."""
+    assert permits(Write(ID, Move.CLAIM, "n", guard), task()) == met
+
+
+def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
+    """For a leased record the end of its lease decides, whatever turn or time the guard names."""
+    leased = task(state=State.RUNNING, lease_ends_at=NOW, turn=5, next_at=NOW + 9)
+    guard = Guard(turn=0, due_by=NOW, leased_until_before=NOW)
+    assert permits(Write(ID, Move.CLAIM, "n", guard), leased)
+    assert not permits(Write(ID, Move.CLAIM, "n", guard), replace(leased, lease_ends_at=NOW + 1))
+
+
+def test_an_applied_write_changes_what_it_says_and_raises_the_version() -> None:
+    """State, nonce, sets, first-time sets and sums, all in one."""
+    write = Write(ID, Move.CLAIM, "mine", sets={"name": "x"}, sets_once={"started_at": NOW}, adds={"fence": 1})
+    after = applied(write, task(version=4))
+    assert (after.state, after.nonce, after.name, after.started_at, after.fence, after.version) == (
+        State.RUNNING,
+        "mine",
+        "x",
+        NOW,
+        1,
+        5,
+    )
+    assert applied(write, task(started_at=1)).started_at == 1

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.times import from_datetime, label_of, minute_of, start_of, to_datetime, to_iso
+
+instants = st.integers(-62_135_596_800_000, 253_402_300_799_999)
+
+
+@given(instants)
+def test_an_instant_survives_the_way_through_a_datetime(at: int) -> None:
+    """Every millisecond from year 1 to year 9999 converts exactly, both ways."""
+    assert from_datetime(to_datetime(at)) == at
+
+
+def test_microseconds_are_rounded_up() -> None:
+    """A due time between two milliseconds becomes the later one: never early."""
+    moment = datetime(2026, 11, 21, 2, 33, 7, 250_001, tzinfo=UTC)
+    assert to_iso(from_datetime(moment)) == "2026-11-21T02:33:07.251Z"
+
+
+def test_offsets_are_taken_into_account() -> None:
+    """09:00 in Tokyo is midnight in UTC."""
+    tokyo = datetime(2026, 12, 1, 9, tzinfo=timezone(timedelta(hours=9)))
+    assert to_iso(from_datetime(tokyo)) == "2026-12-01T00:00:00.000Z"
+
+
+@given(instants)
+def test_an_instant_lies_in_its_minute(at: int) -> None:
+    """A minute begins no later than its instants and ends after them, also before 1970."""
+    assert start_of(minute_of(at)) <= at < start_of(minute_of(at) + 1)
+
+
+def test_a_minutes_label_is_its_utc_time() -> None:
+    """Labels are what people read in the table."""
+    assert label_of(minute_of(0)) == "1970-01-01T00:00"

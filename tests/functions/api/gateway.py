@@ -1,0 +1,133 @@
+"""API Gateway's HTTP API as the api function sees it: events of payload format 2.0, and its answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from functions.api.handler import handler
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_REQUESTS = count(1)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What Lambda tells a function of its invocation."""
+
+    function_name: str = "api"
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:api"
+    aws_request_id: str = "11111111-2222-3333-4444-555555555555"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of the function, as the gateway would send it."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def body(self) -> Any:  # noqa: ANN401 - any JSON
+        """The answer's JSON."""
+        return json.loads(self.text, parse_constant=_no_json)
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        """The answer's problem; it must be one."""
+        assert self.headers["Content-Type"] == "application/problem+json"
+        problem: dict[str, Any] = self.body
+        assert problem["status"] == self.status
+        assert problem["type"] == f"urn:duetime:problem:{problem['code']}"
+        return problem
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """The reasons of a problem by the field they name."""
+        return {error["field"]: error["reason"] for error in self.problem["errors"]}
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """Sends requests to the function.
+
+    Attributes:
+        authorizer: what the gateway's authorizer found out about the caller.
+        headers: sent with every request.
+    """
+
+    authorizer: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        query: str = "",
+        raw: str | None = None,
+        is_base64: bool = False,
+    ) -> Answer:
+        """Send a request; `raw` is a body as it is, `body` is sent as JSON."""
+        text = raw if raw is not None else None if body is None else json.dumps(body)
+        given = {"content-type": "application/json", "host": "api.example.org", **self.headers, **(headers or {})}
+        event = event_of(method, path, text, given, query, self.authorizer, is_base64=is_base64)
+        response = handler(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
+        return Answer(response["statusCode"], response["headers"], response["body"])
+
+    def create(self, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Create a task, which must succeed; answers its JSON."""
+        answer = self.send("POST", "/v1/tasks", body or {"type": "report"}, headers)
+        assert answer.status == 201, answer.text
+        task: dict[str, Any] = answer.body
+        return task
+
+    def listed(self, query: str = "") -> list[str]:
+        """The ids on a page."""
+        return [task["id"] for task in self.send("GET", "/v1/tasks", query=query).body["tasks"]]
+
+
+def event_of(
+    method: str,
+    path: str,
+    body: str | None,
+    headers: Mapping[str, str],
+    query: str,
+    authorizer: Mapping[str, Any] | None,
+    *,
+    is_base64: bool,
+) -> dict[str, Any]:
+    """An event of payload format 2.0 (Source: API Gateway Developer Guide, "Lambda proxy integrations")."""
+    context: dict[str, Any] = {
+        "accountId": "123456789012",
+        "apiId": "api",
+        "domainName": "api.example.org",
+        "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "test"},
+        "requestId": f"request-{next(_REQUESTS)}=",
+        "routeKey": "ANY /v1/{proxy+}",
+        "stage": "$default",
+        "time": "21/Nov/2026:02:33:07 +0000",
+        "timeEpoch": 1_795_228_387_250,
+    }
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": "ANY /v1/{proxy+}",
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": {name.lower(): value for name, value in headers.items()},
+        "requestContext": context | ({"authorizer": dict(authorizer)} if authorizer else {}),
+        "isBase64Encoded": is_base64,
+    }
+    return event if body is None else event | {"body": body}
+
+
+def _no_json(text: str) -> None:
+    raise ValueError(text)

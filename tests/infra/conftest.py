@@ -1,0 +1,61 @@
+"""Templates of every environment, synthesised once a session with empty layers, so that nothing has to be built."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.environments import environment_named
+from tests.infra.synthesis import Synthesis, empty_layers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from layers.build import Layers
+
+CLOUD = ("dev", "staging", "prod")
+EVERY = (*CLOUD, "local")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep these tests in one process of pytest-xdist: a template takes seconds to synthesise."""
+    for item in items:
+        if "tests/infra/" in item.path.as_posix():
+            item.add_marker(pytest.mark.xdist_group("infra"))
+
+
+@pytest.fixture(scope="session")
+def layers(tmp_path_factory: pytest.TempPathFactory) -> Layers:
+    """Three layers with nothing in them."""
+    return empty_layers(tmp_path_factory.mktemp("layers"))
+
+
+@pytest.fixture(scope="session")
+def synthesis_of(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Synthesis]:
+    """The synthesised stack of an environment, by name."""
+
+    @cache
+    def synthesised(name: str) -> Synthesis:
+        return Synthesis(environment_named(name), layers, tmp_path_factory.mktemp(name))
+
+    return synthesised
+
+
+@pytest.fixture(params=EVERY)
+def every(request: pytest.FixtureRequest, synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
+    """Each environment in turn."""
+    return synthesis_of(request.param)
+
+
+@pytest.fixture(params=CLOUD)
+def cloud(request: pytest.FixtureRequest, synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
+    """Each environment of a real account in turn."""
+    return synthesis_of(request.param)
+
+
+@pytest.fixture
+def dev(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
+    """The environment `dev`."""
+    return synthesis_of("dev")

@@ -1,0 +1,87 @@
+"""A synthesised stack, as the tests look at it: plain dictionaries of its template."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Template
+
+from infra.app import add_stack
+from layers.build import ROOT, Layer, Layers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from infra.environments import Environment
+
+Properties = dict[str, Any]
+
+
+class Synthesis:
+    """The template and the assets of one environment."""
+
+    def __init__(self, environment: Environment, layers: Layers, folder: Path) -> None:
+        self.environment = environment
+        self.folder = folder
+        stack = add_stack(new_app(folder), environment, layers)
+        self.template: dict[str, Any] = dict(Template.from_stack(stack).to_json())
+
+    def of_type(self, type_: str) -> dict[str, dict[str, Any]]:
+        """All resources of a CloudFormation type, whole, by logical id."""
+        return {id_: body for id_, body in self.template["Resources"].items() if body["Type"] == type_}
+
+    def properties(self, type_: str) -> dict[str, Properties]:
+        """The properties of all resources of a CloudFormation type, by logical id."""
+        return {id_: body.get("Properties", {}) for id_, body in self.of_type(type_).items()}
+
+    def functions(self) -> dict[str, Properties]:
+        """The functions by their short name, which their handler begins with."""
+        functions = self.properties("AWS::Lambda::Function").values()
+        return {function["Handler"].split(".")[0]: function for function in functions}
+
+    def function_named(self, reference: Any) -> str:  # noqa: ANN401 (an intrinsic of the template)
+        """The short name of the function that an intrinsic refers to."""
+        handler: str = self.template["Resources"][referred(reference)]["Properties"]["Handler"]
+        return handler.partition(".")[0]
+
+    def statements(self) -> dict[str, list[Properties]]:
+        """What each role is allowed, by the logical id of the role."""
+        found: dict[str, list[Properties]] = {id_: [] for id_ in self.of_type("AWS::IAM::Role")}
+        for policy in self.properties("AWS::IAM::Policy").values():
+            for role in policy["Roles"]:
+                found[referred(role)] += policy["PolicyDocument"]["Statement"]
+        return found
+
+    def statements_of(self, function: str) -> list[Properties]:
+        """What the role of a function is allowed."""
+        return self.statements()[referred(self.functions()[function]["Role"])]
+
+
+def new_app(folder: Path) -> App:
+    """An app with the feature flags of `cdk.json`, which only the CDK's command reads by itself."""
+    flags: Mapping[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
+    return App(context=flags, outdir=str(folder))
+
+
+def empty_layers(folder: Path) -> Layers:
+    """Three layers with nothing in them: templates do not depend on what layers hold."""
+    (folder / "python").mkdir()
+    dependencies, duetime, handlers = (Layer(folder, digit * 64) for digit in "abc")
+    return Layers(dependencies, duetime, handlers)
+
+
+def referred(intrinsic: Any) -> str:  # noqa: ANN401 (an intrinsic of the template)
+    """The logical id that a `Ref` or `Fn::GetAtt` names."""
+    id_: str = intrinsic["Ref"] if "Ref" in intrinsic else intrinsic["Fn::GetAtt"][0]
+    return id_
+
+
+def as_list(value: Any) -> list[Any]:  # noqa: ANN401 (IAM allows one or many)
+    """IAM writes a list of one without the brackets."""
+    return value if isinstance(value, list) else [value]
+
+
+__all__ = ["Stack", "Synthesis", "as_list", "empty_layers", "new_app", "referred"]

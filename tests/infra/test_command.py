@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+from layers.build import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOWHERE = "http://127.0.0.1:9"
+"""Nothing listens there: whatever asks for the network fails."""
+
+
+def synth(environment: str, output: Path) -> subprocess.CompletedProcess[str]:
+    """Run the CDK's own command in the checkout, as its user does, without a network and without Docker."""
+    offline = {"UV_OFFLINE": "1", "HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE, "DOCKER_HOST": NOWHERE}
+    quiet = {"CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_DISABLE_VERSION_CHECK": "true"}
+    cdk = str(ROOT / "node_modules" / ".bin" / "cdk")
+    command = [cdk, "synth", "--quiet", "--no-notices", "-c", f"env={environment}", "--output", str(output)]
+    return subprocess.run(  # noqa: S603 (the pinned tool of this checkout)
+        command, cwd=ROOT, env={**os.environ, **offline, **quiet}, capture_output=True, text=True, check=False
+    )
+
+
+def test_cdk_synthesises_what_setup_has_built(tmp_path: Path) -> None:
+    """After `make setup`, `cdk synth` needs neither network nor Docker, and writes the named environment's stack."""
+    done = synth("local", tmp_path)
+    assert done.returncode == 0, done.stderr
+    template = json.loads((tmp_path / "duetime-local.template.json").read_text())
+    assert "ApiUrl" in template["Outputs"]

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.environments import CLOUD, environment_named
+from layers import build, bytecode
+from layers.target import Target
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from layers.build import Layers
+
+UNCHECKED_HASH = 0b01
+"""Second word of a `.pyc`: it is found by the hash of its source, which nobody compares (PEP 552)."""
+MAGIC_OF_3_14 = 3627
+"""CPython's number of the bytecode of every released 3.14 (`Include/internal/pycore_magic_number.h`)."""
+IMPORT_ALL = """
+import json, sys
+import aws_lambda_powertools, boto3, duetime, duetime.handlers, example_handlers, pydantic
+for service in ("dynamodb", "lambda", "s3", "sqs", "sts"):
+    boto3.client(service, region_name="us-east-1")
+found = {name: sys.modules[name].__file__ for name in ("boto3", "duetime", "example_handlers", "pydantic")}
+print(json.dumps({"files": found, "types": sorted(duetime.handlers.REGISTRY)}))
+"""
+
+
+@pytest.fixture(scope="module")
+def built() -> Layers:
+    """The local environment's layers, as `make setup` has built them."""
+    local = environment_named("local")
+    return build.build(local.target, build.ROOT / local.handlers_folder / local.handlers_package)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small package of handlers, whose layer is built into a folder of the test."""
+    monkeypatch.setattr(build, "OUTPUT", tmp_path / "built")
+    package = tmp_path / "source" / "own_handlers"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("ANSWER = 42\n")
+    return package
+
+
+def header(compiled: Path) -> tuple[int, int]:
+    """The magic number and the flags of a `.pyc`."""
+    content = compiled.read_bytes()
+    return int.from_bytes(content[:2], "little"), int.from_bytes(content[4:8], "little")
+
+
+def test_layers_alone_are_all_that_a_function_needs(built: Layers) -> None:
+    """With nothing but the three layers on its path, Python imports all of it and makes every client we use."""
+    folders = [str(layer.folder / "python") for layer in (built.dependencies, built.duetime, built.handlers)]
+    environ = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(folders)}
+    # -S: without the site-packages of this environment.
+    command = [sys.executable, "-S", "-c", IMPORT_ALL]
+    answer = json.loads(subprocess.run(command, env=environ, check=True, capture_output=True).stdout)  # noqa: S603 (our own line)
+    assert all(file.startswith(tuple(folders)) for file in answer["files"].values())
+    assert "ci.job" in answer["types"]
+
+
+def test_every_module_of_a_layer_is_compiled(built: Layers) -> None:
+    """Each module has bytecode that this Python loads without looking at times: `/opt` keeps none."""
+    ours = int.from_bytes(importlib.util.MAGIC_NUMBER[:2], "little")
+    for layer in (built.dependencies, built.duetime, built.handlers):
+        modules = list(layer.folder.rglob("*.py"))
+        assert modules
+        for module in modules:
+            compiled = module.parent / "__pycache__" / f"{module.stem}.{sys.implementation.cache_tag}.pyc"
+            assert header(compiled) == (ours, UNCHECKED_HASH)
+
+
+def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
+    """Models of services that no function calls are left out of our layer, which so fits Lambda many times over."""
+    data = built.dependencies.folder / "python" / "botocore" / "data"
+    assert {path.name for path in data.iterdir() if path.is_dir()} == {"dynamodb", "lambda", "s3", "sqs", "sts"}
+    size = sum(path.stat().st_size for path in built.dependencies.folder.rglob("*") if path.is_file())
+    assert size < 40_000_000
+
+
+def test_tests_and_caches_stay_outside(built: Layers) -> None:
+    """The layer of the package holds its modules, their bytecode and nothing else."""
+    root = built.duetime.folder / "python"
+    assert [path.name for path in root.iterdir()] == ["duetime"]
+    assert {path.suffix for path in root.rglob("*") if path.is_file()} <= {".py", ".pyc", ".typed"}
+
+
+def test_a_second_build_finds_the_first(package: Path) -> None:
+    """A layer whose inputs did not change is not built again."""
+    target = Target.of_this_machine()
+    first = build.handlers_layer(target, package)
+    marker = first.folder / "untouched"
+    marker.touch()
+    assert build.handlers_layer(target, package) == first
+    assert marker.exists()
+
+
+def test_a_changed_source_is_another_layer(package: Path) -> None:
+    """A change of one line gives another layer, so that no deployment carries a stale one."""
+    target = Target.of_this_machine()
+    first = build.handlers_layer(target, package)
+    (package / "__init__.py").write_text("ANSWER = 43\n")
+    second = build.handlers_layer(target, package)
+    assert second.fingerprint != first.fingerprint
+    assert (second.folder / "python" / "own_handlers" / "__init__.py").read_text() == "ANSWER = 43\n"
+
+
+def test_another_target_is_another_layer(package: Path) -> None:
+    """The cloud's layer lies apart, in its own Python's bytecode, which names files where Lambda has them."""
+    here = build.handlers_layer(Target.of_this_machine(), package)
+    cloud = build.handlers_layer(CLOUD, package)
+    assert here.folder != cloud.folder
+    (compiled,) = cloud.folder.rglob("*.pyc")
+    assert header(compiled) == (MAGIC_OF_3_14, UNCHECKED_HASH)
+    assert b"/opt/python/own_handlers/__init__.py" in compiled.read_bytes()
+
+
+def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
+    """A syntax error stops the build, on this machine's Python and on the cloud's, and leaves no layer behind."""
+    (package / "__init__.py").write_text("def broken(:\n")
+    for target in (Target.of_this_machine(), CLOUD):
+        with pytest.raises(subprocess.CalledProcessError):
+            build.handlers_layer(target, package)
+    assert not [path for path in build.OUTPUT.rglob("handlers-*") if path.is_dir()]
+
+
+def test_a_python_that_is_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an interpreter of the target's version and without Node, the error says what to install."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(bytecode.BytecodeUnwritable, match=r"python3\.14.*npm ci"):
+        bytecode.write_bytecode(tmp_path, "3.14")
+
+
+def test_requirements_of_the_handlers_are_installed_with_them(package: Path) -> None:
+    """What `requirements.txt` lists beside the package is in the layer, at the version that the project pins."""
+    (package.parent / "requirements.txt").write_text("# one of ours, so that nothing new is fetched\njmespath\n")
+    layer = build.handlers_layer(Target.of_this_machine(), package)
+    pinned = [line for line in build.CONSTRAINTS.read_text().splitlines() if line.startswith("jmespath==")]
+    (installed,) = (layer.folder / "python").glob("jmespath-*.dist-info")
+    assert pinned == [f"jmespath=={installed.name.removeprefix('jmespath-').removesuffix('.dist-info')}"]

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from aws_cdk import App, Stack, Validations
+from aws_cdk import aws_sqs as sqs
+from cdk_nag import AwsSolutionsChecks
+
+from duetime.settings import Authentication
+from infra.app import add_stack
+from infra.environments import Environment, environment_named
+from tests.infra.synthesis import new_app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from layers.build import Layers
+
+PROD = environment_named("prod")
+
+
+def checked(folder: Path) -> App:
+    """An app whose synthesis raises for every finding that is not acknowledged with a reason."""
+    app = new_app(folder)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    return app
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        PROD,
+        replace(
+            PROD, authentication=Authentication.JWT, jwt_issuer="https://id.example.org", jwt_audience=("duetime",)
+        ),
+    ],
+    ids=["iam", "jwt"],
+)
+def test_security_rules_find_nothing(environment: Environment, layers: Layers, tmp_path: Path) -> None:
+    """AWS Solutions' rules find nothing in the stack but what is acknowledged beside the resource, with its reason."""
+    app = checked(tmp_path)
+    add_stack(app, environment, layers)
+    app.synth()
+
+
+def test_security_rules_are_awake(tmp_path: Path) -> None:
+    """The same check refuses a queue that takes plain connections: silence above is not sleep."""
+    app = checked(tmp_path)
+    sqs.Queue(Stack(app, "careless"), "Queue")
+    with pytest.raises(RuntimeError, match="AwsSolutions-SQS4"):
+        app.synth()

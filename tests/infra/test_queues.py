@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.task import Priority
+from duetime.settings import QUEUE_VARIABLES
+from tests.infra.synthesis import referred
+
+if TYPE_CHECKING:
+    from tests.infra.synthesis import Properties, Synthesis
+
+DAY = 86_400
+
+
+def work_queues(synthesis: Synthesis) -> dict[Priority, str]:
+    """Logical id of each priority's queue, as the worker is told it."""
+    variables = synthesis.functions()["worker"]["Environment"]["Variables"]
+    return {priority: referred(variables[QUEUE_VARIABLES[priority].value]) for priority in Priority}
+
+
+def mappings(synthesis: Synthesis, function: str) -> dict[str, Properties]:
+    """A function's event source mappings by the logical id of their queue."""
+    return {
+        referred(mapping["EventSourceArn"]): mapping
+        for mapping in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+        if synthesis.function_named(mapping["FunctionName"]) == function
+    }
+
+
+def test_every_work_queue_has_its_dead_letter_queue(every: Synthesis) -> None:
+    """What a work queue cannot deliver goes to the one queue that the dead-letter function reads."""
+    queues = every.properties("AWS::SQS::Queue")
+    (dead_letters,) = mappings(every, "deadletter")
+    ids = set(work_queues(every).values())
+    assert len(ids) == len(Priority)
+    assert set(queues) == ids | {dead_letters}
+    for id_ in ids:
+        redrive = queues[id_]["RedrivePolicy"]
+        assert (referred(redrive["deadLetterTargetArn"]), redrive["maxReceiveCount"]) == (dead_letters, 1000)
+
+
+def test_dead_letters_are_kept_longer(every: Synthesis) -> None:
+    """A dead letter keeps the age of its message, so its queue keeps messages longer than any work queue."""
+    queues = every.properties("AWS::SQS::Queue")
+    (dead_letters,) = mappings(every, "deadletter")
+    assert {queues[id_]["MessageRetentionPeriod"] for id_ in work_queues(every).values()} == {4 * DAY}
+    assert queues[dead_letters]["MessageRetentionPeriod"] == 14 * DAY
+
+
+def test_messages_stay_hidden_while_a_function_may_work_on_them(every: Synthesis) -> None:
+    """A queue's visibility timeout is at least the timeout of the function that reads it: AWS refuses less."""
+    queues, functions = every.properties("AWS::SQS::Queue"), every.functions()
+    read = [(function, id_) for function in functions for id_ in mappings(every, function)]
+    assert len(read) == len(queues)
+    for function, id_ in read:
+        assert queues[id_]["VisibilityTimeout"] >= functions[function]["Timeout"]
+
+
+def test_queues_are_encrypted_and_reached_over_tls_only(every: Synthesis) -> None:
+    """Every queue encrypts what it holds, and refuses plain connections."""
+    queues = every.properties("AWS::SQS::Queue")
+    assert all(queue["SqsManagedSseEnabled"] for queue in queues.values())
+    refusing = {
+        referred(policy["Queues"][0])
+        for policy in every.properties("AWS::SQS::QueuePolicy").values()
+        for statement in policy["PolicyDocument"]["Statement"]
+        if (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+    }
+    assert refusing == set(queues)
+
+
+def test_worker_takes_full_batches_at_once_and_answers_for_each_message(every: Synthesis) -> None:
+    """Each priority has its own mapping with its own cap: ten messages, no waiting, partial batch responses."""
+    of_worker = mappings(every, "worker")
+    for priority, id_ in work_queues(every).items():
+        mapping = of_worker[id_]
+        assert mapping["BatchSize"] == 10
+        assert mapping["MaximumBatchingWindowInSeconds"] == 0
+        assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert mapping["ScalingConfig"] == {"MaximumConcurrency": every.environment.concurrency[priority]}
+
+
+def test_dead_letters_are_answered_for_one_by_one(every: Synthesis) -> None:
+    """One dead letter that cannot be handled does not bring its whole batch back."""
+    (mapping,) = mappings(every, "deadletter").values()
+    assert (mapping["BatchSize"], mapping["FunctionResponseTypes"]) == (10, ["ReportBatchItemFailures"])

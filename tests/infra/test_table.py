@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.adapters.dynamodb import schema
+
+if TYPE_CHECKING:
+    from tests.infra.synthesis import Properties, Synthesis
+
+
+def the_table(synthesis: Synthesis) -> Properties:
+    """The one table."""
+    (properties,) = synthesis.properties("AWS::DynamoDB::Table").values()
+    return properties
+
+
+def key_schema(partition: str, sort: str) -> list[Properties]:
+    """A key schema, as CloudFormation writes it."""
+    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
+
+
+def test_keys_are_the_schemas(every: Synthesis) -> None:
+    """The table's keys are strings under the names that the stores write."""
+    table = the_table(every)
+    assert table["KeySchema"] == key_schema(schema.PARTITION_KEY, schema.SORT_KEY)
+    assert {attribute["AttributeType"] for attribute in table["AttributeDefinitions"]} == {"S"}
+
+
+def test_indexes_are_the_schemas(every: Synthesis) -> None:
+    """Every index of the schema exists with its keys, and holds nothing but keys."""
+    indexes = the_table(every)["GlobalSecondaryIndexes"]
+    assert {index["IndexName"] for index in indexes} == {index.name for index in schema.INDEXES}
+    partitions = {index.name: index.partition_key for index in schema.INDEXES}
+    for index in indexes:
+        assert index["KeySchema"] == key_schema(partitions[index["IndexName"]], schema.SORT_KEY)
+        assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+
+
+def test_table_is_on_demand_and_expires_records(every: Synthesis) -> None:
+    """Nothing is provisioned, and finished records expire by the schema's attribute."""
+    table = the_table(every)
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["TimeToLiveSpecification"] == {"AttributeName": schema.TTL, "Enabled": True}
+
+
+def test_table_is_encrypted_recoverable_and_streamed(every: Synthesis) -> None:
+    """The table is encrypted, can be restored to any second, and tells of both images of a change."""
+    table = the_table(every)
+    assert table["SSESpecification"] == {"SSEEnabled": True}
+    assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+    assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+def test_data_outlives_the_stack_where_it_matters(every: Synthesis) -> None:
+    """Table and bucket are kept when a protected stack is deleted, and go with one made for trying out."""
+    protected = every.environment.name in {"staging", "prod"}
+    assert the_table(every)["DeletionProtectionEnabled"] is protected
+    for type_ in ("AWS::DynamoDB::Table", "AWS::S3::Bucket"):
+        (resource,) = every.of_type(type_).values()
+        assert resource["DeletionPolicy"] == ("Retain" if protected else "Delete")
+
+
+def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
+    """Objects are encrypted, never public, reached over TLS only, and half uploads are cleaned away."""
+    (bucket,) = every.properties("AWS::S3::Bucket").values()
+    assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
+    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    (policy,) = every.properties("AWS::S3::BucketPolicy").values()
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})

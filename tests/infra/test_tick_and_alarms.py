@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from infra.environments import environment_named
+from tests.infra.synthesis import Synthesis, referred
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from layers.build import Layers
+    from tests.infra.synthesis import Properties
+
+
+def alarm_on(synthesis: Synthesis, metric: str) -> Properties:
+    """The one alarm on a metric."""
+    (alarm,) = [
+        body for body in synthesis.properties("AWS::CloudWatch::Alarm").values() if body["MetricName"] == metric
+    ]
+    return alarm
+
+
+def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
+    """The schedule invokes the trigger each minute, without a window to be late in."""
+    (schedule,) = every.properties("AWS::Scheduler::Schedule").values()
+    assert every.function_named(schedule["Target"]["Arn"]) == "trigger"
+    assert schedule["ScheduleExpression"] == "rate(1 minute)"
+    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    assert schedule["State"] == "ENABLED"
+
+
+def test_silence_of_the_trigger_is_an_alarm(every: Synthesis) -> None:
+    """A trigger that is not invoked sends no data, and no data is what sets the dead man's alarm off."""
+    alarm = alarm_on(every, "Invocations")
+    (dimension,) = alarm["Dimensions"]
+    assert every.function_named(dimension["Value"]) == "trigger"
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
+    assert alarm["TreatMissingData"] == "breaching"
+
+
+def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
+    """A dead letter that its function does not take sets an alarm off."""
+    alarm = alarm_on(every, "ApproximateNumberOfMessagesVisible")
+    (dimension,) = alarm["Dimensions"]
+    assert "RedrivePolicy" not in every.properties("AWS::SQS::Queue")[referred(dimension["Value"])]
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)
+
+
+def test_every_alarm_is_told_to_the_topic(every: Synthesis) -> None:
+    """No alarm goes off unheard: each one's action is the topic."""
+    (topic,) = every.of_type("AWS::SNS::Topic")
+    alarms = every.properties("AWS::CloudWatch::Alarm").values()
+    assert [[referred(action) for action in alarm["AlarmActions"]] for alarm in alarms] == [[topic]] * len(alarms)
+
+
+def test_alarms_are_mailed_where_the_settings_name_someone(layers: Layers, tmp_path: Path) -> None:
+    """An address in the settings subscribes to the topic; without one there is no subscription."""
+    environment = replace(environment_named("dev"), alarm_email="ops@example.org")
+    synthesis = Synthesis(environment, layers, tmp_path)
+    (subscription,) = synthesis.properties("AWS::SNS::Subscription").values()
+    assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ops@example.org")

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from local.deployment import LAST_LINES, ToolFailed, run_tool
+from tests.waiting import until
+
+
+def test_a_tool_that_fails_is_told_by_its_last_lines() -> None:
+    """Of a long output the end is shown, where the reason stands."""
+    program = f"for line in range({LAST_LINES + 5}): print('line', line)\nraise SystemExit('no such luck')"
+
+    with pytest.raises(ToolFailed) as failed:
+        run_tool("deploying", [sys.executable, "-uc", program], dict(os.environ), lambda _: None)
+
+    assert "deploying failed" in str(failed.value)
+    assert str(failed.value).endswith("no such luck")
+    assert "line 0\n" not in str(failed.value)
+
+
+def test_a_tools_lines_are_told_while_it_runs() -> None:
+    """Every line that is not empty is passed on, in order."""
+    lines: list[str] = []
+
+    run_tool("deploying", [sys.executable, "-c", "print('one\\n\\n  two')"], dict(os.environ), lines.append)
+
+    assert lines == ["one", "two"]
+
+
+CHILD = "import subprocess, sys; child = subprocess.Popen(['sleep', '600']); print(child.pid, flush=True); child.wait()"
+
+
+def test_an_interrupted_tool_leaves_no_children() -> None:
+    """What the tool has started is ended with it, when the person at the terminal has had enough."""
+    pids: list[int] = []
+
+    def interrupt(line: str) -> None:
+        pids.append(int(line))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tool("deploying", [sys.executable, "-c", CHILD], dict(os.environ), interrupt)
+
+    (pid,) = pids
+    assert until(lambda: has_ended(pid))
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or only waits to be buried."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout  # noqa: S603, S607 - a number of ours
+    return state.strip()[:1] in {"", "Z"}

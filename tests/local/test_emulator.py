@@ -1,0 +1,288 @@
+"""What the project stands on in the embedded AWS: when the pin moves, these say what broke."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from local import emulator
+from local.emulator.differences import complete_deployment
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
+
+    from local.emulator import Emulator
+
+THREADS = 8
+ROUNDS = 25
+FUNCTION_TIMEOUT = 30
+
+
+def table(dynamodb: DynamoDBClient) -> str:
+    """Create a table of its own for a test."""
+    name = f"probe-{uuid4()}"
+    dynamodb.create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return name
+
+
+def queue(sqs: SQSClient, visibility: int = 1) -> str:
+    """Create a queue of its own for a test."""
+    return sqs.create_queue(QueueName=f"probe-{uuid4()}", Attributes={"VisibilityTimeout": str(visibility)})["QueueUrl"]
+
+
+def received(sqs: SQSClient, url: str) -> list[str]:
+    """Bodies of the messages that are visible now."""
+    return [message["Body"] for message in sqs.receive_message(QueueUrl=url).get("Messages", [])]
+
+
+def collected(sqs: SQSClient, url: str, last: str) -> list[str]:
+    """What came to a queue until `last` did, in order of the alphabet."""
+    bodies: list[str] = []
+
+    def look() -> bool:
+        bodies.extend(received(sqs, url))
+        return last in bodies
+
+    until(look)
+    return sorted(bodies)
+
+
+def left_in(sqs: SQSClient, url: str) -> int:
+    """How many messages a queue holds, in whatever state."""
+    attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return int(attributes["ApproximateNumberOfMessages"]) + int(attributes["ApproximateNumberOfMessagesNotVisible"])
+
+
+def consumer(engine: Emulator, queue_url: str, source: str) -> None:
+    """A function of `source` that is given the queue's messages."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("index.py", source)
+    functions, name = engine.client("lambda"), f"probe-{uuid4()}"
+    functions.create_function(
+        FunctionName=name,
+        Runtime="python3.13",
+        Role="arn:aws:iam::000000000000:role/probe",
+        Handler="index.handler",
+        Code={"ZipFile": archive.getvalue()},
+        Timeout=FUNCTION_TIMEOUT,
+    )
+    sqs = engine.client("sqs")
+    arn = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    functions.create_event_source_mapping(
+        EventSourceArn=arn, FunctionName=name, BatchSize=10, FunctionResponseTypes=["ReportBatchItemFailures"]
+    )
+
+
+def test_of_concurrent_conditional_writes_exactly_one_wins(engine: Emulator) -> None:
+    """A condition is checked and its write applied as one, whoever else writes."""
+    dynamodb = engine.client("dynamodb")
+    name, barrier = table(dynamodb), Barrier(THREADS)
+
+    def put(round_: int) -> bool:
+        barrier.wait()
+        try:
+            dynamodb.put_item(
+                TableName=name, Item={"p": {"S": str(round_)}}, ConditionExpression="attribute_not_exists(p)"
+            )
+        except dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        for round_ in range(ROUNDS):
+            assert sum(threads.map(put, [round_] * THREADS)) == 1
+
+
+def test_a_refused_condition_hands_out_the_old_item_on_request(engine: Emulator) -> None:
+    """`ReturnValuesOnConditionCheckFailure` saves the read after a refusal."""
+    dynamodb = engine.client("dynamodb")
+    name = table(dynamodb)
+    item = {"p": {"S": "a"}, "nonce": {"S": "1"}}
+    dynamodb.put_item(TableName=name, Item=item)
+
+    with pytest.raises(dynamodb.exceptions.ConditionalCheckFailedException) as refused:
+        dynamodb.put_item(
+            TableName=name,
+            Item={"p": {"S": "a"}},
+            ConditionExpression="attribute_not_exists(p)",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        )
+
+    assert {**refused.value.response}["Item"] == item
+
+
+def test_a_write_tells_the_units_it_cost(engine: Emulator) -> None:
+    """A kilobyte is a unit, and one more byte is the next: the meter relies on it."""
+    dynamodb = engine.client("dynamodb")
+    name = table(dynamodb)
+
+    def units(size: int) -> float:
+        # 1 for the names `p` and `v` each, 1 for the key.
+        item = {"p": {"S": "a"}, "v": {"S": "x" * (size - 3)}}
+        answer = dynamodb.put_item(TableName=name, Item=item, ReturnConsumedCapacity="TOTAL")
+        dynamodb.delete_item(TableName=name, Key={"p": {"S": "a"}})
+        return answer["ConsumedCapacity"]["CapacityUnits"]
+
+    assert (units(1024), units(1025)) == (1, 2)
+
+
+def test_a_delayed_message_comes_after_its_delay_and_not_before(engine: Emulator) -> None:
+    """DelaySeconds holds a message back to the second."""
+    sqs = engine.client("sqs")
+    url = queue(sqs)
+    sent = time.time()
+    sqs.send_message(QueueUrl=url, MessageBody="later", DelaySeconds=1)
+
+    assert received(sqs, url) == []
+    assert until(lambda: received(sqs, url)) == ["later"]
+    assert 1.0 <= time.time() - sent < 3.0
+
+
+def test_a_changed_visibility_brings_a_message_back_at_its_new_time(engine: Emulator) -> None:
+    """Handing a message back with a visibility of zero makes it visible at once."""
+    sqs = engine.client("sqs")
+    url = queue(sqs, visibility=600)
+    sqs.send_message(QueueUrl=url, MessageBody="again")
+    (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
+
+    assert received(sqs, url) == []
+    sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0)
+
+    assert until(lambda: received(sqs, url)) == ["again"]
+
+
+ONE_BAD = """
+import botocore.session
+sqs = botocore.session.get_session().create_client("sqs", region_name="us-east-1")
+def handler(event, context):
+    failures = []
+    for record in event["Records"]:
+        receives = record["attributes"]["ApproximateReceiveCount"]
+        sqs.send_message(QueueUrl=SEEN, MessageBody=record["body"] + receives)
+        if record["body"] == "bad" and receives == "1":
+            failures.append({"itemIdentifier": record["messageId"]})
+    return {"batchItemFailures": failures}
+"""
+
+
+def test_only_the_failed_messages_of_a_batch_come_back(engine: Emulator) -> None:
+    """A partial batch response deletes what succeeded and keeps the rest for another try."""
+    sqs = engine.client("sqs")
+    work, seen = queue(sqs), queue(sqs, visibility=600)
+    for body in ("good", "bad"):
+        sqs.send_message(QueueUrl=work, MessageBody=body)
+
+    consumer(engine, work, ONE_BAD.replace("SEEN", repr(seen)))
+
+    assert collected(sqs, seen, "bad2") == ["bad1", "bad2", "good1"]
+    assert until(lambda: left_in(sqs, work) == 0)
+
+
+DYING = """
+import os
+import botocore.session
+sqs = botocore.session.get_session().create_client("sqs", region_name="us-east-1")
+def handler(event, context):
+    receives = event["Records"][0]["attributes"]["ApproximateReceiveCount"]
+    sqs.send_message(QueueUrl=SEEN, MessageBody=receives)
+    if receives == "1":
+        os._exit(1)
+    return {}
+"""
+
+
+def test_the_messages_of_a_function_that_dies_come_back_at_their_visibility(engine: Emulator) -> None:
+    """A worker process that ends itself in mid-batch loses no message."""
+    sqs = engine.client("sqs")
+    work, seen = queue(sqs), queue(sqs, visibility=600)
+    sqs.send_message(QueueUrl=work, MessageBody="task")
+
+    consumer(engine, work, DYING.replace("SEEN", repr(seen)))
+
+    assert collected(sqs, seen, "2") == ["1", "2"]
+
+
+TELLING = """
+import json, os
+import botocore.session
+sqs = botocore.session.get_session().create_client("sqs", region_name="us-east-1")
+def handler(event, context):
+    sqs.send_message(QueueUrl=SEEN, MessageBody=json.dumps(dict(os.environ)))
+    return {}
+"""
+
+
+def test_a_function_sees_nothing_of_the_environment_of_whoever_started_the_emulator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Functions inherit the server's environment, so the server is started with a clean one."""
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    monkeypatch.setenv("DUETIME_SECRET", "token")
+
+    with emulator.running(port=0) as started:
+        sqs = started.client("sqs")
+        work, seen = queue(sqs), queue(sqs)
+        sqs.send_message(QueueUrl=work, MessageBody="task")
+        consumer(started, work, TELLING.replace("SEEN", repr(seen)))
+        (told,) = until(lambda: received(sqs, seen))
+
+    environ = json.loads(told)
+    assert environ["AWS_ENDPOINT_URL"] == started.endpoint_url
+    assert environ["HOME"].startswith(str(started.folder))
+    assert not {"AWS_PROFILE", "DUETIME_SECRET"} & environ.keys()
+
+
+TEMPLATE = {
+    "Resources": {
+        "Table": {
+            "Type": "AWS::DynamoDB::GlobalTable",
+            "Properties": {
+                "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+                "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+                "BillingMode": "PAY_PER_REQUEST",
+                "TimeToLiveSpecification": {"AttributeName": "x", "Enabled": True},
+                "Replicas": [
+                    {
+                        "Region": "us-east-1",
+                        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+                    }
+                ],
+            },
+        }
+    }
+}
+
+
+def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine: Emulator) -> None:
+    """Time to live and recovery are missing after a deploy (if not, the step can go) and there after our step."""
+    cloudformation, dynamodb = engine.client("cloudformation"), engine.client("dynamodb")
+    stack = f"probe-{uuid4()}"
+    cloudformation.create_stack(StackName=stack, TemplateBody=json.dumps(TEMPLATE))
+    cloudformation.get_waiter("stack_create_complete").wait(StackName=stack, WaiterConfig={"Delay": 1})
+    (resource,) = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
+    name = resource["PhysicalResourceId"]
+
+    def settings() -> tuple[str, str]:
+        expiry = dynamodb.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
+        backups = dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
+        return expiry["TimeToLiveStatus"], backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"]
+
+    assert settings() == ("DISABLED", "DISABLED")
+    complete_deployment(engine, TEMPLATE, {"Table": name})
+    assert settings() == ("ENABLED", "ENABLED")

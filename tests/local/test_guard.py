@@ -1,0 +1,106 @@
+"""Nothing of the emulator outlives whoever started it."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from local import emulator
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STARTER = """
+import signal, sys
+from local import emulator
+with emulator.running(port=0) as started:
+    print(started.port, started.folder, flush=True)
+    signal.pause()
+"""
+
+
+@contextmanager
+def starter() -> Iterator[tuple[subprocess.Popen[str], int, Path]]:
+    """A process that runs an emulator, with its port and its folder."""
+    process = subprocess.Popen(  # noqa: S603 - this very Python
+        [sys.executable, "-c", STARTER], stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout
+        port, folder = process.stdout.readline().split()
+        yield process, int(port), Path(folder)
+        process.kill()
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Command lines of the processes that name a folder."""
+    command = ["ps", "-axww", "-o", "args="]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
+    return [line for line in listed.stdout.splitlines() if str(folder) in line]
+
+
+def is_open(port: int) -> bool:
+    """Whether somebody listens there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_ending_the_starter_ends_the_emulator_and_wipes_its_folder(number: signal.Signals) -> None:
+    """However the starting process ends, no process, no port and no folder is left."""
+    with starter() as (process, port, folder):
+        assert is_open(port)
+        assert folder.exists()
+        assert processes_of(folder)
+
+        process.send_signal(number)
+
+        assert until(lambda: not is_open(port))
+        assert until(lambda: not folder.exists())
+        assert until(lambda: not processes_of(folder))
+
+
+@pytest.mark.engine
+def test_leaving_the_context_waits_until_everything_is_gone() -> None:
+    """After the context nothing has to be waited for, and the port can be used again at once."""
+    with emulator.running(port=0) as first:
+        pass
+
+    assert not first.folder.exists()
+    assert processes_of(first.folder) == []
+    with emulator.running(first.port) as second:
+        assert second.client("sqs").list_queues().get("QueueUrls", []) == []
+
+
+@pytest.mark.engine
+def test_an_emulator_does_not_share_its_port() -> None:
+    """A second one on the same port is refused, and the first one stays as it is."""
+    with emulator.running(port=0) as first:
+        with pytest.raises(emulator.EmulatorFailed, match=str(first.port)), emulator.running(first.port):
+            pass
+        assert is_open(first.port)
+
+
+def test_an_emulator_that_ends_while_it_starts_is_told_with_its_last_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the server said before it ended is in the error, and nothing of it is left."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho no such luck\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("local.emulator.server.PROGRAM", program)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    with pytest.raises(emulator.EmulatorFailed, match="no such luck"), emulator.running(port=0):
+        pass
+
+    assert [path.name for path in tmp_path.iterdir()] == ["program"]

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from local.jobs import plan
+
+SPREAD_MS = 30_000
+
+
+def test_the_plan_is_the_same_on_every_run() -> None:
+    """Due times, work and failures come from the job's name alone."""
+    assert plan(300, SPREAD_MS) == plan(300, SPREAD_MS)
+
+
+def test_three_hundred_real_jobs_are_spread_over_the_whole_time() -> None:
+    """Every tenth of the time has tasks, none is due outside it, and they are in order."""
+    offsets = [task.offset_ms for task in plan(300, SPREAD_MS)]
+
+    assert len(offsets) == 300
+    assert offsets == sorted(offsets)
+    assert {offset * 10 // SPREAD_MS for offset in offsets} == set(range(10))
+
+
+def test_about_a_third_goes_over_http_and_a_few_fail_at_first() -> None:
+    """Both kinds of targets have tasks, and both kinds have some that are retried."""
+    tasks = plan(300, SPREAD_MS)
+    over_http = [task for task in tasks if task.over_http]
+    python = [task for task in tasks if not task.over_http]
+
+    assert 70 <= len(over_http) <= 130
+    assert any(task.fail_times for task in over_http)
+    assert any(task.fail_times for task in python)
+    assert sum(task.fail_times > 0 for task in tasks) < 40

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from local.ready import Ready, announced, find
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_running_stack_is_found_by_its_file_and_gone_with_it(tmp_path: Path) -> None:
+    """The file is there, whole, exactly as long as the stack is up."""
+    path = tmp_path / "folder" / "ready.json"
+    ready = Ready("http://127.0.0.1:1/api", "http://127.0.0.1:1", os.getpid())
+
+    with announced(ready, path):
+        assert find(path) == ready
+        assert json.loads(path.read_text()).keys() == {"api_url", "aws_endpoint_url", "pid"}
+
+    assert find(path) is None
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_file_whose_process_is_gone_announces_nothing(tmp_path: Path) -> None:
+    """A stack that was killed is not found, although its file still lies there."""
+    path = tmp_path / "ready.json"
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    path.write_text(json.dumps({"api_url": "http://x", "aws_endpoint_url": "http://x", "pid": ended.pid}))
+
+    assert find(path) is None
+
+
+def test_the_file_of_a_later_stack_is_left_alone(tmp_path: Path) -> None:
+    """A stack that ends removes its own announcement and nobody else's."""
+    path = tmp_path / "ready.json"
+    later = Ready("http://127.0.0.1:2/api", "http://127.0.0.1:2", os.getpid())
+
+    with announced(Ready("http://127.0.0.1:1/api", "http://127.0.0.1:1", os.getpid()), path), announced(later, path):
+        pass
+    with announced(Ready("http://127.0.0.1:1/api", "http://127.0.0.1:1", os.getpid()), path):
+        path.write_text(json.dumps({"api_url": later.api_url, "aws_endpoint_url": "http://x", "pid": later.pid}))
+
+    assert path.exists()

@@ -1,0 +1,56 @@
+"""DynamoDB's price rules, as far as duetime's figures rest on them.
+
+Source: DynamoDB Developer Guide, "DynamoDB item sizes and formats" and "DynamoDB read and write operations".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WRITE_UNIT_BYTES = 1_024
+READ_UNIT_BYTES = 4_096
+_CONTAINER_BYTES = 3
+"""Overhead of a list or a map; each element costs one more."""
+
+
+def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
+    """Bytes of an item: its attribute names and values."""
+    return sum(len(name.encode()) + value_size(value) for name, value in item.items())
+
+
+def value_size(value: Mapping[str, Any]) -> int:
+    """Bytes of one attribute value."""
+    ((kind, content),) = value.items()
+    match kind:
+        case "S":
+            return len(content.encode())
+        case "B":
+            return len(content)
+        case "N":
+            return _number_size(content)
+        case "BOOL" | "NULL":
+            return 1
+        case "L":
+            return _CONTAINER_BYTES + sum(1 + value_size(each) for each in content)
+        case "M":
+            return _CONTAINER_BYTES + sum(1 + len(key.encode()) + value_size(each) for key, each in content.items())
+    raise ValueError(kind)
+
+
+def _number_size(number: str) -> int:
+    """One byte for two significant digits, one more, and one for a sign."""
+    digits = number.lstrip("-").replace(".", "").strip("0")
+    return (len(digits) + 1) // 2 + 1 + number.startswith("-")
+
+
+def write_units(size: int) -> int:
+    """Write units of writing an item of so many bytes (the larger of its two images)."""
+    return max(1, -(-size // WRITE_UNIT_BYTES))
+
+
+def read_units(size: int, *, consistent: bool) -> float:
+    """Read units of reading so many bytes: half of them if eventually consistent."""
+    return max(1, -(-size // READ_UNIT_BYTES)) * (1.0 if consistent else 0.5)

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.creation import TaskChange
+from duetime.domain.errors import FieldInvalid, KeyReused, MoveRefused, TaskUnknown, VersionDiffers
+from duetime.domain.filters import TaskFilter
+from duetime.domain.limits import MAX_DUE_AHEAD
+from duetime.domain.states import State
+from duetime.domain.task import Task, TaskSpec
+from duetime.domain.times import DAY, MINUTE, SECOND
+from duetime.ports.stores import ListQuery
+from duetime.services.creating import IdempotencyKey, Order
+from tests.virtual.world import OWNER, START, World
+
+if TYPE_CHECKING:
+    from duetime.domain.attempts import Ending
+    from duetime.ports.targets import Work
+
+
+def test_a_cancelled_task_does_not_run() -> None:
+    """A cancel that was acknowledged before the claim wins, even when the message is under way."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=2 * SECOND))
+    world.pass_time(1_900)
+    cancelled = world.changing.cancel(OWNER, task.id, None)
+    world.pass_time(5 * MINUTE)
+    assert (cancelled.state, cancelled.finished_at) == (State.CANCELLED, START + 1_900)
+    assert cancelled.expires_at is not None
+    assert not world.effects
+
+
+def test_cancelling_again_changes_nothing() -> None:
+    """The second answer is the first one's record."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=MINUTE))
+    assert world.changing.cancel(OWNER, task.id, None) == world.changing.cancel(OWNER, task.id, None)
+
+
+def test_a_running_task_can_be_neither_changed_nor_cancelled() -> None:
+    """Once claimed, the answer says which state it is in, and nothing changes."""
+    world = World()
+    world.behave = lambda _work: world.take(MINUTE)
+    task = world.create(TaskSpec("report", timeout_seconds=100))
+    world.pass_time(SECOND)
+    before = world.get(task)
+    with pytest.raises(MoveRefused, match="running"):
+        world.changing.cancel(OWNER, task.id, None)
+    with pytest.raises(MoveRefused, match="running"):
+        world.changing.change(OWNER, task.id, TaskChange({"name": "x"}), None)
+    assert world.get(task) == before
+
+
+def test_another_owners_task_does_not_exist() -> None:
+    """Reading, changing and cancelling it all say that there is none."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=MINUTE))
+    with pytest.raises(TaskUnknown):
+        world.reading.get("you", task.id)
+    with pytest.raises(TaskUnknown):
+        world.changing.cancel("you", task.id, None)
+    with pytest.raises(TaskUnknown):
+        world.changing.change("you", task.id, TaskChange({"name": "x"}), None)
+    assert world.get(task).version == 1
+
+
+def test_a_change_for_another_version_is_refused() -> None:
+    """Whoever saw an older record is told, and nothing changes."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=MINUTE))
+    changed = world.changing.change(OWNER, task.id, TaskChange({"name": "one"}), 1)
+    assert (changed.version, changed.name, changed.turn) == (2, "one", 0)
+    with pytest.raises(VersionDiffers):
+        world.changing.change(OWNER, task.id, TaskChange({"name": "two"}), 1)
+    with pytest.raises(VersionDiffers):
+        world.changing.cancel(OWNER, task.id, 1)
+    assert world.get(task).name == "one"
+
+
+def test_a_change_too_far_ahead_is_refused() -> None:
+    """The limit of ten years holds for changes too."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=MINUTE))
+    with pytest.raises(FieldInvalid, match="at:"):
+        world.changing.change(OWNER, task.id, TaskChange({}, due_at=START + MAX_DUE_AHEAD + DAY), None)
+
+
+def test_a_changed_payload_reaches_the_target() -> None:
+    """The attempt is given what the record holds at its claim."""
+    world = World()
+    seen: list[bytes] = []
+
+    def look(work: Work) -> Ending:
+        seen.append(work.payload)
+        return world.take(0)
+
+    world.behave = look
+    task = world.create(TaskSpec("report", delay=2 * SECOND, payload=b"1"))
+    world.changing.change(OWNER, task.id, TaskChange({}, payload=b"2"), None)
+    world.pass_time(5 * SECOND)
+    assert seen == [b"2"]
+
+
+def test_the_same_key_and_body_make_one_task() -> None:
+    """A repeated request answers with the task that the first one made."""
+    world = World()
+    order = Order(TaskSpec("report", delay=MINUTE), IdempotencyKey("k", "hash"))
+    first = world.creating.create(OWNER, order)
+    world.pass_time(SECOND)
+    assert world.creating.create(OWNER, order).id == first.id
+    assert sum(world.states().values()) == 1
+
+
+def test_the_same_key_with_another_body_is_refused() -> None:
+    """The key stands for the first body only; nothing is created."""
+    world = World()
+    world.creating.create(OWNER, Order(TaskSpec("report"), IdempotencyKey("k", "one")))
+    with pytest.raises(KeyReused):
+        world.creating.create(OWNER, Order(TaskSpec("report"), IdempotencyKey("k", "two")))
+    assert sum(world.states().values()) == 1
+
+
+def test_keys_belong_to_their_owners_and_end_after_a_day() -> None:
+    """Another owner's equal key is another key; after a day the key may be used anew."""
+    world = World()
+    order = Order(TaskSpec("report"), IdempotencyKey("k", "hash"))
+    mine, yours = world.creating.create(OWNER, order), world.creating.create("you", order)
+    world.pass_time(DAY + SECOND)
+    assert len({mine.id, yours.id, world.creating.create(OWNER, order).id}) == 3
+
+
+def test_a_batch_answers_each_order_for_itself() -> None:
+    """One refusal among many: the others are accepted, and the answers keep the order."""
+    world = World()
+    specs = [TaskSpec("a"), TaskSpec("b", delay=MAX_DUE_AHEAD + DAY), TaskSpec("c")]
+    first, refused, third = world.creating.create_many(OWNER, [Order(spec) for spec in specs])
+    assert isinstance(first, Task)
+    assert isinstance(refused, FieldInvalid)
+    assert isinstance(third, Task)
+    world.pass_time(SECOND)
+    assert {effect.task_id for effect in world.effects} == {first.id, third.id}
+
+
+def test_a_list_is_paged_to_its_end_in_order() -> None:
+    """Pages of seven over thirty tasks: each task once, latest due first."""
+    world = World()
+    made = [world.create(TaskSpec("report", delay=DAY + index)).id for index in range(30)]
+    listed, after = [], None
+    while True:
+        page = world.reading.list(ListQuery(OWNER, after, limit=7), TaskFilter())
+        listed += [task.id for task in page.tasks]
+        after = page.after
+        if after is None:
+            break
+    assert listed == sorted(made, reverse=True)
+
+
+def test_a_filtered_list_shows_what_matches() -> None:
+    """State, type, name, tag and due range, each by itself."""
+    world = World()
+    world.create(TaskSpec("a", delay=DAY, name="n", tags={"team": "dba"}))
+    world.create(TaskSpec("b", delay=2 * DAY))
+    world.changing.cancel(OWNER, world.create(TaskSpec("a", delay=3 * DAY)).id, None)
+
+    def count(wanted: TaskFilter) -> int:
+        return len(world.reading.list(ListQuery(OWNER), wanted).tasks)
+
+    assert count(TaskFilter(state=State.CANCELLED)) == 1
+    assert count(TaskFilter(type="a")) == 2
+    assert count(TaskFilter(name="n")) == 1
+    assert count(TaskFilter(tags=(("team", "dba"),))) == 1
+    assert count(TaskFilter(tags=(("team", "web"),))) == 0
+    assert count(TaskFilter(due_from=START + 2 * DAY)) == 2
+    assert count(TaskFilter(due_to=START + 2 * DAY)) == 1
+    assert count(TaskFilter(state=State.FAILED)) == 0

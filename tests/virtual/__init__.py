@@ -1,0 +1,1 @@
+"""Virtual time: the use cases run concurrently, deterministically and without waiting."""

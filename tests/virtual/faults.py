@@ -1,0 +1,66 @@
+"""In-memory stores whose calls can be made to fail, or to be somebody's last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.adapters.memory.contents import MemoryContentStore
+from duetime.adapters.memory.queues import MemoryQueues
+from duetime.adapters.memory.tasks import MemoryTaskStore
+from duetime.domain.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Content, Task
+    from duetime.domain.times import Millis
+    from duetime.domain.writes import Write, WriteResult
+    from duetime.ports.queues import Outgoing
+
+
+class FaultyTaskStore(MemoryTaskStore):
+    """Tasks in memory; `before_write` may raise, or crash the process, before a conditional write is made.
+
+    Attributes:
+        creatable: whether new records can be written.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.creatable = True
+        self.before_write: Callable[[Write], None] = lambda _write: None
+
+    def create(self, task: Task) -> bool:
+        """Write a new record, unless that is not possible just now."""
+        if not self.creatable:
+            raise Unavailable("away")
+        return super().create(task)
+
+    def apply(self, write: Write) -> WriteResult:
+        """Make one conditional write, unless a fault comes first."""
+        self.before_write(write)
+        return super().apply(write)
+
+
+class FaultyContentStore(MemoryContentStore):
+    """Contents in memory; `before_expiry` may raise, or crash the process, before a content is let expire."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before_expiry: Callable[[], None] = lambda: None
+
+    def expire(self, task_id: TaskId, content: Content, at: Millis) -> None:
+        """Let a content be removed, unless a fault comes first."""
+        self.before_expiry()
+        super().expire(task_id, content, at)
+
+
+class FaultyQueues(MemoryQueues):
+    """Queues in memory; while `refuses` says so, no message is acknowledged."""
+
+    refuses: Callable[[], bool] = staticmethod(lambda: False)
+
+    def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
+        """Send messages, unless the queue refuses."""
+        return list(outgoing) if self.refuses() else super().send(outgoing)

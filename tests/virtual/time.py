@@ -1,0 +1,171 @@
+"""A clock and a crew whose threads are greenlets: time passes only when everybody waits."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, TypeVar
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from duetime.domain.times import Millis
+    from duetime.ports.surroundings import Job
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(eq=False)
+class Strand:
+    """Something that runs concurrently in virtual time.
+
+    Attributes:
+        waits: how often it has begun to wait; a wake-up for an earlier wait is stale.
+        parent: what started it; killed together, they are one process.
+        children: what it started.
+    """
+
+    run: Callable[[], None]
+    parent: Strand | None = None
+    green: greenlet | None = None
+    done: bool = False
+    waits: int = 0
+    waiters: list[Strand] = field(default_factory=list)
+    children: list[Strand] = field(default_factory=list)
+
+
+class VirtualTime:
+    """The clock and the crew of a virtual world. Everything that waits must wait through it."""
+
+    def __init__(self, start: Millis) -> None:
+        self._now = start
+        self._hub = getcurrent()
+        self._events: list[tuple[Millis, int, Strand, int]] = []
+        self._order = count()
+        self._current: Strand | None = None
+        self._dying: list[Strand] = []
+
+    def now(self) -> Millis:
+        """The time."""
+        return self._now
+
+    def sleep_until(self, at: Millis) -> None:
+        """Let everybody else go on until `at`."""
+        if at > self._now:
+            self._wait(at)
+
+    def start(self, work: Callable[[], None]) -> Strand:
+        """Begin something in this process, now."""
+        return self._begin(Strand(work, parent=self._current))
+
+    def start_process(self, work: Callable[[], None]) -> Strand:
+        """Begin something in a process of its own, now."""
+        return self._begin(Strand(work))
+
+    def _begin(self, strand: Strand) -> Strand:
+        if strand.parent is not None:
+            strand.parent.children.append(strand)
+        strand.green = greenlet(lambda: self._live(strand), parent=self._hub)
+        self._wake(strand, self._now)
+        return strand
+
+    def wait(self, jobs: Sequence[Job], until: Millis) -> None:
+        """Return when one of the jobs ends, or the time has come."""
+        current = self._current
+        assert current is not None
+        for job in jobs:
+            assert isinstance(job, Strand)
+            job.waiters.append(current)
+        self._wait(until)
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Do the same for each item, one after the other: virtual time does not pass meanwhile."""
+        return [work(item) for item in items]
+
+    def nudge(self, strand: Strand) -> None:
+        """End a strand's wait now; it has to look for itself why."""
+        self._wake(strand, self._now)
+
+    def process(self) -> Strand:
+        """The process that is running just now."""
+        strand = self._current
+        assert strand is not None
+        while strand.parent is not None:
+            strand = strand.parent
+        return strand
+
+    def kill(self, strand: Strand) -> None:
+        """End a process, wherever it is and whatever it has started, as a crash would; does not return to it."""
+        self._dying += [*strand.children, strand]
+        if self._current is None:
+            self._bury()
+        elif self.process() is strand:
+            self._hub.switch()
+
+    def _bury(self) -> None:
+        dying, self._dying = self._dying, []
+        for strand in dying:
+            if strand.green is not None and not strand.done:
+                strand.done = True
+                strand.green.throw(GreenletExit)
+
+    def run_until(self, end: Millis) -> None:
+        """Let everything happen that happens before `end`."""
+        while self._events and self._events[0][0] <= end:
+            at, _, strand, wait = heapq.heappop(self._events)
+            if strand.done or wait != strand.waits:
+                continue
+            self._now = max(self._now, at)
+            strand.waits += 1
+            self._current = strand
+            assert strand.green is not None
+            strand.green.switch()
+            self._current = None
+            self._bury()
+        self._now = max(self._now, end)
+
+    def _live(self, strand: Strand) -> None:
+        try:
+            strand.run()
+        finally:
+            strand.done = True
+            for waiter in strand.waiters:
+                self._wake(waiter, self._now)
+
+    def _wait(self, at: Millis) -> None:
+        strand = self._current
+        assert strand is not None, "only what was started in virtual time can wait in it"
+        self._wake(strand, at)
+        self._hub.switch()
+
+    def _wake(self, strand: Strand, at: Millis) -> None:
+        heapq.heappush(self._events, (at, next(self._order), strand, strand.waits))
+
+
+class SeededChance:
+    """Randomness from a seed: the same seed gives the same run."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._source = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        self._nonces = count()
+
+    def bits(self, number: int) -> int:
+        """A number of so many random bits."""
+        return self._source.getrandbits(number)
+
+    def below(self, bound: int) -> int:
+        """A whole number from 0, less than `bound`."""
+        return self._source.randrange(bound)
+
+    def fraction(self) -> float:
+        """A number from 0, less than 1."""
+        return self._source.random()
+
+    def nonce(self) -> str:
+        """A text that is not drawn again."""
+        return f"nonce-{next(self._nonces)}"

@@ -1,0 +1,212 @@
+"""A whole duetime in virtual time: the real use cases over in-memory stores, with ticks and workers that can die."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from duetime.adapters.memory.cursors import MemoryCursorStore
+from duetime.adapters.memory.keys import MemoryKeyStore
+from duetime.domain.attempts import Ending, Succeeded, failure
+from duetime.domain.dispatch import Precision
+from duetime.domain.task import Priority, Target, Task, TaskSpec
+from duetime.domain.times import DAY, MINUTE, SECOND, Millis
+from duetime.services.attempting import Attempting
+from duetime.services.burying import Burying
+from duetime.services.changing import Changing
+from duetime.services.closing import Closing
+from duetime.services.creating import Creating, Order
+from duetime.services.dispatching import Dispatching
+from duetime.services.finishing import Finishing
+from duetime.services.placing import Placing
+from duetime.services.reading import Reading
+from duetime.services.working import Working
+from tests.virtual.faults import FaultyContentStore, FaultyQueues, FaultyTaskStore
+from tests.virtual.time import SeededChance, Strand, VirtualTime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.states import State
+    from duetime.ports.queues import Delivery
+    from duetime.ports.targets import Work
+
+START = 1_795_228_387_250
+LEASE = 30 * SECOND
+RETENTION = 30 * DAY
+LOOK_AHEAD = 180 * SECOND
+OWNER = "me"
+FOREVER = 1000 * DAY
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One call of a target, as the outside world sees it."""
+
+    task_id: TaskId
+    attempt: int
+    fence: int
+    at: Millis
+
+
+@dataclass
+class Facts:
+    """Counts and notes, kept for the test to look at."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    measures: list[tuple[str, Millis]] = field(default_factory=list)
+    notes: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a count."""
+        self.counts[name] += number
+
+    def measure(self, name: str, milliseconds: Millis) -> None:
+        """Keep a length of time."""
+        self.measures.append((name, milliseconds))
+
+    def note(self, text: str, **facts: object) -> None:
+        """Keep a note."""
+        self.notes.append((text, facts))
+
+
+class World:
+    """Everything, wired as the composition root wires it.
+
+    Attributes:
+        ticking: whether the trigger is run every minute.
+        behave: what targets do.
+        effects: every call of a target.
+        crashes: how many workers ended their process.
+    """
+
+    def __init__(self, *, shards: int = 4) -> None:
+        self.time = VirtualTime(START)
+        self.chance = SeededChance()
+        self.facts = Facts()
+        self.tasks = FaultyTaskStore()
+        self.contents = FaultyContentStore()
+        self.cursors = MemoryCursorStore()
+        self.queues = FaultyQueues(self.time, 900 * SECOND, self._look_for_messages)
+        self.shards = shards
+        self.ticking = True
+        self.receiving = True
+        self.behave: Callable[[Work], Ending] = lambda _work: Succeeded(b'"done"')
+        self.effects: list[Effect] = []
+        self.crashes = 0
+        self.workers: list[Strand] = []
+        self._wire()
+        self.time.start_process(self._tick_for_ever)
+        self._receiver = self.time.start_process(self._receive_for_ever)
+
+    def _wire(self) -> None:
+        time, chance, facts = self.time, self.chance, self.facts
+        self.placing = Placing(self.tasks, self.queues, time, chance, LOOK_AHEAD, Precision.NORMAL)
+        self.creating = Creating(
+            self.tasks, self.contents, MemoryKeyStore(), self.placing, time, chance, time, self.shards
+        )
+        self.reading = Reading(self.tasks, self.contents)
+        self.changing = Changing(self.tasks, self.contents, self.placing, time, chance, RETENTION)
+        self.closing = Closing(self.tasks, self.contents, time, chance, RETENTION)
+        finishing = Finishing(self.tasks, self.contents, self.placing, self.closing, time, chance, facts, RETENTION)
+        self.attempting = Attempting(
+            self.tasks, self.contents, self, finishing, self.closing, time, chance, facts, LEASE
+        )
+        self.working = Working(self.tasks, self.queues, self.attempting, time, chance, time, self, facts, LEASE)
+        self.dispatching = Dispatching(
+            self.tasks, self.cursors, self.queues, self, time, time, facts, self.shards, LOOK_AHEAD, Precision.NORMAL
+        )
+        self.burying = Burying(self.tasks, self.queues, self.placing, self.closing, time, chance, facts, RETENTION)
+
+    # The world plays the targets, the process and the fan-out itself.
+
+    def run(self, target: Target, work: Work) -> Ending:
+        """Call the target: note the effect, then behave."""
+        del target
+        self.effects.append(Effect(work.task.id, work.task.attempt, work.task.fence, self.time.now()))
+        return self.behave(work)
+
+    def end(self) -> None:
+        """End the worker's process that asks for it."""
+        self.crashes += 1
+        self.time.kill(self.time.process())
+
+    def read_groups(self, groups: Sequence[int]) -> None:
+        """Read each group in a strand of its own."""
+        for group in groups:
+            self.time.start_process(partial(self.dispatching.read_group, group, f"fan-out-{group}"))
+
+    # What users and the cloud do.
+
+    def create(self, spec: TaskSpec | None = None) -> Task:
+        """Accept a task, due now unless the specification says otherwise."""
+        return self.creating.create(OWNER, Order(spec or TaskSpec("report")))
+
+    def get(self, task: Task) -> Task:
+        """Read a task back."""
+        return self.reading.get(OWNER, task.id)
+
+    def pass_time(self, milliseconds: Millis) -> None:
+        """Let the world go on for a while."""
+        self.time.run_until(self.time.now() + milliseconds)
+
+    def kill_workers(self) -> None:
+        """Kill every worker in mid-work; their messages come back at the visibility they have."""
+        workers, self.workers = self.workers, []
+        for worker in workers:
+            self.time.kill(worker)
+
+    def lose_messages(self) -> None:
+        """Lose every message that is queued or under way."""
+        self.queues._queued.clear()
+
+    # What targets may do.
+
+    def take(self, milliseconds: Millis) -> Ending:
+        """Take some time, then succeed."""
+        self.time.sleep_until(self.time.now() + milliseconds)
+        return Succeeded(b'"done"')
+
+    def hang(self, work: Work, attempts: int) -> Ending:
+        """Never return, in so many first attempts; then succeed."""
+        return self.take(FOREVER if work.task.attempt <= attempts else 0)
+
+    def fail(self, work: Work, attempts: int, *, retriable: bool = True, wait: Millis = 0) -> Ending:
+        """Fail in so many first attempts, then succeed."""
+        if work.task.attempt > attempts:
+            return Succeeded(b'"done"')
+        return failure("Boom", f"attempt {work.task.attempt}", retriable=retriable, wait_at_least=wait)
+
+    def states(self) -> Counter[State]:
+        """How many tasks there are in each state."""
+        return Counter(task.state for task in self.tasks._tasks.values())
+
+    def _tick_for_ever(self) -> None:
+        tick = 0
+        while True:
+            tick += 1
+            if self.ticking:
+                self.time.start_process(partial(self.dispatching.tick, f"tick-{tick}"))
+            self.time.sleep_until((self.time.now() // MINUTE + 1) * MINUTE)
+
+    def _receive_for_ever(self) -> None:
+        while True:
+            for priority in Priority if self.receiving else ():
+                while batch := self.queues.receive(priority):
+                    self.workers.append(self.time.start_process(partial(self._work, batch)))
+            # At most a day: whatever changes the queues before that wakes the receiver.
+            now = self.time.now()
+            next_at = self.queues.next_visible_at() if self.receiving else None
+            self.time.sleep_until(max(now + 1, min(next_at or now + DAY, now + DAY)))
+
+    def _look_for_messages(self) -> None:
+        self.time.nudge(self._receiver)
+
+    def _work(self, batch: list[Delivery]) -> None:
+        kept = self.working.work(batch, "worker")
+        for delivery in batch:
+            if delivery not in kept:
+                self.queues.delete(delivery)
