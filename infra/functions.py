@@ -97,19 +97,24 @@ class Functions(Construct):
             },
         )
         self._stores.content.open_to(door)
-        for statement in json.loads((ROOT / settings.handlers_folder / "grants.json").read_text()):
+        grants = ROOT / settings.handlers_folder / "grants.json"
+        for statement in json.loads(grants.read_text()):
             door.role.add_to_policy(iam.PolicyStatement.from_json(statement))
+        self._wake_by_queues(door)
+        return door
+
+    def _wake_by_queues(self, worker: Door) -> None:
+        """A mapping for each priority, so that each has room of its own."""
         for priority, queue in self._stores.queues.of_priority.items():
-            door.function.add_event_source(
+            worker.function.add_event_source(
                 sources.SqsEventSource(
                     queue,
                     batch_size=BATCH_SIZE,
                     max_batching_window=Duration.seconds(0),
                     report_batch_item_failures=True,
-                    max_concurrency=settings.concurrency[priority],
+                    max_concurrency=self._environment.concurrency[priority],
                 )
             )
-        return door
 
     def _deadletter(self) -> Door:
         door = self._door(

@@ -1,6 +1,6 @@
 """Bytecode for a layer, written by the very Python that will read it.
 
-A layer without `.pyc` starts several times slower, because `/opt` is read-only and every start compiles again.
+A layer without `.pyc` imports at half the speed or less, because `/opt` is read-only and every start compiles again.
 Assets lose their modification times on the way to Lambda, so the files are marked `unchecked-hash`: Python then
 loads them without comparing anything. Only an interpreter of the same feature version can write them.
 """

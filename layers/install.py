@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from layers.target import Target
 
 AWS_SERVICES = frozenset({"dynamodb", "lambda", "s3", "sqs", "sts"})
-"""The services whose models our own layer keeps (`sts` for roles); all others are two thirds of its size.
+"""The services whose models our own layer keeps (`sts` for roles); all others would double its size.
 
 A handlers' layer that lists `boto3` in its requirements brings the whole of it, at the same version.
 """

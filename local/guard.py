@@ -21,6 +21,8 @@ from contextlib import suppress
 
 KILL_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+"""Of Linux's prctl: children of children become ours when their parent ends."""
 
 
 def main(folder: str, grace_seconds: float, command: list[str]) -> int:
@@ -31,6 +33,8 @@ def main(folder: str, grace_seconds: float, command: list[str]) -> int:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.set())
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     # process_group: whatever the command starts is ended with it.
     child = subprocess.Popen(  # noqa: S603 - the command is ours
         command,
@@ -74,9 +78,11 @@ def _end(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
     with suppress(ProcessLookupError):
         while time.monotonic() < deadline:
             os.killpg(child.pid, signal.SIGKILL)
-            child.poll()
-            time.sleep(0.02)
-    child.wait()
+            child.wait()
+            # What the command has left behind is ours to bury: an init that does not do it would keep the group alive.
+            with suppress(ChildProcessError):
+                os.waitpid(-child.pid, os.WNOHANG)
+            time.sleep(0.01)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from local import deployment, emulator
+from local.emulator import workers
 from local.ready import Ready
 
 if TYPE_CHECKING:
@@ -42,4 +43,7 @@ def running(display: Display, port: int | None = None, data_dir: Path | None = N
         with display.step("Deploying the stack") as report:
             deployed = deployment.deploy(started, report)
             report(f"{deployed.resources} resources")
+        with display.step("Starting the workers") as report:
+            count = workers.warm_up(started, deployed.outputs["WorkerFunctionName"])
+            report(f"{count} processes")
         yield Stack(started, deployed)

@@ -12,7 +12,7 @@ from duetime.contract.refusals import MethodUnsupported, PathUnknown
 from duetime.contract.routes import methods_of
 from duetime.domain.errors import Unavailable
 
-from . import service, tasks
+from . import requests, service, tasks
 from .responses import problem_answer
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def refused(error: Exception) -> Response[str]:
         logger.error("a request failed unexpectedly", exc_info=error)
     elif isinstance(error, Unavailable):
         logger.warning("a request was turned away", exc_info=error)
-    request_id = app.current_event.raw_event.get("requestContext", {}).get("requestId")
-    return problem_answer(error, f"urn:duetime:request:{request_id}" if request_id else None)
+    return problem_answer(error, requests.instance(app.current_event.raw_event))
 
 
 app.not_found(unknown_path)

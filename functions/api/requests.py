@@ -23,6 +23,11 @@ _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
 _JSON = re.compile(r'application/([\w.-]+\+)?json\s*(;\s*charset="?utf-8"?\s*)?', re.ASCII | re.IGNORECASE)
 
 
+def instance(event: Mapping[str, Any]) -> str:
+    """The name of this very request, by which its lines are found in the log of the gateway."""
+    return f"urn:duetime:request:{event.get('requestContext', {}).get('requestId', 'unnamed')}"
+
+
 def header(event: Mapping[str, Any], name: str) -> str | None:
     """A header of the request; the gateway hands on names in lower case."""
     value = (event.get("headers") or {}).get(name.lower())

@@ -43,7 +43,7 @@ def not_modified(task: Task) -> Response[str]:
     return Response(HTTPStatus.NOT_MODIFIED.value, None, "", {"ETag": etag_of(task.version), **caching(task)})
 
 
-def problem_answer(error: Exception, instance: str | None) -> Response[str]:
+def problem_answer(error: Exception, instance: str) -> Response[str]:
     """An error, as a problem."""
     problem = problems.problem_of(error, instance)
     headers = dict(_NO_STORE)

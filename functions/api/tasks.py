@@ -62,7 +62,7 @@ def create_tasks() -> Response[str]:
     ]
     created = iter(composed().creating.create_many(owner, orders))
     ends = (item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items)
-    results = [_result(index, end) for index, end in enumerate(ends)]
+    results = [_result(index, end, requests.instance(event)) for index, end in enumerate(ends)]
     return answer(answers.json_text(answers.BatchAnswer(results=results)))
 
 
@@ -130,9 +130,9 @@ def _page_answer(tasks: Sequence[Task], token: str | None) -> Response[str]:
     return answer(answers.json_text(page))
 
 
-def _result(index: int, end: Task | Exception) -> answers.BatchAccepted | answers.BatchRefused:
+def _result(index: int, end: Task | Exception, instance: str) -> answers.BatchAccepted | answers.BatchRefused:
     if isinstance(end, Task):
         return answers.BatchAccepted(status=201, task=answers.entry(end))
     if isinstance(end, FieldInvalid):
         end = in_batch(index, faults_of(end))
-    return answers.BatchRefused(status=kind_of(end).status.value, problem=problem_of(end))
+    return answers.BatchRefused(status=kind_of(end).status.value, problem=problem_of(end, instance))

@@ -13,6 +13,10 @@ By settings of the `local` environment (`infra/`), because nothing else would wo
   wakes nobody: precision is `exact` locally, so that a message is there a second before it is due.
 * Authorizers: it checks JWTs but no IAM signatures: locally the API has one default owner.
 
+By starting the workers before they are needed (`workers.warm_up`):
+
+* A cold start unpacks code and layers in the server's own process, at the cost of everything else it serves.
+
 By nothing, because it is harmless here, but a test on AWS's own behaviour must not be made of it:
 
 * IAM, memory limits, the queue-visibility-at-least-function-timeout rule and DelaySeconds <= 900 are not enforced:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from moto import mock_aws
 
+from duetime.adapters import aws
 from duetime.adapters.contents import SplitContentStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
@@ -44,8 +45,10 @@ def moto_cloud(moto_clients: Cloud) -> Iterator[Cloud]:
 
 @pytest.fixture(scope="session")
 def engine_cloud(engine: Emulator) -> Cloud:
-    """The embedded engine, shared by all tests."""
-    return Cloud(engine.client("dynamodb"), engine.client("s3"), engine.client("sqs"))
+    """The embedded engine, shared by all tests, called with the settings of the deployed functions."""
+    session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
+    where: dict[str, Any] = {"endpoint_url": engine.endpoint_url, "config": aws.CONFIG}
+    return Cloud(session.client("dynamodb", **where), session.client("s3", **where), session.client("sqs", **where))
 
 
 def cloud_of(request: pytest.FixtureRequest) -> Cloud | None:

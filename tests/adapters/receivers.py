@@ -85,7 +85,7 @@ class SqsReceiver:
         return [self.queues.delivery(self.record(message, priority)) for message in answer.get("Messages", [])]
 
     def record(self, message: Mapping[str, Any], priority: Priority) -> dict[str, Any]:
-        """A received message as Lambda tells it (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
+        """A message as Lambda tells it (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
         return {
             "messageId": message["MessageId"],
             "receiptHandle": message["ReceiptHandle"],

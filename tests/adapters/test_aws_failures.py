@@ -15,7 +15,7 @@ from duetime.adapters.contents import SplitContentStore
 from duetime.adapters.dynamodb.records import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.sqs.queues import SqsQueues
-from duetime.domain.dispatch import Message
+from duetime.domain.dispatch import Entry, Message
 from duetime.domain.errors import Unavailable
 from duetime.domain.task import Content, ContentPlace, Priority
 from duetime.ports.queues import Delivery, Outgoing
@@ -25,6 +25,14 @@ from tests.adapters.examples import HOME, OWNER, numbered, task
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_QUERY = [
+    "TableName",
+    "KeyConditionExpression",
+    "ProjectionExpression",
+    "ExpressionAttributeNames",
+    "ExpressionAttributeValues",
+    "ConsistentRead",
+]
 URLS = {priority: f"https://sqs.us-east-1.amazonaws.com/1/{priority.value}" for priority in Priority}
 
 
@@ -119,7 +127,20 @@ def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stu
         DynamoTaskStore(cloud.dynamodb, "t", CREW).read_many([numbered(1)])
 
 
+def test_a_minute_is_read_page_by_page(cloud: Cloud, dynamodb: Stubber) -> None:
+    """Each request goes on where the page before ended, and nothing is asked for before it is needed."""
+    tasks = [task(id=numbered(number)) for number in range(2)]
+    for page, start in ((tasks[0], None), (tasks[1], key_of(tasks[0].id))):
+        expected = dict.fromkeys(_QUERY, ANY) | ({"ExclusiveStartKey": start} if start else {})
+        last = {"LastEvaluatedKey": key_of(page.id)} if start is None else {}
+        dynamodb.add_response("query", {"Items": [item_of(page)], **last}, expected)
+    entries = DynamoTaskStore(cloud.dynamodb, "t", CREW).read_minute(tasks[0].id.minute, 3, consistent=True)
+    assert next(entries) == Entry.of(tasks[0])
+    assert list(entries) == [Entry.of(tasks[1])]
+
+
 def outgoing(number: int) -> Outgoing:
+    """A message to be sent."""
     return Outgoing(Message(numbered(number), 0, HOME, Priority.NORMAL, OWNER), number)
 
 
@@ -143,6 +164,7 @@ def test_a_failed_request_hands_back_all_of_its_entries(cloud: Cloud, sqs: Stubb
 
 
 def delivery(number: int) -> Delivery:
+    """A received message."""
     return Delivery(outgoing(number).message, f"receipt {number}", str(number))
 
 

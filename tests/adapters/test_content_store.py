@@ -38,6 +38,7 @@ OUTSIDE = [content for content in CONTENTS if content[1] is not ContentPlace.REC
 
 
 def sizes(contents: list[tuple[bytes, ContentPlace]]) -> list[str]:
+    """Names of these examples."""
     return [f"{place.value}-{len(data)}" for data, place in contents]
 
 

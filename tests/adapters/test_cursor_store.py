@@ -68,7 +68,7 @@ def test_an_unknown_group_cannot_be_advanced(cursor_store: CursorStore) -> None:
 
 def test_groups_are_read_together(cursor_store: CursorStore) -> None:
     """`oldest` answers every named group that has cursors, however many, and no other."""
-    for group in range(0, 120):
+    for group in range(120):
         cursor_store.take(group, "a", HOME, UNTIL, Cursors((group, 0, 0, 0)))
     found = cursor_store.oldest(range(1, 300))
     assert {group: cursors.minutes[0] for group, cursors in found.items()} == {group: group for group in range(1, 120)}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,9 @@ from duetime.domain.task import Priority
 from duetime.ports.queues import Delivery
 from tests.adapters.examples import HOME, numbered
 from tests.adapters.strategies import TASK_IDS
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
 
 PRIORITIES = {"duetime-high": Priority.HIGH, "duetime-normal": Priority.NORMAL, "duetime-low": Priority.LOW}
 GOOD = '{"i":"' + numbered(1).text + '","t":2,"d":1795228380250}'
@@ -34,7 +37,7 @@ def record(body: str = GOOD, **attributes: str) -> dict[str, Any]:
 
 
 @given(TASK_IDS, st.integers(0, 10**6), st.integers(0, 4_000_000_000_000))
-def test_a_message_survives_its_body(task_id: Any, turn: int, due: int) -> None:
+def test_a_message_survives_its_body(task_id: TaskId, turn: int, due: int) -> None:
     """Any message comes back from the body that was made of it, and the body is JSON."""
     message = Message(task_id, turn, due, Priority.LOW, "")
     assert json.loads(body_of(message)) == {"i": task_id.text, "t": turn, "d": due}

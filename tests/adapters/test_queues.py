@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def message(number: int, priority: Priority = Priority.NORMAL, owner: str = OWNER) -> Message:
+    """A message, different from others of other numbers."""
     return Message(numbered(number), number % 3, HOME + number, priority, owner)
 
 
@@ -27,6 +28,7 @@ def received(receiver: Receiver, priority: Priority) -> list[Delivery]:
 
 
 def in_order(messages: list[Message]) -> list[Message]:
+    """Queues keep no order."""
     return sorted(messages, key=lambda each: each.task_id)
 
 

@@ -21,7 +21,7 @@ from tests.adapters.strategies import TASKS
 from tests.metering import WRITE_UNIT_BYTES, item_size
 
 HOLDER = "3f6c9a1e2b7d"
-"""As long as a worker's name is: twelve characters."""
+"""Longer than a worker's name is, which has eight characters."""
 NONCE = "Q2hhbmNlLjEy"
 
 
@@ -86,56 +86,68 @@ def test_a_wake_is_removed_after_its_life() -> None:
     assert key_of(numbered(1))[schema.PARTITION_KEY] == {"S": "2026-11-21T02:33#0003"}
 
 
-def json_of(size: int) -> bytes:
-    """Ordinary JSON of about so many bytes: a list of orders, as a service might send."""
-    row = '{"order_id":%d,"customer":"c-%05d","amount":"%d.%02d","currency":"EUR","paid":%s}'
-    rows = [row % (48_231 + 7 * n, 7_919 * n % 99_991, 17 * n, 37 * n % 100, json.dumps(n % 3 == 0)) for n in range(20)]
-    text = ",".join(rows)
-    return f'{{"batch":"2026-11-21","rows":[{text[: size - 35]}'.encode()
+SMALL = (
+    b'{"invoice":"INV-2026-004711","customer":"c-18293","amount":"1249.90",'
+    b'"currency":"EUR","copies":2,"send_to":"a@b.example"}'
+)
+LARGE = json.dumps(
+    {
+        "event": "order.shipped",
+        "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+        "occurred_at": "2026-11-20T23:59:12.481Z",
+        "order": {"number": "SO-2026-118204", "currency": "EUR", "total": "418.35", "channel": "web", "gift": False},
+        "customer": {"id": 90817, "name": "Margarethe Oppenheimer", "locale": "de-AT", "tier": "gold"},
+        "ship_to": {"street": "Landstrasser Hauptstrasse 146/12", "city": "Wien", "postcode": "1030", "country": "AT"},
+        "lines": [
+            {"sku": "KB-87-ISO-BLK", "quantity": 1, "unit_price": "129.00", "serial": "4Q7X-88120-ZZ"},
+            {"sku": "MON-27-QHD-165", "quantity": 1, "unit_price": "259.90", "serial": "T9-5561-0042"},
+            {"sku": "CBL-USBC-2M", "quantity": 3, "unit_price": "9.82", "serial": None},
+        ],
+        "carrier": {"code": "POST-AT", "tracking": "1028 4471 9930 2217", "weight_g": 7340, "label": "thermal-100x150"},
+    },
+    separators=(",", ":"),
+).encode()
 
 
 def created(payload: bytes) -> Task:
+    """A task as the API accepts it."""
     content = Content(ContentPlace.RECORD, "payload", payload)
     return task(owner="team-payments", type="send-invoice", payload=content, nonce=NONCE)
 
 
 def claimed(before: Task) -> Task:
+    """A task after a claim."""
     message = Entry.of(before).message(before.next_at)
     start = before.next_at
     return applied(claim(message, holder=HOLDER, start=start, now=start, lease=30_000, nonce=NONCE), before)
 
 
 def ended(before: Task, move: Move, outcome: AttemptOutcome, **sets: Any) -> Task:  # noqa: ANN401 - any field of a task
+    """A task after the end of its attempt."""
     run = Run(before, before.next_at + 12, before.next_at + 4_321)
     sets = run.changes(outcome) | {"finished_at": run.ended_at, "expires_at": run.ended_at + 30 * DAY} | sets
     return applied(Write(before.id, move, NONCE, Guard(fence=before.fence), sets), before)
 
 
 def size_of(any_task: Task) -> int:
+    """Bytes of a task's record."""
     return item_size(item_of(any_task))
 
 
 def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
     """A task with a payload of 120 bytes takes at most 330 new; claimed and finished it stays far below one unit."""
-    new = created(json_of(120))
+    new = created(SMALL)
     running = claimed(new)
     done = ended(running, Move.SUCCEED, AttemptOutcome.SUCCEEDED, result=Content(ContentPlace.RECORD, "result", b"{}"))
-    assert len(new.payload.data or b"") == 120
-    assert (size_of(new) <= 330, size_of(running) <= 360, size_of(done) <= 430) == (True, True, True), (
-        size_of(new),
-        size_of(running),
-        size_of(done),
-    )
+    assert 118 <= len(SMALL) <= 122
+    sizes = size_of(new), size_of(running), size_of(done)
+    assert all(size <= limit for size, limit in zip(sizes, (330, 360, 430), strict=True)), sizes
 
 
-def test_a_ledger_line_takes_forty_bytes_at_the_most() -> None:
-    """What an attempt adds to the record for ever is small."""
-    running = claimed(created(b"{}"))
-    done = ended(running, Move.SUCCEED, AttemptOutcome.SUCCEEDED)
-    without_line = replace(done, ledger=(replace(done.ledger[0], holder=""),) * 0)
-    one, two = replace(done, ledger=done.ledger), replace(done, ledger=done.ledger * 2)
-    assert size_of(without_line) < size_of(one)
-    assert size_of(two) - size_of(one) <= 41
+def test_a_ledger_line_takes_about_forty_bytes() -> None:
+    """What each further attempt adds to the record for ever is small."""
+    one = ended(claimed(created(SMALL)), Move.SUCCEED, AttemptOutcome.SUCCEEDED)
+    assert size_of(replace(one, ledger=one.ledger * 2)) - size_of(one) <= 40
 
 
 def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
@@ -143,7 +155,8 @@ def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
     sentence = "could not connect to orders.internal.example.org:5432 after 3 tries (timeout 2000 ms, pool 7 of 8); "
     error = failure("OperationalError", sentence * 4).error
     assert len(error.message) == MAX_ERROR_MESSAGE_LENGTH
-    now, sizes = created(json_of(750)), []
+    assert 745 <= len(LARGE) <= 760
+    now, sizes = created(LARGE), []
     for attempt in range(1, LEDGER_LINES_INLINE + 1):
         now = claimed(now)
         sizes.append(size_of(now))

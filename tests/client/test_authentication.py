@@ -7,10 +7,11 @@ import hmac
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from botocore.credentials import Credentials
 
-from duetime_client import BearerToken, Client
+from duetime_client import BearerToken, Client, CredentialsMissing
 from duetime_client.sigv4 import SigV4, region_of
 from tests.client.deployment import Answer, Deployment, Received
 
@@ -93,6 +94,20 @@ def test_a_retry_is_signed_anew(deployment: Deployment, waits: list[float]) -> N
 def test_the_region_is_read_from_an_api_gateway_host(host: str, region: str | None) -> None:
     """A signature is for the region that the address names, whatever the environment says."""
     assert region_of(host) == region
+
+
+def test_the_address_decides_the_region_and_the_environment_stands_in() -> None:
+    """Only a host that tells no region leaves it to the environment's, and without either nothing is sent."""
+    credentials = Credentials("AKID", SECRET)
+    gateway = httpx.Request("GET", "https://a.execute-api.eu-west-1.amazonaws.com/v1/tasks")
+    own = httpx.Request("GET", "https://tasks.example.org/v1/tasks")
+    scopes = [
+        next(SigV4(credentials, "us-west-2").auth_flow(request)).headers["Authorization"].split("/")[2]
+        for request in (gateway, own)
+    ]
+    assert scopes == ["eu-west-1", "us-west-2"]
+    with pytest.raises(CredentialsMissing, match="AWS_REGION"):
+        next(SigV4(credentials, None).auth_flow(own))
 
 
 def test_a_bearer_token_is_sent_as_one(deployment: Deployment) -> None:

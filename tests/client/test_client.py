@@ -40,6 +40,21 @@ def test_a_due_time_without_a_zone_is_refused(client: Client, deployment: Deploy
     assert deployment.received == []
 
 
+def test_a_payload_that_json_has_no_word_for_is_refused(client: Client, deployment: Deployment) -> None:
+    """Not-a-number never leaves the machine as something that only Python reads."""
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        client.create_task("report", payload={"rate": float("nan")})
+    assert deployment.received == []
+
+
+def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy that the environment names is not asked for this machine's own addresses."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with Client(deployment.url) as client:
+        assert client.create_task("report").state == "scheduled"
+
+
 def test_each_create_has_a_key_of_its_own(client: Client, deployment: Deployment) -> None:
     """Two creates are two tasks, each with its own idempotency key."""
     first, second = client.create_task("report"), client.create_task("report")
@@ -129,6 +144,8 @@ def test_list_sends_its_filters_on_every_page(client: Client, deployment: Deploy
         "limit": ["10"],
     }
     assert queries[1] == {**queries[0], "next_token": ["2"]}
+    # One spelling only, since a signature holds for no other: %20, not +.
+    assert "tag=team%3Aa%20b%3Ac&" in deployment.received[3].target
 
 
 def test_an_empty_page_with_a_token_does_not_end_the_list(client: Client, deployment: Deployment) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., Result]
 
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
 TASK: dict[str, Any] = {
     "id": "01KAHXQ6C0000000000000000A",
     "state": "running",
@@ -97,6 +99,21 @@ def test_a_table_has_a_row_for_each_task(duetime: Run, deployment: Deployment) -
     assert first.split() == ["01KAHXQ6C0000000000000000A", "running", "21:05:00", "(in", "5", "min)", "report"]
     assert second.split()[0] == "01KAHXQ6C0000000000000000B"
     assert second.split()[-3:] == ["3", "ms", "report"]
+
+
+def test_a_narrow_screen_cuts_names_and_nothing_else(
+    duetime: Run, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On eighty columns a task is still one line, with its id, state and time whole."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    task = {**TASK, "type": "ci-kubernetes-e2e", "name": "a name of some words", "state": "rolling_back"}
+    deployment.tasks |= {"x": {**task, "lateness_ms": 3}}
+    shown = [ANSI.sub("", line) for line in duetime("tasks", "list").stdout.splitlines()]
+    assert len(shown) == 2
+    assert shown[1].startswith("01KAHXQ6C0000000000000000A  rolling_back  21:05:00 (in 5 min)")
+    assert "…" in shown[1]
 
 
 def test_a_table_says_when_there_are_more(duetime: Run, deployment: Deployment) -> None:

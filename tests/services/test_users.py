@@ -170,8 +170,8 @@ def test_a_filtered_list_shows_what_matches() -> None:
     assert count(TaskFilter(state=State.CANCELLED)) == 1
     assert count(TaskFilter(type="a")) == 2
     assert count(TaskFilter(name="n")) == 1
-    assert count(TaskFilter(tags=(("team", "dba"),))) == 1
-    assert count(TaskFilter(tags=(("team", "web"),))) == 0
+    assert count(TaskFilter(tags={"team": "dba"})) == 1
+    assert count(TaskFilter(tags={"team": "web"})) == 0
     assert count(TaskFilter(due_from=START + 2 * DAY)) == 2
     assert count(TaskFilter(due_to=START + 2 * DAY)) == 1
     assert count(TaskFilter(state=State.FAILED)) == 0

@@ -96,12 +96,11 @@ def moment(text: str, surroundings: Surroundings, option: str) -> datetime:
 
 
 def seconds(text: str) -> float:
-    """The seconds of `--in`, a whole number where it is one."""
+    """The seconds of `--in`."""
     try:
-        span = seconds_of_span(text)
+        return seconds_of_span(text)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--in") from error
-    return int(span) if span.is_integer() else span
 
 
 def tags_of(words: Sequence[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters import aws
+from duetime.adapters.aws import Clients
 from duetime.adapters.contents import SplitContentStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
@@ -54,12 +54,15 @@ class Outside:
         environ: the environment variables.
         clock: the time.
         chance: randomness.
+        clients: of AWS.
         process: what a stuck worker ends.
+        threads: what runs things concurrently; `None` for threads.
     """
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=SystemClock)
     chance: Chance = field(default_factory=SystemChance)
+    clients: Clients = field(default_factory=Clients)
     process: Process = field(default_factory=LambdaProcess)
     threads: Crew | None = None
 
@@ -79,7 +82,7 @@ class Composition:
     @cached_property
     def telemetry(self) -> PowertoolsTelemetry:
         """Logs and metrics; the handler flushes them."""
-        return PowertoolsTelemetry()
+        return PowertoolsTelemetry(self.settings.service_name, self.settings.metrics_namespace)
 
     @cached_property
     def tasks(self) -> DynamoTaskStore:
@@ -89,12 +92,12 @@ class Composition:
     @cached_property
     def contents(self) -> SplitContentStore:
         """Payloads and results."""
-        return SplitContentStore(self._dynamodb, self.settings.table, aws.s3(), self.settings.bucket)
+        return SplitContentStore(self._dynamodb, self.settings.table, self.outside.clients.s3(), self.settings.bucket)
 
     @cached_property
     def queues(self) -> SqsQueues:
         """The work queues."""
-        return SqsQueues(aws.sqs(), self.settings.queue_urls, self.outside.crew)
+        return SqsQueues(self.outside.clients.sqs(), self.settings.queue_urls, self.outside.crew)
 
     @cached_property
     def placing(self) -> Placing:
@@ -148,7 +151,7 @@ class Composition:
             tasks=self.tasks,
             cursors=DynamoCursorStore(self._dynamodb, settings.table),
             queues=self.queues,
-            fan_out=LambdaFanOut(aws.lambdas(), function, outside.crew),
+            fan_out=LambdaFanOut(self.outside.clients.lambdas(), function, outside.crew),
             clock=outside.clock,
             crew=outside.crew,
             telemetry=self.telemetry,
@@ -216,7 +219,7 @@ class Composition:
 
     @cached_property
     def _dynamodb(self) -> DynamoDBClient:
-        return aws.dynamodb()
+        return self.outside.clients.dynamodb()
 
 
 _outside: Outside | None = None

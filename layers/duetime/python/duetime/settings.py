@@ -137,6 +137,16 @@ class Settings:
         """Hosts that HTTP targets may reach although they are not public."""
         return frozenset(host for host in self.environ.get(Variable.HTTP_ALLOW, "").split(",") if host)
 
+    @property
+    def service_name(self) -> str:
+        """The service that log lines and metrics belong to."""
+        return self.environ.get(Variable.SERVICE_NAME, "") or "duetime"
+
+    @property
+    def metrics_namespace(self) -> str:
+        """The CloudWatch namespace of the metrics."""
+        return self.environ.get(Variable.METRICS_NAMESPACE, "") or "duetime"
+
     def _required(self, variable: Variable) -> str:
         value = self.environ.get(variable, "")
         if not value:

@@ -52,24 +52,27 @@ _TRANSIENT = frozenset(
 """Codes of errors that a later repetition may not meet, whatever their HTTP status."""
 
 
-def dynamodb() -> DynamoDBClient:
-    """A client of DynamoDB."""
-    return boto3.client("dynamodb", config=CONFIG)
+class Clients:
+    """Clients of the services that duetime calls, all with the same settings."""
 
+    def __init__(self, session: boto3.Session | None = None) -> None:
+        self._session = session or boto3.Session()
 
-def sqs() -> SQSClient:
-    """A client of SQS."""
-    return boto3.client("sqs", config=CONFIG)
+    def dynamodb(self) -> DynamoDBClient:
+        """A client of DynamoDB."""
+        return self._session.client("dynamodb", config=CONFIG)
 
+    def sqs(self) -> SQSClient:
+        """A client of SQS."""
+        return self._session.client("sqs", config=CONFIG)
 
-def s3() -> S3Client:
-    """A client of S3."""
-    return boto3.client("s3", config=CONFIG)
+    def s3(self) -> S3Client:
+        """A client of S3."""
+        return self._session.client("s3", config=CONFIG)
 
-
-def lambdas() -> LambdaClient:
-    """A client of Lambda."""
-    return boto3.client("lambda", config=CONFIG)
+    def lambdas(self) -> LambdaClient:
+        """A client of Lambda."""
+        return self._session.client("lambda", config=CONFIG)
 
 
 @contextmanager

@@ -73,7 +73,12 @@ TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
 TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(_printable)]
 Tags = Annotated[
     dict[TagKey, TagValue],
-    Field(max_length=MAX_TAGS, description="Labels to find tasks by.", examples=[{"team": "dba"}]),
+    Field(
+        max_length=MAX_TAGS,
+        description="Labels to find tasks by.",
+        examples=[{"team": "dba"}],
+        json_schema_extra={"additionalProperties": False},
+    ),
 ]
 TaskPriority = Annotated[
     Priority,

@@ -109,7 +109,9 @@ def _refuse_deep(text: str, limit: int) -> None:
         else:
             depth += 1 if first in "[{" else -1
             if depth > limit:
-                raise FieldsInvalid([Fault(shown(key.strip('"')) or WHOLE, f"is nested deeper than {limit} levels")])
+                raise FieldsInvalid(
+                    [Fault(shown(key.strip('"')) if key else WHOLE, f"is nested deeper than {limit} levels")]
+                )
 
 
 class _Reader:

@@ -29,7 +29,7 @@ def instant_of(text: object) -> Millis:
     if match["offset"] is None:
         raise ValueError("needs an offset from UTC, such as Z or +09:00")
     second = int(match["second"])
-    at = _whole_seconds(match, min(second, _LEAP - 1))
+    at = _whole_seconds(match, _LEAP - 1 if second == _LEAP else second)
     if second == _LEAP:
         if at // MINUTE % _MINUTES_A_DAY != _LAST_MINUTE_OF_DAY:
             raise ValueError("has a leap second that does not end a day of UTC")

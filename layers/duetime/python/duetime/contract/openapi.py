@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{model}"
-_NO_VALUES = (("default", None), ("default", []))
+_NO_VALUES: tuple[tuple[str, object], ...] = (("default", None), ("default", []))
 _DESCRIBED: tuple[tuple[type, Literal["validation", "serialization"]], ...] = (
     (bodies.TaskCreate, "validation"),
     (bodies.TaskPatch, "validation"),

@@ -26,7 +26,7 @@ def path_of(parts: Iterable[str | int]) -> str:
 
 
 def shown(key: str) -> str:
-    """A client's key in a form that is safe to print, cut if it is long."""
+    """A client's key in a form that is safe to print, cut if it is long, and visible if it is empty."""
     cut = key[:_LONGEST_KEY]
-    printable = cut if cut.isprintable() else cut.encode("ascii", "backslashreplace").decode("ascii")
-    return f"{printable}…" if len(key) > _LONGEST_KEY else printable
+    printable = cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
+    return f"{printable}…" if len(key) > _LONGEST_KEY else printable or '""'

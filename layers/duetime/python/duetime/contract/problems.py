@@ -32,7 +32,7 @@ class Problem(TypedDict):
     title: str
     status: int
     detail: str
-    instance: str | None
+    instance: str
     code: str
     errors: list[ProblemFault]
 
@@ -73,7 +73,7 @@ def kind_of(error: Exception) -> Kind:
     return next((KINDS[base] for base in type(error).__mro__ if base in KINDS), INTERNAL)
 
 
-def problem_of(error: Exception, instance: str | None = None) -> Problem:
+def problem_of(error: Exception, instance: str) -> Problem:
     """An error as a problem. One that nobody foresaw says nothing of our inside.
 
     Args:

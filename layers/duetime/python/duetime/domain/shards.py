@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import PATROL_DELAYS
-from duetime.domain.times import HOUR, Millis, minute_of
+from duetime.domain.times import MINUTE, Millis, minute_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +15,8 @@ GROUP_SIZE = 16
 """Shards in a group."""
 GROUP = "group"
 """Name of the field of an event that asks the trigger for one group of shards."""
+_DEPLOY_TIME = 10 * MINUTE
+"""How long before the trigger other functions may have known of a group of shards."""
 DISPATCH = 0
 """Index of the first reading's cursor; the patrols' cursors follow it."""
 
@@ -51,10 +53,10 @@ class Cursors:
 def first_cursors(now: Millis) -> Cursors:
     """Cursors of a group that nobody has read yet.
 
-    The first reading begins an hour back and each patrol at its own delay before that, so that tasks written
+    The first reading begins a while back and each patrol at its own delay before that, so that tasks written
     while a deploy was raising the number of shards are met.
     """
-    start = now - HOUR
+    start = now - _DEPLOY_TIME
     return Cursors((minute_of(start), *(minute_of(start - delay) for delay in PATROL_DELAYS)))
 
 

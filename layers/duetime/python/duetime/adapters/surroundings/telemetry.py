@@ -8,8 +8,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
@@ -19,11 +19,16 @@ _MAX_VALUES = 100
 
 
 class PowertoolsTelemetry:
-    """Counts and measures that `flush` writes as one line."""
+    """Counts and measures that `flush` writes as one line.
 
-    def __init__(self) -> None:
-        self._logger = Logger()
-        self._metrics = Metrics()
+    Args:
+        service: the function, a dimension of its metrics.
+        namespace: the CloudWatch namespace.
+    """
+
+    def __init__(self, service: str, namespace: str) -> None:
+        self._logger = Logger(service=service)
+        self._metrics = EphemeralMetrics(service=service, namespace=namespace)
         self._lock = Lock()
         self._counts: dict[str, int] = {}
         self._measures: dict[str, list[Millis]] = {}

@@ -25,6 +25,7 @@ _NEVER = tuple(
         "2001::/32",  # Teredo: likewise
         "::/96",  # IPv4-compatible, deprecated
         "fec0::/10",  # site-local, deprecated
+        "192.0.0.0/24",  # IETF protocol assignments: partly "global" to ipaddress
         "192.88.99.0/24",  # 6to4 relays
     )
 )

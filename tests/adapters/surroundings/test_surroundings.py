@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from duetime.adapters.surroundings.clock import SystemChance, SystemClock
+from duetime.adapters.surroundings.telemetry import PowertoolsTelemetry
+from duetime.adapters.surroundings.threads import Threads
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_a_sleep_never_ends_early() -> None:
+    """Two hundred short sleeps: by the same clock, each ends at its time or after."""
+    clock = SystemClock()
+    for _ in range(200):
+        at = clock.now() + 2
+        clock.sleep_until(at)
+        assert clock.now() >= at
+
+
+def test_a_sleep_until_the_past_returns_at_once() -> None:
+    """There is nothing to wait for."""
+    clock = SystemClock()
+    before = clock.now()
+    clock.sleep_until(before - SECOND)
+    assert clock.now() - before < SECOND
+
+
+def test_nonces_and_bits_are_not_repeated() -> None:
+    """A thousand draws, all different, nonces short enough for a record."""
+    chance = SystemChance()
+    assert len({chance.nonce() for _ in range(1000)}) == len({chance.bits(64) for _ in range(1000)}) == 1000
+    assert len(chance.nonce()) == 12
+    assert all(0 <= chance.fraction() < 1 and 0 <= chance.below(3) < 3 for _ in range(1000))
+
+
+def test_ten_jobs_run_at_once_and_may_map_meanwhile() -> None:
+    """A whole batch meets at a barrier: nobody waits for a thread that another job holds."""
+    threads = Threads(SystemClock())
+    barrier = threading.Barrier(10)
+    done: list[int] = []
+
+    def work() -> None:
+        barrier.wait(10)
+        done.extend(threads.map(lambda number: number, [1, 2]))
+
+    jobs = [threads.start(work) for _ in range(10)]
+    while waiting := [job for job in jobs if not job.done]:
+        threads.wait(waiting, SystemClock().now() + 10 * SECOND)
+    assert len(done) == 20
+
+
+def test_waiting_ends_when_the_time_has_come() -> None:
+    """A job that does not end does not hold its watcher."""
+    threads = Threads(SystemClock())
+    let_go = threading.Event()
+
+    def hold() -> None:
+        let_go.wait(20)
+
+    job = threads.start(hold)
+    threads.wait([job], SystemClock().now() + 5)
+    assert not job.done
+    let_go.set()
+    threads.wait([job], SystemClock().now() + 10 * SECOND)
+    assert job.done
+
+
+def test_a_map_keeps_the_order_and_raises_what_its_work_raises() -> None:
+    """Results come in the items' order, however the threads ran."""
+    threads = Threads(SystemClock())
+    assert threads.map(lambda number: number * 2, range(50)) == [number * 2 for number in range(50)]
+    assert threads.map(str, []) == []
+
+
+def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
+    """A stuck thread does not keep the process alive, and what was printed is not lost."""
+    code = (
+        "import threading, duetime.adapters.surroundings.threads as t\n"
+        "threading.Thread(target=threading.Event().wait).start()\n"
+        "print('said')\n"
+        "t.LambdaProcess().end()\n"
+    )
+    end = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603 - our own code
+    assert (end.returncode, end.stdout) == (1, "said\n")
+
+
+def test_a_batch_writes_one_line_of_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    """Counts are summed, lengths of time listed, all in one line; nothing counted writes nothing."""
+    telemetry = PowertoolsTelemetry("worker", "duetime")
+    telemetry.count("tasks_succeeded")
+    telemetry.count("tasks_succeeded", 2)
+    telemetry.count("tasks_failed", 0)
+    telemetry.measure("lateness", 5)
+    telemetry.measure("lateness", 7)
+    telemetry.flush()
+    (line,) = capsys.readouterr().out.splitlines()
+    metrics = json.loads(line)
+    assert metrics["tasks_succeeded"] == [3.0]
+    assert metrics["lateness"] == [5.0, 7.0]
+    assert "tasks_failed" not in metrics
+    telemetry.flush()
+    assert capsys.readouterr().out == ""

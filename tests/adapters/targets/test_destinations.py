@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.adapters.targets.destinations import DestinationRefused, find
+
+NOBODY: frozenset[str] = frozenset()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "017700000001",
+        "0.0.0.0",  # noqa: S104 - refused
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "192.0.0.8",
+        "192.0.2.1",
+        "198.18.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "[::1]",
+        "[::]",
+        "[fe80::1]",
+        "[fc00::1]",
+        "[fd00:ec2::254]",
+        "[fec0::1]",
+        "[ff02::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:10.0.0.1]",
+        "[::127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[64:ff9b:1::1]",
+        "[2002:7f00:1::]",
+        "[2001:0:7f00:1::]",
+        "[2001:db8::1]",
+    ],
+)
+def test_an_address_that_is_not_public_is_refused(host: str) -> None:
+    """Loopback, private, link-local, metadata, multicast, mapped, tunnelled, in whatever spelling."""
+    with pytest.raises(DestinationRefused):
+        find(f"http://{host}/", NOBODY)
+
+
+@pytest.mark.parametrize("host", ["\uff11\uff12\uff17.0.0.1", "\u2460\u2461\u2466.0.0.1"])
+def test_full_width_digits_lead_nowhere_private(host: str) -> None:
+    """Digits of other scripts are refused, or resolve to nothing: they never reach loopback."""
+    with pytest.raises((DestinationRefused, OSError, UnicodeError)):
+        find(f"http://{host}/", NOBODY)
+
+
+def test_a_public_address_is_taken_as_it_is() -> None:
+    """The address that was checked is the one that is called; the name stays for Host and TLS."""
+    destination = find("https://1.1.1.1/a/b?c=d", NOBODY)
+    assert (destination.address, destination.host, destination.port, destination.path) == (
+        "1.1.1.1",
+        "1.1.1.1",
+        443,
+        "/a/b?c=d",
+    )
+
+
+def test_an_allowed_host_may_be_private() -> None:
+    """The local stack opens loopback by its exact name, and only that name."""
+    assert find("http://127.0.0.1:8080", frozenset({"127.0.0.1"})).port == 8080
+    with pytest.raises(DestinationRefused):
+        find("http://127.0.0.2:8080", frozenset({"127.0.0.1"}))
+
+
+@pytest.mark.parametrize("url", ["ftp://1.1.1.1/", "http:///path", "1.1.1.1", ""])
+def test_what_is_no_http_url_is_refused(url: str) -> None:
+    """Another scheme or no host: no destination."""
+    with pytest.raises(DestinationRefused):
+        find(url, NOBODY)

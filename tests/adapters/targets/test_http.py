@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.targets.http import HttpRunner
+from duetime.domain.attempts import Ending, Failed, Succeeded
+from duetime.domain.limits import MAX_RESULT_BYTES
+from duetime.domain.task import HttpTarget
+from duetime.domain.times import SECOND, to_iso
+from tests.adapters.targets.works import work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass
+class Endpoint:
+    """An HTTP endpoint on loopback that answers what the test says and keeps what it was asked."""
+
+    url: str = ""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    silent: threading.Event | None = None
+    requests: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    """An endpoint that lives as long as the test."""
+    kept = Endpoint()
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            kept.requests.append((self.command, self.path, dict(self.headers), body))
+            if kept.silent is not None:
+                kept.silent.wait(10)
+                return
+            self.send_response(kept.status)
+            for name, value in kept.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(kept.body)))
+            self.end_headers()
+            self.wfile.write(kept.body)
+
+        def log_message(self, *_args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    kept.url = f"http://127.0.0.1:{server.server_port}"
+    yield kept
+    if kept.silent is not None:
+        kept.silent.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def call(endpoint: Endpoint, path: str = "/job", seconds: int = 5) -> Ending:
+    """Call the endpoint as a target."""
+    url = endpoint.url + path
+    return HttpRunner(frozenset({"127.0.0.1"})).run(HttpTarget(url), work(url=url, seconds=seconds))
+
+
+def failed(ending: Ending) -> Failed:
+    """The failure that an ending must be."""
+    assert isinstance(ending, Failed)
+    return ending
+
+
+def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> None:
+    """`PUT url?action=run` with id, type, attempt, fence, deadline and payload, and the keys to refuse a repeat by."""
+    assert isinstance(call(endpoint, "/job?team=dba"), Succeeded)
+    method, path, headers, body = endpoint.requests[0]
+    attempt = work(seconds=5)
+    assert (method, path) == ("PUT", "/job?team=dba&action=run")
+    assert headers["Idempotency-Key"] == attempt.task.id.text
+    assert (headers["Duetime-Attempt"], headers["Duetime-Fence"]) == ("2", "3")
+    assert headers["Host"] == endpoint.url.removeprefix("http://")
+    assert json.loads(body) == {
+        "task_id": attempt.task.id.text,
+        "type": "report",
+        "attempt": 2,
+        "fence": 3,
+        "deadline": to_iso(attempt.deadline),
+        "payload": {"a": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "result"),
+    [
+        (b'{"rows": 3}', {"rows": 3}),
+        (b"", None),
+        (b"fine", "fine"),
+        (b"NaN", "NaN"),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+        (b'"\\ud800"', "\ud800"),
+    ],
+)
+def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: object) -> None:
+    """JSON as it is, other text as a string, nothing as null: always storable JSON."""
+    endpoint.body = body
+    ending = call(endpoint)
+    assert isinstance(ending, Succeeded)
+    assert json.loads(ending.result) == result
+
+
+@pytest.mark.parametrize(
+    ("status", "retriable"),
+    [(301, False), (400, False), (404, False), (408, True), (425, True), (429, True), (500, True), (503, True)],
+)
+def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriable: bool) -> None:  # noqa: FBT001 - the expectation
+    """What time may mend is retried; a redirect is not followed; the error tells the status and the answer."""
+    endpoint.status, endpoint.body, endpoint.headers = status, b"sorry", {"Location": endpoint.url + "/elsewhere"}
+    ending = failed(call(endpoint))
+    assert (ending.error.kind, ending.retriable) == (f"Http{status}", retriable)
+    assert "sorry" in ending.error.message
+    assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize(("text", "wait"), [("120", 120 * SECOND), ("soon", 0), ("-1", 0), ("9" * 50, 0)])
+def test_an_endpoint_may_ask_for_time(endpoint: Endpoint, text: str, wait: int) -> None:
+    """`Retry-After` in seconds is heeded; anything else is not."""
+    endpoint.status, endpoint.headers = 503, {"Retry-After": text}
+    assert failed(call(endpoint)).wait_at_least == wait
+
+
+def test_an_answer_that_is_too_large_fails_for_good(endpoint: Endpoint) -> None:
+    """No more is read than a result may have."""
+    endpoint.body = b"x" * (MAX_RESULT_BYTES + 1)
+    ending = failed(call(endpoint))
+    assert (ending.error.kind, ending.retriable) == ("AnswerTooLarge", False)
+
+
+def test_an_endpoint_that_does_not_answer_is_given_up(endpoint: Endpoint) -> None:
+    """The task's timeout bounds the call; the attempt fails and may be retried."""
+    endpoint.silent = threading.Event()
+    ending = failed(call(endpoint, seconds=1))
+    assert ending.retriable
+    assert "Timeout" in ending.error.kind
+
+
+def test_an_endpoint_that_is_not_there_is_retried(endpoint: Endpoint) -> None:
+    """Nobody listens: the attempt fails, and the next may find somebody."""
+    endpoint.url = "http://127.0.0.1:1"
+    assert failed(call(endpoint)).retriable
+
+
+def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
+    """Without the allowance nothing is called, and no attempt would change that."""
+    ending = failed(HttpRunner(frozenset()).run(HttpTarget(endpoint.url), work(url=endpoint.url)))
+    assert (ending.error.kind, ending.retriable) == ("DestinationRefused", False)
+    assert not endpoint.requests
+
+
+def test_an_asynchronous_answer_is_not_taken_for_success(endpoint: Endpoint) -> None:
+    """202 means that the work is not done: until it can be waited for, it fails and says why."""
+    endpoint.status = 202
+    ending = failed(call(endpoint))
+    assert not ending.retriable
+    assert "202" in ending.error.message

@@ -1,0 +1,20 @@
+"""Work for target runners to be tried on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from duetime.domain.task import HandlerTarget, HttpTarget, Progress
+from duetime.domain.times import SECOND
+from duetime.ports.targets import Work
+from tests.domain.factories import NOW, task
+
+
+def work(
+    payload: bytes = b'{"a":1}', *, url: str = "", seconds: int = 60, reports: list[Progress | None] | None = None
+) -> Work:
+    """An attempt, its second, of a task of type `report`."""
+    target = HttpTarget(url) if url else HandlerTarget()
+    claimed = replace(task(attempt=2, fence=3), target=target, timeout_seconds=seconds)
+    told = [] if reports is None else reports
+    return Work(claimed, payload, NOW + seconds * SECOND, told.append)

@@ -1,0 +1,119 @@
+"""What must have exactly one winner, contended for by sixteen threads two hundred times, on an atomic engine."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.dynamodb.cursors import DynamoCursorStore
+from duetime.adapters.dynamodb.keys import DynamoKeyStore
+from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.domain.attempts import claim
+from duetime.domain.dispatch import Entry
+from duetime.domain.keys import RememberedKey
+from duetime.domain.shards import Cursors
+from duetime.domain.states import Move, State
+from duetime.domain.times import DAY, MINUTE
+from duetime.domain.writes import Applied, Guard, Write
+from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.examples import HOME, numbered, task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.task import Task
+
+CONTENDERS = 16
+ROUNDS = 200
+ONE_EACH = [1] * ROUNDS
+pytestmark = pytest.mark.engine
+
+
+def winners(contend: Callable[[int, int], bool]) -> list[int]:
+    """How many contenders won, round by round; all of a round start together."""
+    counts = []
+    with ThreadPoolExecutor(CONTENDERS) as pool:
+        for number in range(ROUNDS):
+            start = Barrier(CONTENDERS)
+
+            def enter(contender: int, number: int = number, start: Barrier = start) -> bool:
+                start.wait()
+                return contend(number, contender)
+
+            counts.append(sum(pool.map(enter, range(CONTENDERS))))
+    return counts
+
+
+def store_of(cloud: Cloud, tasks: list[Task] | None = None) -> DynamoTaskStore:
+    """A fresh store that holds these tasks."""
+    store = DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW)
+    assert all(CREW.map(store.create, tasks or []))
+    return store
+
+
+def test_one_creation_of_an_id_wins(engine_cloud: Cloud) -> None:
+    """Of tasks created at once under the same id exactly one is the record."""
+    store = store_of(engine_cloud)
+
+    def contend(number: int, who: int) -> bool:
+        return store.create(task(id=numbered(number), nonce=f"{who}"))
+
+    assert winners(contend) == ONE_EACH
+
+
+def test_one_claim_or_cancel_wins(engine_cloud: Cloud) -> None:
+    """Of workers that take up a due task, or take over a lost one, and of users that cancel it, exactly one does."""
+    waiting = [task(), task(state=State.POSTPONED)]
+    lost = task(state=State.RUNNING, lease_holder="lost", lease_ends_at=HOME - DAY)
+    befores = [*waiting, lost]
+    rounds = [replace(befores[number % 3], id=numbered(number)) for number in range(ROUNDS)]
+    store = store_of(engine_cloud, rounds)
+
+    def contend(number: int, who: int) -> bool:
+        message = Entry.of(rounds[number]).message(HOME)
+        take = claim(message, holder=f"w{who}", start=HOME, now=HOME, lease=MINUTE, nonce=f"{who}")
+        cancel = Write(message.task_id, Move.CANCEL, f"{who}", Guard(version=1))
+        return isinstance(store.apply(cancel if who == 0 else take), Applied)
+
+    assert winners(contend) == ONE_EACH
+    after = store.read_many([each.id for each in rounds]).values()
+    assert {(each.version, each.fence) for each in after} <= {(2, 0), (2, 1)}
+
+
+def test_one_end_of_an_attempt_wins(engine_cloud: Cloud) -> None:
+    """Of ends that are written to one fence at once, good, bad or to be retried, exactly one is the outcome."""
+    rounds = [task(id=numbered(number), state=State.RUNNING, fence=3) for number in range(ROUNDS)]
+    store = store_of(engine_cloud, rounds)
+    moves = [Move.SUCCEED, Move.FAIL, Move.RETRY]
+
+    def contend(number: int, who: int) -> bool:
+        write = Write(rounds[number].id, moves[who % 3], f"{who}", Guard(fence=3), {"finished_at": HOME})
+        return isinstance(store.apply(write), Applied)
+
+    assert winners(contend) == ONE_EACH
+    assert {found.version for found in store.read_many([each.id for each in rounds]).values()} == {2}
+
+
+def test_one_reader_takes_a_group(engine_cloud: Cloud) -> None:
+    """Of ticks that take a group of shards at once exactly one holds it."""
+    store = DynamoCursorStore(engine_cloud.dynamodb, engine_cloud.table())
+
+    def contend(number: int, who: int) -> bool:
+        return store.take(number, f"{who}", HOME, HOME + MINUTE, Cursors((0, 0, 0, 0))) is not None
+
+    assert winners(contend) == ONE_EACH
+
+
+def test_one_meaning_of_a_key_wins(engine_cloud: Cloud) -> None:
+    """Of requests with the same new key at once exactly one decides what it stands for."""
+    store = DynamoKeyStore(engine_cloud.dynamodb, engine_cloud.table())
+
+    def contend(number: int, who: int) -> bool:
+        wanted = RememberedKey(numbered(who), HOME, HOME, "hash", HOME + DAY)
+        return store.remember("ann", f"key {number}", wanted, HOME) == wanted
+
+    assert winners(contend) == ONE_EACH

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from pydantic import TypeAdapter
+
+from duetime.contract.answers import TaskAnswer, TaskEntry, entry, json_text, task_text
+from duetime.domain.states import State
+from duetime.domain.task import Content, ContentPlace, HttpTarget, Progress, TaskError
+from tests.contract.test_guard import JSON
+from tests.domain.factories import NOW, task
+
+DONE = task(
+    state=State.FAILED,
+    name="Nightly",
+    tags={"team": "dba"},
+    target=HttpTarget("https://example.org/"),
+    started_at=NOW + 12,
+    finished_at=NOW + 500,
+    attempt=5,
+    fence=6,
+    version=9,
+    progress=Progress(40, "half way"),
+    error=TaskError("Timeout", "took longer than 60 s"),
+    result=Content(ContentPlace.RECORD, "result.5", b"[1.50]"),
+)
+
+
+def test_a_task_answers_what_is_documented() -> None:
+    """An answer has exactly the fields and types that the OpenAPI document says, at any point of a task's life."""
+    for each in (task(), DONE):
+        assert TypeAdapter(TaskAnswer).validate_python(json.loads(task_text(each)))
+        assert set(json.loads(task_text(each))) == set(TaskAnswer.__annotations__)
+        assert set(entry(each)) == set(TaskEntry.__annotations__)
+        assert TypeAdapter(TaskEntry).validate_json(json_text(entry(each)))
+
+
+def test_values_that_are_not_there_yet_are_null() -> None:
+    """A task that waits has no start, no end, no outcome and no lateness, and says so by null."""
+    waiting = json.loads(task_text(task()))
+    missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result"}
+    assert {field for field, value in waiting.items() if value is None} == missing
+
+
+def test_a_finished_task_tells_how_it_went() -> None:
+    """Times are in UTC with milliseconds, the error has class and message, and no next look is named."""
+    done = json.loads(task_text(DONE))
+    assert done["due_at"] == "2026-11-21T02:33:07.250Z"
+    assert done["started_at"] == "2026-11-21T02:33:07.262Z"
+    assert done["next_at"] is None
+    assert done["lateness_ms"] == 12
+    assert done["error"] == {"class": "Timeout", "message": "took longer than 60 s"}
+    assert done["progress"] == {"percent": 40, "message": "half way"}
+    assert done["target"] == {"kind": "http", "url": "https://example.org/"}
+
+
+@given(JSON)
+def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: ANN401 - any JSON
+    """A payload's stored text stands in the answer unchanged, and reads back the same."""
+    stored = json.dumps(value, ensure_ascii=False)
+    text = task_text(task(payload=Content(ContentPlace.RECORD, "payload", stored.encode())))
+    assert json.loads(text)["payload"] == value
+    assert f'"payload":{stored},' in text

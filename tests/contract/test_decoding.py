@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from duetime.contract.decoding import batch_items, task_change, task_spec
+from duetime.contract.guard import read
+from duetime.contract.refusals import FieldsInvalid
+from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.task import HttpTarget, Priority, TaskSpec
+from tests.contract.test_guard import JSON
+
+
+def spec(**fields: Any) -> TaskSpec:  # noqa: ANN401 - any JSON
+    """The task that a body with these fields asks for."""
+    return task_spec(read(json.dumps({"type": "report", **fields})))
+
+
+def faults(body: object) -> dict[str, str]:
+    """What a body to create a task is refused for, by field."""
+    with pytest.raises(FieldsInvalid) as refusal:
+        task_spec(read(json.dumps(body)))
+    return {fault.field: fault.reason for fault in refusal.value.faults}
+
+
+def test_a_type_alone_is_a_task_with_the_defaults_of_the_domain() -> None:
+    """What a body leaves out is as the domain has it."""
+    assert spec() == TaskSpec("report")
+
+
+def test_every_field_reaches_the_task() -> None:
+    """Each field of a body is found in the task, in the domain's own terms."""
+    assert spec(
+        payload={"any": ["json", None]},
+        at="2026-12-01T09:00:00.250+09:00",
+        priority="high",
+        target={"kind": "http", "url": "https://example.org:8443/report?x=1"},
+        retry={"max_attempts": 3, "initial_seconds": 0.5, "multiplier": 1, "max_seconds": 60},
+        timeout_seconds=840,
+        name="Nightly report, Zürich",
+        tags={"team": "dba", "a.b/c-d_e": "x:y"},
+    ) == TaskSpec(
+        type="report",
+        payload=b'{"any":["json",null]}',
+        due_at=1_796_083_200_250,
+        priority=Priority.HIGH,
+        target=HttpTarget("https://example.org:8443/report?x=1"),
+        retry=RetryPolicy(3, 0.5, 1.0, 60.0),
+        timeout_seconds=840,
+        name="Nightly report, Zürich",
+        tags={"team": "dba", "a.b/c-d_e": "x:y"},
+    )
+
+
+@given(JSON)
+def test_a_payload_is_kept_as_compact_json(payload: Any) -> None:  # noqa: ANN401 - any JSON
+    """Any JSON that a client sends is stored as UTF-8 that reads back the same."""
+    stored = spec(payload=payload).payload
+    assert json.loads(stored) == payload
+    assert stored == json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "milliseconds"),
+    [(0, 0), (1, 1_000), (0.29, 290), (1.1, 1_100), (0.0001, 1), (4.35, 4_350), (1e-300, 1)],
+)
+def test_a_delay_is_whole_milliseconds_rounded_up(seconds: float, milliseconds: int) -> None:
+    """A delay becomes the milliseconds that were written, and never fewer."""
+    assert spec(delay_seconds=seconds).delay == milliseconds
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("type", 5, "type"),
+        ("type", None, "type"),
+        ("type", "", "type"),
+        ("type", "two words", "type"),
+        ("type", "report\n", "type"),
+        ("type", "-report", "type"),
+        ("type", "t" * 65, "type"),
+        ("type", "t" * 500_000, "type"),
+        ("at", 1_795_228_387, "at"),
+        ("at", None, "at"),
+        ("at", "2026-12-01T09:00:00", "at"),
+        ("delay_seconds", "5", "delay_seconds"),
+        ("delay_seconds", True, "delay_seconds"),
+        ("delay_seconds", None, "delay_seconds"),
+        ("delay_seconds", -0.001, "delay_seconds"),
+        ("delay_seconds", 315_619_200.001, "delay_seconds"),
+        ("delay_seconds", 10**37, "delay_seconds"),
+        ("priority", "urgent", "priority"),
+        ("priority", "HIGH", "priority"),
+        ("priority", 1, "priority"),
+        ("priority", None, "priority"),
+        ("priority", ["high"], "priority"),
+        ("target", "http://example.org", "target"),
+        ("target", {}, "target.kind"),
+        ("target", {"kind": "ftp"}, "target.kind"),
+        ("target", {"kind": ["http"]}, "target.kind"),
+        ("target", {"kind": "http"}, "target.url"),
+        ("target", {"kind": "http", "url": 5}, "target.url"),
+        ("target", {"kind": "handler", "url": "http://example.org"}, "target.url"),
+        ("target", {"kind": "http", "url": "http://example.org", "method": "GET"}, "target.method"),
+        ("retry", 5, "retry"),
+        ("retry", {"max_attempts": 0}, "retry.max_attempts"),
+        ("retry", {"max_attempts": 101}, "retry.max_attempts"),
+        ("retry", {"max_attempts": 2.5}, "retry.max_attempts"),
+        ("retry", {"max_attempts": True}, "retry.max_attempts"),
+        ("retry", {"initial_seconds": -1}, "retry.initial_seconds"),
+        ("retry", {"initial_seconds": "1"}, "retry.initial_seconds"),
+        ("retry", {"multiplier": 0.5}, "retry.multiplier"),
+        ("retry", {"multiplier": 1e300}, "retry.multiplier"),
+        ("retry", {"max_seconds": 86_401}, "retry.max_seconds"),
+        ("retry", {"jitter": "none"}, "retry.jitter"),
+        ("timeout_seconds", 0, "timeout_seconds"),
+        ("timeout_seconds", 841, "timeout_seconds"),
+        ("timeout_seconds", 1.5, "timeout_seconds"),
+        ("timeout_seconds", True, "timeout_seconds"),
+        ("timeout_seconds", 10**37, "timeout_seconds"),
+        ("name", 5, "name"),
+        ("name", "n" * 129, "name"),
+        ("name", "nul\x00", "name"),
+        ("name", "\x9b31m", "name"),
+        ("tags", ["team"], "tags"),
+        ("tags", {"team": 5}, "tags.team"),
+        ("tags", {"team": "d" * 65}, "tags.team"),
+        ("tags", {"team": "a\x00"}, "tags.team"),
+        ("tags", {"a:b": "c"}, "tags.a:b"),
+        ("tags", {"": "c"}, 'tags.""'),
+        ("tags", {f"k{number}": "v" for number in range(11)}, "tags"),
+        ("lock", {"key": "db-17"}, "lock"),
+        ("deadline_seconds", 5, "deadline_seconds"),
+        ("callback_url", "https://example.org", "callback_url"),
+        ("owner", "somebody", "owner"),
+        ("id", "01M7XZ8CGJ0013P2ZBN3YDT3DX", "id"),
+    ],
+)
+def test_a_field_that_cannot_be_accepted_is_named(field: str, value: object, named: str) -> None:
+    """A wrong type, a value beyond a limit or an unknown field is refused by the name of its place, and it alone."""
+    found = faults({"type": "report", field: value})
+    assert list(found) == [named]
+    assert "\n" not in found[named]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "example.org",
+        "//example.org/x",
+        "ftp://example.org",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "http://",
+        "http:///path",
+        "http://:80/",
+        "http://user@example.org",
+        "http://user:secret@example.org",
+        "http://@example.org",
+        "http://example.org/a b",
+        "http://example.org/\r\nHost: other",
+        "http://example.org\\@other.example",
+        "http://exämple.org",
+        "http://[::1",
+        "http://example.org:99999",
+        "http://example.org:port",
+        "http://example.org/" + "a" * 2_048,
+    ],
+)
+def test_a_url_that_cannot_be_called_safely_is_refused(url: str) -> None:
+    """Only http and https with a host, without credentials or characters that parsers read differently."""
+    assert list(faults({"type": "report", "target": {"kind": "http", "url": url}})) == ["target.url"]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8080/hook", "https://[::1]:8443/", "HTTPS://example.org", "http://a.b/c%20d?e=f&g#h"]
+)
+def test_ordinary_urls_are_kept_as_they_are(url: str) -> None:
+    """A URL is stored as it was written."""
+    assert spec(target={"kind": "http", "url": url}).target == HttpTarget(url)
+
+
+def test_two_due_times_are_both_named() -> None:
+    """`at` and `delay_seconds` together are refused, naming both."""
+    body = {"type": "report", "at": "2026-12-01T09:00:00Z", "delay_seconds": 0}
+    assert list(faults(body)) == ["at", "delay_seconds"]
+    with pytest.raises(FieldsInvalid):
+        task_change(read(json.dumps({"at": "2026-12-01T09:00:00Z", "delay_seconds": 0})))
+
+
+def test_a_payload_has_its_own_limit() -> None:
+    """A payload of exactly the limit is accepted; one byte more is refused by name."""
+    assert len(spec(payload="a" * (MAX_PAYLOAD_BYTES - 2)).payload) == MAX_PAYLOAD_BYTES
+    assert list(faults({"type": "report", "payload": "a" * (MAX_PAYLOAD_BYTES - 1)})) == ["payload"]
+
+
+@pytest.mark.parametrize("body", [[], "text", 5, None, True, [{"type": "report"}]])
+def test_a_body_that_is_no_object_is_named_as_a_whole(body: object) -> None:
+    """A task is an object; anything else is refused as the body."""
+    assert list(faults(body)) == ["body"]
+
+
+def test_a_change_holds_only_what_was_given() -> None:
+    """A field that a change leaves out stays as it is, also where creation has a default for it."""
+    change = task_change(read('{"priority": "low", "tags": {}, "delay_seconds": 1.5, "payload": null}'))
+    assert change.fields == {"priority": Priority.LOW, "tags": {}}
+    assert (change.due_at, change.delay, change.payload) == (None, 1_500, b"null")
+    unset = task_change(read('{"name": ""}'))
+    assert (unset.fields, unset.sets_due, unset.payload) == ({"name": ""}, False, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "named"), [("{}", "body"), ('{"type": "other"}', "type"), ('{"state": "paused"}', "state"), ("[]", "body")]
+)
+def test_a_change_of_nothing_or_of_what_stays_is_refused(body: str, named: str) -> None:
+    """A change names at least one field, and none that a task keeps for life."""
+    with pytest.raises(FieldsInvalid) as refusal:
+        task_change(read(body))
+    assert [fault.field for fault in refusal.value.faults] == [named]
+
+
+def test_each_task_of_a_batch_is_read_for_itself() -> None:
+    """One task's fault is named from the batch's body, and stops no other task."""
+    text = '{"tasks": [{"type": "a"}, {"type": 5}, {"type": "b", "payload": {"x": NaN}}, 7, {"type": "c"}]}'
+    wanted = [item.wanted for item in batch_items(read(text))]
+    assert [one.type for one in wanted if isinstance(one, TaskSpec)] == ["a", "c"]
+    refused = [one.faults for one in wanted if isinstance(one, FieldsInvalid)]
+    assert [fault.field for one in refused for fault in one] == ["tasks[1].type", "tasks[2].payload.x", "tasks[3]"]
+
+
+def test_every_bad_task_of_a_batch_is_found() -> None:
+    """However many faults there are before it, no bad task of a batch is taken for a good one."""
+    bad = '{"type": "a", "payload": [' + ",".join(["NaN"] * 50) + "]}"
+    items = batch_items(read('{"tasks": [' + ",".join([bad] * MAX_BATCH) + "]}"))
+    assert all(isinstance(item.wanted, FieldsInvalid) for item in items)
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ('{"tasks": []}', "tasks"),
+        ("{}", "tasks"),
+        ('{"tasks": {"type": "a"}}', "tasks"),
+        ('{"tasks": NaN}', "tasks"),
+        ('{"tasks": [{"type": "a"}], "tasks": []}', "tasks"),
+        ('{"tasks": [{"type": "a"}], "owner": "x"}', "owner"),
+        ('{"tasks": [{"type": "a"}], "x": [1e400]}', "x[0]"),
+        ('[{"type": "a"}]', "body"),
+        ("[NaN]", "body[0]"),
+        (json.dumps({"tasks": [{"type": "a"}] * (MAX_BATCH + 1)}), "tasks"),
+    ],
+)
+def test_a_batch_that_is_none_is_refused_as_a_whole(body: str, named: str) -> None:
+    """A batch is an object with one to a hundred tasks and nothing else."""
+    with pytest.raises(FieldsInvalid) as refusal:
+        batch_items(read(body))
+    assert [fault.field for fault in refusal.value.faults] == [named]

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.contract.etags import NO_VERSION, etag_of, is_known, version_wanted
+from duetime.contract.refusals import ParametersInvalid
+
+
+@given(st.integers(1, 10**14))
+def test_a_tag_says_its_version(version: int) -> None:
+    """The tag of a version asks for that version, and for no other."""
+    assert version_wanted(etag_of(version)) == version
+    assert is_known(etag_of(version), version)
+    assert not is_known(etag_of(version), version + 1)
+
+
+@pytest.mark.parametrize("value", [None, "*", " * "])
+def test_any_version_is_wanted_where_none_is_named(value: str | None) -> None:
+    """Without the header, or with a star, every version will do."""
+    assert version_wanted(value) is None
+
+
+@pytest.mark.parametrize("value", ['W/"7"', '"abc"', '""', '"-7"', '"7.0"', '"' + "9" * 1_000 + '"'])
+def test_a_tag_that_is_not_ours_matches_no_version(value: str) -> None:
+    """A weak or foreign tag is well-formed, but no task is ever at it."""
+    assert version_wanted(value) == NO_VERSION
+
+
+def test_lists_and_weak_tags_say_what_a_caller_has() -> None:
+    """`If-None-Match` takes several tags, weak ones too, and a star for whatever there is."""
+    assert is_known('"5", W/"7"', 7)
+    assert is_known("*", 7)
+    assert not is_known('"5","6"', 7)
+    assert not is_known(None, 7)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "7", "'7'", '"7', 'w/"7"', '"7" "8"', ",", '"7",', '"\x00"', '"' + "9" * 5_000 + '"']
+)
+def test_malformed_headers_are_named(value: str) -> None:
+    """What is no list of entity tags is refused by the header's name."""
+    with pytest.raises(ParametersInvalid, match="If-Match"):
+        version_wanted(value)
+    with pytest.raises(ParametersInvalid, match="If-None-Match"):
+        is_known(value, 7)
+
+
+def test_a_change_cannot_be_for_two_versions() -> None:
+    """`If-Match` with several tags is refused, for a change is made for one version."""
+    with pytest.raises(ParametersInvalid, match="more than one"):
+        version_wanted('"7", "8"')
+
+
+@given(st.text())
+def test_no_header_raises_anything_but_a_refusal(value: str) -> None:
+    """Whatever a header holds, it is understood or refused."""
+    for read in (version_wanted, lambda header: is_known(header, 7)):
+        with suppress(ParametersInvalid):
+            read(value)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.contract.guard import faults_in, read
+from duetime.contract.refusals import BodyTooLarge, BodyUnreadable, FaultyRequest, FieldsInvalid
+from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_NUMBER_DIGITS
+
+WITHOUT_SURROGATES = st.text(st.characters(exclude_categories=["Cs"]))
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**MAX_NUMBER_DIGITS) + 1, 10**MAX_NUMBER_DIGITS - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | WITHOUT_SURROGATES,
+    lambda inner: st.lists(inner) | st.dictionaries(WITHOUT_SURROGATES, inner),
+)
+
+
+def faults_of(text: str) -> dict[str, str]:
+    """What is wrong with a body, by field."""
+    try:
+        document = read(text)
+    except FaultyRequest as refusal:
+        return {fault.field: fault.reason for fault in refusal.faults}
+    return {fault.field: fault.reason for fault in faults_in(document.value)} if document.marked else {}
+
+
+@given(JSON)
+def test_what_can_be_accepted_is_read_as_it_is(value: Any) -> None:  # noqa: ANN401 - any JSON
+    """Every value within the limits comes out of the guard as it went in, whether its text is escaped or not."""
+    for is_ascii in (True, False):
+        document = read(json.dumps(value, ensure_ascii=is_ascii))
+        assert document.value == value
+        assert not document.marked or faults_in(document.value) == ()
+
+
+@given(text=st.text(st.characters()), is_base64=st.booleans())
+def test_no_text_raises_anything_but_a_refusal(text: str, *, is_base64: bool) -> None:
+    """Whatever text arrives, surrogates included, it is read or refused by name."""
+    with suppress(FaultyRequest):
+        faults_in(read(text, is_base64=is_base64).value)
+
+
+@given(st.binary())
+def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
+    """Whatever bytes arrive, they are read or refused by name."""
+    with suppress(FaultyRequest):
+        faults_in(read(base64.b64encode(data).decode(), is_base64=True).value)
+
+
+@given(st.text(st.sampled_from(list('[]{}"\\,:0123456789eE.-+ntfNI\ud800 \n')), max_size=200))
+def test_no_text_near_json_raises_anything_but_a_refusal(text: str) -> None:
+    """Texts made of what JSON is made of are read or refused by name."""
+    with suppress(FaultyRequest):
+        faults_in(read(text).value)
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', '[{"b":', ' [\n"]\\"",'])
+def test_bottomless_nesting_names_the_top_level_field(opening: str) -> None:
+    """A hundred thousand levels are refused by the name of the field they are in, without recursing into them."""
+    text = '{"type": "report", "payload": ' + opening * 100_000
+    with pytest.raises(FieldsInvalid) as refusal:
+        read(text)
+    assert [fault.field for fault in refusal.value.faults] == ["payload"]
+
+
+def test_nesting_is_allowed_up_to_its_limit_and_no_further() -> None:
+    """The deepest level allowed is read, one more is refused; brackets in strings do not count."""
+    read("[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH)
+    read(json.dumps(["[" * 1_000 + '\\"{' * 1_000]))
+    assert faults_of("[" * (MAX_JSON_DEPTH + 1) + "]" * (MAX_JSON_DEPTH + 1)) == {
+        "body": "is nested deeper than 64 levels"
+    }
+
+
+def test_many_shallow_containers_are_no_depth() -> None:
+    """Siblings beyond the limit's number are read: only nesting counts."""
+    value = {"payload": [{"a": [1]}] * 10_000}
+    assert read(json.dumps(value)).value == value
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        ("9" * 5_000, "more than 38 digits"),
+        ("-" + "9" * 39, "more than 38 digits"),
+        ("0." + "1" * 39, "more than 38 digits"),
+        ("1" * 39 + "e-5", "more than 38 digits"),
+        ("1e400", "outside the range"),
+        ("-1E400", "outside the range"),
+        ("1e-400", "outside the range"),
+        ("NaN", "NaN"),
+        ("Infinity", "Infinity"),
+        ("-Infinity", "-Infinity"),
+    ],
+)
+def test_numbers_that_cannot_be_kept_are_named(number: str, reason: str) -> None:
+    """A number that no store or reader could keep as it is is refused, and its place is named."""
+    faults = faults_of(f'{{"type": "report", "payload": {{"a": [0, 1, 2, {number}]}}}}')
+    assert list(faults) == ["payload.a[3]"]
+    assert reason in faults["payload.a[3]"]
+
+
+@pytest.mark.parametrize("number", ["9" * 38, "-" + "9" * 38, "0.0", "-0.0", "0e5", "1e308", "5e-324"])
+def test_numbers_that_can_be_kept_are_read(number: str) -> None:
+    """The largest, smallest and longest numbers within the limits are read as they are."""
+    assert faults_of(number) == {}
+    assert read(number).value == json.loads(number)
+
+
+def test_lone_surrogates_are_named_and_pairs_are_read() -> None:
+    """Half of a surrogate pair is refused in values and in names, escaped or raw; a whole pair is a character."""
+    assert faults_of(r'{"payload": {"a": ["\ud800"]}}') == {"payload.a[0]": "contains a lone surrogate"}
+    assert faults_of('{"payload": "\udfff"}') == {"payload": "contains a lone surrogate"}
+    assert faults_of(r'{"\ud800": 1}') == {r"\ud800": "has a lone surrogate in its name"}
+    assert read(r'{"a": "\ud83d\ude00"}').value == {"a": "😀"}
+    assert faults_of(r'{"a": "\ud83d\ude00"}') == {}
+
+
+def test_a_key_that_appears_twice_is_named() -> None:
+    """Two values for one key are refused, for nobody could say which one counts."""
+    assert faults_of('{"type": "a", "type": "b"}') == {"type": "appears more than once"}
+    assert faults_of('{"payload": [{"x": 1, "x": 1}]}') == {"payload[0].x": "appears more than once"}
+
+
+def test_names_of_places_are_safe_to_print() -> None:
+    """A client's key is shown without control characters, and cut when it is long."""
+    (field,) = faults_of(json.dumps({"\x00\u202e" + "k" * 500: float("nan")}))
+    assert field.isprintable()
+    assert len(field) < 100
+
+
+def test_not_more_faults_are_named_than_help() -> None:
+    """A body with thousands of faults is answered with the first few."""
+    assert len(faults_of(json.dumps([float("nan")] * 10_000))) == 20
+
+
+@pytest.mark.parametrize("body", [None, "", "   \n", "{", '{"a": }', "'a'", "\ufeff{}", "{} {}", '{"a": "\n"}', "nul"])
+def test_what_is_no_json_is_unreadable(body: str | None) -> None:
+    """A body that is not JSON is refused as a whole."""
+    with pytest.raises(BodyUnreadable) as refusal:
+        read(body)
+    assert [fault.field for fault in refusal.value.faults] == ["body"]
+
+
+@pytest.mark.parametrize("body", ["abc", "ä", "e30=\n", "****", base64.b64encode(b"\xff\xfe{}").decode()])
+def test_what_is_no_base64_of_utf_8_is_unreadable(body: str) -> None:
+    """A body that the gateway calls base64 must be base64, and UTF-8 beneath it."""
+    with pytest.raises(BodyUnreadable):
+        read(body, is_base64=True)
+
+
+def test_size_is_counted_in_bytes() -> None:
+    """A body of exactly the limit is read; one byte more is refused, in base64 and wide characters too."""
+    fits = json.dumps("a" * (MAX_BODY_BYTES - 2))
+    assert read(fits).value
+    assert read(base64.b64encode(fits.encode()).decode(), is_base64=True).value
+    for body, is_base64 in (
+        (fits + " ", False),
+        (json.dumps("ä" * (MAX_BODY_BYTES // 2), ensure_ascii=False), False),
+        (base64.b64encode(fits.encode() + b" ").decode(), True),
+    ):
+        with pytest.raises(BodyTooLarge):
+            read(body, is_base64=is_base64)

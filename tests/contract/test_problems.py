@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import inspect
+
+from duetime.contract import refusals
+from duetime.contract.problems import KINDS, kind_of, problem_of
+from duetime.domain import errors
+from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable
+
+INSTANCE = "urn:duetime:request:abc"
+
+
+def test_every_refusal_has_its_own_problem() -> None:
+    """Each error that a request can end in is in the table, so that none of them becomes a 500."""
+    modules = (errors, refusals)
+    raised = {
+        member
+        for module in modules
+        for _, member in inspect.getmembers(module, inspect.isclass)
+        if issubclass(member, RequestRefused | Unavailable) and member not in (RequestRefused, refusals.FaultyRequest)
+    }
+    assert raised == set(KINDS)
+
+
+def test_codes_and_statuses_belong_together() -> None:
+    """One code always has the same status and title, and is 4xx unless it is ours to mend."""
+    kinds = list(KINDS.values())
+    assert len({kind.code for kind in kinds}) == len(set(kinds))
+    assert all(400 <= kind.status < 500 or kind.code == "unavailable" for kind in kinds)
+
+
+def test_a_field_is_named_in_a_problem() -> None:
+    """What the domain finds fault with is listed by field and reason, and told in the detail."""
+    problem = problem_of(FieldInvalid("at", "is more than ten years ahead"), INSTANCE)
+    assert problem["status"] == 422
+    assert problem["errors"] == [{"field": "at", "reason": "is more than ten years ahead"}]
+    assert "at: is more than ten years ahead" in problem["detail"]
+    assert problem["instance"] == INSTANCE
+
+
+def test_nothing_of_our_inside_is_told() -> None:
+    """Neither an unforeseen error nor an unavailable service shows its own message."""
+    for error in (ValueError("secret"), Unavailable("secret table")):
+        assert "secret" not in str(problem_of(error, INSTANCE))
+    assert kind_of(KeyError()).status == 500

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from contextlib import suppress
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.contract.queries import no_query, task_list_query
+from duetime.contract.refusals import ParametersInvalid
+from duetime.domain.filters import TaskFilter
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_PAGE
+from duetime.domain.states import State
+
+ID = TaskId.of(1_795_228_387_250, 7, 42)
+
+
+def named(raw: str) -> list[str]:
+    """The parameters that a query is refused for."""
+    with pytest.raises(ParametersInvalid) as refusal:
+        task_list_query(raw)
+    return [fault.field for fault in refusal.value.faults]
+
+
+def test_an_empty_query_lists_everything_latest_first() -> None:
+    """Without parameters a list is unfiltered, latest due first, a full page long."""
+    query = task_list_query("")
+    assert (query.filter, query.order, query.limit, query.next_token, query.ids) == (
+        TaskFilter(),
+        "desc",
+        MAX_PAGE,
+        None,
+        (),
+    )
+
+
+def test_every_parameter_narrows_the_list() -> None:
+    """Each parameter of a query is found in the filter."""
+    raw = (
+        "state=failed&type=report&name=Nightly%20report&tag=team:dba&tag=zone:a:b"
+        "&due_from=2026-12-01T09%3A00%3A00%2B09%3A00&due_to=2026-12-01T00:00:01Z&order=asc&limit=7&next_token=abc"
+    )
+    query = task_list_query(raw)
+    assert query.filter == TaskFilter(
+        state=State.FAILED,
+        type="report",
+        name="Nightly report",
+        tags={"team": "dba", "zone": "a:b"},
+        due_from=1_796_083_200_000,
+        due_to=1_796_083_201_000,
+    )
+    assert (query.order, query.limit, query.next_token) == ("asc", 7, "abc")
+
+
+def test_ids_are_given_as_one_list() -> None:
+    """Several ids are separated by commas, and exclude every other parameter."""
+    assert task_list_query(f"ids={ID},{ID}").ids == (ID, ID)
+    assert named(f"ids={ID}&state=failed") == ["ids"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "parameter"),
+    [
+        ("colour=red", "colour"),
+        ("limit=5&limit=5", "limit"),
+        ("limit=0", "limit"),
+        ("limit=101", "limit"),
+        ("limit=-1", "limit"),
+        ("limit=5.0", "limit"),
+        ("limit=%2B5", "limit"),
+        ("limit=5_0", "limit"),
+        ("limit=%D9%A5", "limit"),
+        ("limit=", "limit"),
+        ("limit=" + "9" * 5_000, "limit"),
+        ("state=done", "state"),
+        ("state=", "state"),
+        ("type=two%20words", "type"),
+        ("type=%00", "type"),
+        ("name=%00", "name"),
+        ("name=" + "n" * 129, "name"),
+        ("tag=team", "tag"),
+        ("tag=:dba", "tag"),
+        ("tag=a:b&tag=a:c", "tag"),
+        ("&".join(f"tag=k{number}:v" for number in range(11)), "tag"),
+        ("due_from=tomorrow", "due_from"),
+        ("due_to=2026-12-01T09:00:00+09:00", "due_to"),
+        ("order=ASC", "order"),
+        ("ids=", "ids"),
+        ("ids=1", "ids"),
+        (f"ids={ID},", "ids"),
+        (f"ids={str(ID).lower()}", "ids"),
+        ("ids=" + ",".join([str(ID)] * 101), "ids"),
+        ("state=%ff", "query"),
+        ("&".join(["a=b"] * 200), "query"),
+        ("%00%0A=1", r"\x00\n"),
+        ("=1", '""'),
+    ],
+)
+def test_a_parameter_that_cannot_be_accepted_is_named(raw: str, parameter: str) -> None:
+    """An unknown or repeated parameter, or one without an acceptable value, is refused by its name."""
+    assert named(raw) == [parameter]
+
+
+@given(st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz_=&%0123456789:;,+ÿ\ud800"), max_size=100))
+def test_no_query_raises_anything_but_a_refusal(raw: str) -> None:
+    """Whatever a query holds, it is understood or refused."""
+    for read in (task_list_query, no_query):
+        with suppress(ParametersInvalid):
+            read(raw)
+
+
+def test_where_no_parameter_is_known_every_one_is_named() -> None:
+    """A route without parameters refuses what it would otherwise silently ignore."""
+    no_query("")
+    with pytest.raises(ParametersInvalid) as refusal:
+        no_query(f"force=true&{quote('ä')}=1")
+    assert [fault.field for fault in refusal.value.faults] == ["force", "ä"]

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.contract.queries import task_list_query
+from duetime.contract.refusals import ParametersInvalid
+from duetime.contract.tokens import after_of, token_of
+from duetime.domain.ids import TaskId
+
+IDS = st.builds(TaskId.of, st.integers(0, 2**48 - 1), st.integers(0, 2**16 - 1), st.integers(0, 2**64 - 1))
+ID = TaskId.of(1_795_228_387_250, 7, 42)
+
+
+@given(IDS, st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_token_goes_on_behind_its_id(task_id: TaskId, scope: str) -> None:
+    """A token handed out for a list leads back to the id it was made of, in characters that a query takes."""
+    token = token_of(task_id, scope)
+    assert after_of(token, scope) == task_id
+    assert token.isascii()
+    assert token.replace("-", "").replace("_", "").isalnum()
+
+
+@given(IDS, st.integers(0, 52), st.characters(categories=["L", "Nd"]))
+def test_an_altered_token_is_refused(task_id: TaskId, place: int, letter: str) -> None:
+    """Changing any one character of a token makes it no token."""
+    token = token_of(task_id, "me")
+    altered = token[:place] + letter + token[place + 1 :]
+    if altered != token:
+        with pytest.raises(ParametersInvalid):
+            after_of(altered, "me")
+
+
+@given(st.text())
+def test_no_text_but_a_token_is_one(text: str) -> None:
+    """Whatever a client sends as a token, it is refused by name and nothing else is raised."""
+    with pytest.raises(ParametersInvalid) as refusal:
+        after_of(text, "me")
+    assert [fault.field for fault in refusal.value.faults] == ["next_token"]
+
+
+@pytest.mark.parametrize(
+    "query", ["order=asc", "state=failed", "type=a", "name=a", "tag=a:b", "due_to=2026-12-01T00:00:00Z"]
+)
+def test_a_token_is_good_for_its_own_list_only(query: str) -> None:
+    """Another owner, another order or another filter is another list."""
+    mine = task_list_query("")
+    token = token_of(ID, mine.scope("me"))
+    assert after_of(token, task_list_query("limit=5").scope("me")) == ID
+    for scope in (task_list_query(query).scope("me"), mine.scope("you")):
+        with pytest.raises(ParametersInvalid):
+            after_of(token, scope)
+
+
+def test_a_token_of_another_make_is_refused() -> None:
+    """An id in base64 is no token, nor is a token with padding."""
+    for made_up in (base64.urlsafe_b64encode(f"1{ID}".encode()).decode(), token_of(ID, "me") + "=", str(ID)):
+        with pytest.raises(ParametersInvalid):
+            after_of(made_up, "me")

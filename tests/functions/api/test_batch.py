@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import boto3
+
+from duetime import composition
+from duetime.composition import Outside, composed
+from duetime.domain.limits import MAX_BATCH
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+
+PATH = "/v1/tasks/batch"
+
+
+def test_each_task_has_its_own_result(api: Gateway) -> None:
+    """Good tasks of a batch are created, bad ones are told their fault, each at its place."""
+    tasks = [
+        {"type": "a", "delay_seconds": 60, "payload": {"large": "x" * 3_000}},
+        {"type": "b", "colour": "red"},
+        {"type": "c", "at": "2999-01-01T00:00:00Z"},
+        {"type": "d"},
+    ]
+    answer = api.send("POST", PATH, {"tasks": tasks})
+    results = answer.body["results"]
+    assert (answer.status, [result["status"] for result in results]) == (200, [201, 422, 422, 201])
+    assert [list(result) for result in results[1:3]] == [["status", "problem"]] * 2
+    assert [result["problem"]["errors"][0]["field"] for result in results[1:3]] == ["tasks[1].colour", "tasks[2].at"]
+    assert sorted(api.listed()) == sorted(results[at]["task"]["id"] for at in (0, 3))
+    assert not {"payload", "result"} & set(results[0]["task"])
+
+
+def test_a_full_batch_is_created(api: Gateway) -> None:
+    """As many tasks as a batch may have are all created, each with an id of its own."""
+    results = api.send("POST", PATH, {"tasks": [{"type": "a", "payload": n} for n in range(MAX_BATCH)]}).body["results"]
+    assert len({result["task"]["id"] for result in results}) == MAX_BATCH
+
+
+def test_a_batch_that_is_too_long_or_empty_creates_nothing(api: Gateway) -> None:
+    """A batch outside its limits is refused as a whole, naming the list."""
+    for tasks in ([], [{"type": "a"}] * (MAX_BATCH + 1), {"type": "a"}, None):
+        answer = api.send("POST", PATH, {"tasks": tasks})
+        assert (answer.status, list(answer.faults)) == (422, ["tasks"])
+    assert api.listed() == []
+
+
+def test_a_task_of_a_batch_may_be_as_deep_as_a_single_one(api: Gateway) -> None:
+    """The list around a task does not count against the depth of its payload."""
+    payload: list[object] = []
+    for _ in range(62):
+        payload = [payload]
+    assert api.send("POST", "/v1/tasks", {"type": "a", "payload": payload}).status == 201
+    assert api.send("POST", PATH, {"tasks": [{"type": "a", "payload": payload}]}).body["results"][0]["status"] == 201
+    assert api.send("POST", "/v1/tasks", {"type": "a", "payload": [payload]}).faults.keys() == {"payload"}
+
+
+def test_what_a_store_turns_away_is_told_per_task(api: Gateway, environ: dict[str, str]) -> None:
+    """While the queues are out of order, accepted tasks stay accepted: the record counts, not the message."""
+    client = boto3.client("sqs", region_name="us-east-1")
+    for variable, value in environ.items():
+        if "QUEUE" in variable:
+            client.delete_queue(QueueUrl=value)
+    composition.use(Outside(environ=environ, clock=composed().outside.clock))
+    results = api.send("POST", PATH, {"tasks": [{"type": "a"}]}).body["results"]
+    assert results[0]["status"] == 201

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+
+from duetime.contract.routes import METHODS
+from functions.api.handler import app
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+
+GOOD = {"type": "report", "delay_seconds": 60}
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1", "/v1/", "/v1/task", "/v1/tasks/", "/v1/tasks/a/b", "/v2/tasks", "/", "/v1/tasks/ä/ö", "/v1/\x00"]
+)
+def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
+    """Whatever leads nowhere is a 404 of problem+json."""
+    answer = api.send("GET", path)
+    assert (answer.status, answer.problem["code"]) == (404, "path_unknown")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/v1/tasks", "GET, POST"),
+        ("DELETE", "/v1/tasks", "GET, POST"),
+        ("POST", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX", "GET, PATCH, DELETE"),
+        ("PUT", "/v1/tasks/batch", "POST"),
+        ("POST", "/v1/health", "GET"),
+        ("HEAD", "/v1/openapi.json", "GET"),
+        ("BREW", "/v1/tasks", "GET, POST"),
+    ],
+)
+def test_a_method_that_a_path_does_not_take_names_those_it_does(
+    api: Gateway, method: str, path: str, allowed: str
+) -> None:
+    """The wrong method is a 405 whose `Allow` lists the right ones."""
+    answer = api.send(method, path)
+    assert (answer.status, answer.headers["Allow"]) == (405, allowed)
+    assert answer.problem["code"] == "method_unsupported"
+
+
+def test_routes_are_the_contracts() -> None:
+    """What the function routes is what the contract lists, so that 405 and the document tell the truth."""
+    routes = [*app._static_routes, *app._dynamic_routes]
+    routed = {(route.openapi_path, route.method) for route in routes}
+    assert routed == {(path, method) for path, methods in METHODS.items() for method in methods}
+
+
+@pytest.mark.parametrize(
+    "media_type", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16", "", "json"]
+)
+def test_only_json_is_read(api: Gateway, media_type: str) -> None:
+    """A body declared to be anything but JSON in UTF-8 is a 415."""
+    answer = api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type})
+    assert (answer.status, answer.problem["code"]) == (415, "media_type_unsupported")
+    assert api.listed() == []
+
+
+@pytest.mark.parametrize(
+    "media_type", ["application/json; charset=utf-8", "Application/JSON", "application/problem+json"]
+)
+def test_json_by_any_of_its_names_is_read(api: Gateway, media_type: str) -> None:
+    """Parameters, capitals and suffixed types do not make JSON something else."""
+    assert api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type}).status == 201
+
+
+def test_a_body_in_base64_is_read(api: Gateway) -> None:
+    """What the gateway encodes is decoded; what it calls encoded and is not is a 400."""
+    encoded = base64.b64encode(json.dumps({**GOOD, "name": "Zürich"}, ensure_ascii=False).encode()).decode()
+    assert api.send("POST", "/v1/tasks", raw=encoded, is_base64=True).body["name"] == "Zürich"
+    for raw in ("{}", "%%%", encoded[:-3] + "ä", base64.b64encode(b'{"type": "\xff"}').decode()):
+        answer = api.send("POST", "/v1/tasks", raw=raw, is_base64=True)
+        assert (answer.status, answer.problem["code"], list(answer.faults)) == (400, "body_unreadable", ["body"])
+
+
+BAD_BODIES: list[tuple[str | None, int, str]] = [
+    (None, 400, "body"),
+    ("", 400, "body"),
+    ("{", 400, "body"),
+    ("\x00", 400, "body"),
+    ("[]", 422, "body"),
+    ('"text"', 422, "body"),
+    ("{}", 422, "type"),
+    ('{"type": "a", "payload": ' + "[" * 100_000, 422, "payload"),
+    ('{"type": "a", "payload": ' + '{"a":' * 100_000 + "1" + "}" * 100_001, 422, "payload"),
+    ("[" * 100_000, 422, "body"),
+    ('{"type": "a", "payload": {"n": ' + "9" * 5_000 + "}}", 422, "payload.n"),
+    ('{"type": "a", "delay_seconds": ' + "9" * 5_000 + "}", 422, "delay_seconds"),
+    ('{"type": "a", "payload": ' + "9" * 39 + "}", 422, "payload"),
+    ('{"type": "a", "payload": [NaN]}', 422, "payload[0]"),
+    ('{"type": "a", "delay_seconds": NaN}', 422, "delay_seconds"),
+    ('{"type": "a", "delay_seconds": Infinity}', 422, "delay_seconds"),
+    ('{"type": "a", "payload": 1e400}', 422, "payload"),
+    ('{"type": "a", "delay_seconds": 1e400}', 422, "delay_seconds"),
+    (r'{"type": "a\ud800"}', 422, "type"),
+    (r'{"type": "a", "payload": {"x": "\udc00"}}', 422, "payload.x"),
+    (r'{"type": "a", "payload": {"\ud800": 1}}', 422, r"payload.\ud800"),
+    (r'{"type": "a", "\ud800": 1}', 422, r"\ud800"),
+    ('{"type": "a", "payload": "\ud800"}', 422, "payload"),
+    ('{"type": "a", "type": "a"}', 422, "type"),
+    ('{"type": "' + "t" * 500_000 + '"}', 422, "type"),
+    ('{"type": "a", "name": "' + "n" * 500_000 + '"}', 422, "name"),
+    ('{"type": "a", "' + "k" * 500_000 + '": 1}', 422, "k" * 64 + "…"),
+    (json.dumps({"type": "a", "payload": "x" * 1_048_576}), 422, "payload"),
+    (json.dumps({"type": "a", "payload": "x" * 5_242_880}), 413, "body"),
+    (r'{"type": "a", "name": "\u0000"}', 422, "name"),
+    (r'{"type": "a", "tags": {"a": "\u0000"}}', 422, "tags.a"),
+    ('{"type": "a", "target": {"kind": "http", "url": "http://a:b@example.org"}}', 422, "target.url"),
+    ('{"type": "a", "lock": {"key": "x", "limit": 1}}', 422, "lock"),
+    ('{"type": "a", "__proto__": {}}', 422, "__proto__"),
+]
+
+
+@pytest.mark.parametrize(("raw", "status", "named"), BAD_BODIES, ids=range(len(BAD_BODIES)))
+def test_bad_bodies_are_refused_by_name_and_change_nothing(
+    api: Gateway, raw: str | None, status: int, named: str
+) -> None:
+    """No body gets a 5xx: each is a 4xx that names the field, creates nothing and changes nothing."""
+    task = api.create({**GOOD, "name": "kept"})
+    created = api.send("POST", "/v1/tasks", raw=raw)
+    assert (created.status, list(created.faults)) == (status, [named])
+    patch = raw.replace('"type": "a"', '"name": "n"').replace('"type"', '"name"') if raw else raw
+    changed = api.send("PATCH", f"/v1/tasks/{task['id']}", raw=patch)
+    assert 400 <= changed.status < 500
+    assert changed.problem["errors"]
+    batch = api.send("POST", "/v1/tasks/batch", raw='{"tasks": [' + (raw or "") + "]}")
+    assert batch.status in (400, 413, 422) or batch.body["results"][0]["status"] == 422
+    assert api.send("GET", f"/v1/tasks/{task['id']}").body == task
+    assert api.listed() == [task["id"]]
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "headers", "named"),
+    [
+        ("POST", "dry_run=true", {}, "dry_run"),
+        ("POST", "", {"Idempotency-Key": "\x00"}, "Idempotency-Key"),
+        ("POST", "", {"X-Duetime-Owner": "#"}, "X-Duetime-Owner"),
+        ("GET", "limit=" + "9" * 5_000, {}, "limit"),
+        ("GET", "next_token=" + "A" * 5_000, {}, "next_token"),
+        ("GET", "ids=../../etc/passwd", {}, "ids"),
+        ("GET", "state=%ed%a0%80", {}, "query"),
+        ("GET", "&".join(f"p{number}=1" for number in range(1_000)), {}, "query"),
+    ],
+)
+def test_hostile_queries_and_headers_are_refused_by_name(
+    api: Gateway, method: str, query: str, headers: dict[str, str], named: str
+) -> None:
+    """No query or header gets a 5xx: each is a 400 that names it."""
+    answer = api.send(method, "/v1/tasks", GOOD if method == "POST" else None, headers, query=query)
+    assert (answer.status, list(answer.faults)) == (400, [named])
+    assert api.listed() == []
+
+
+@pytest.mark.parametrize(
+    ("method", "header"), [("GET", "If-None-Match"), ("PATCH", "If-Match"), ("DELETE", "If-Match")]
+)
+def test_malformed_preconditions_are_refused_by_name(api: Gateway, method: str, header: str) -> None:
+    """A precondition that nobody can read is a 400, not taken for one that holds."""
+    task = api.create(GOOD)
+    for value in ("1", '"1', "\x00", '"1" or "2"', '"' + "1" * 5_000 + '"'):
+        body = {"name": "x"} if method == "PATCH" else None
+        answer = api.send(method, f"/v1/tasks/{task['id']}", body, {header: value})
+        assert (answer.status, list(answer.faults)) == (400, [header])
+    assert api.send("GET", f"/v1/tasks/{task['id']}").body == task
+
+
+def test_health_is_answered_without_a_store(api: Gateway, environ: dict[str, str]) -> None:
+    """Health asks for no owner and no table."""
+    environ.clear()
+    answer = api.send("GET", "/v1/health")
+    assert (answer.status, answer.body["status"]) == (200, "ok")
+    assert answer.body["version"]
+
+
+def test_the_document_is_served(api: Gateway) -> None:
+    """The OpenAPI document is answered as JSON, and describes this very path."""
+    answer = api.send("GET", "/v1/openapi.json")
+    assert (answer.status, answer.body["openapi"]) == (200, "3.1.0")
+    assert "/v1/openapi.json" in answer.body["paths"]
+
+
+def test_an_unforeseen_error_tells_nothing(api: Gateway, capsys: pytest.CaptureFixture[str]) -> None:
+    """When something of ours is broken the answer is a bare 500 problem; the log has the reason and the request."""
+    boto3.client("dynamodb", region_name="us-east-1").delete_table(TableName="tasks")
+    answer = api.send("POST", "/v1/tasks", GOOD)
+    assert (answer.status, answer.problem["code"], answer.faults) == (500, "internal", {})
+    assert "Table" not in answer.text
+    assert "Traceback" not in answer.text
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    assert any("ResourceNotFoundException" in line.get("exception", "") for line in lines)
+
+
+def test_a_store_that_is_away_is_worth_another_try(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a store cannot be reached the answer is a 503 problem that says when to ask again."""
+    unreachable = "http://127.0.0.1:1"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", unreachable)
+    answer = api.send("POST", "/v1/tasks", GOOD)
+    assert (answer.status, answer.problem["code"], answer.headers["Retry-After"]) == (503, "unavailable", "1")
+    assert unreachable not in answer.text
+
+
+def test_the_document_is_not_built_when_the_function_starts() -> None:
+    """A cold start pays for neither the document nor the validator's descriptions of it."""
+    script = "import sys, functions.api.handler; print([m for m in sys.modules if 'openapi' in m or 'operations' in m])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    loaded: list[Any] = json.loads(done.stdout.replace("'", '"'))
+    assert not [name for name in loaded if name.startswith("duetime.")]

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.times import DAY, MINUTE
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+    from tests.functions.api.world import StandingClock
+
+BODY = {"type": "report", "payload": {"a": 1, "b": [2]}, "delay_seconds": 300}
+KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}
+
+
+def test_a_repeated_request_answers_the_same_task(api: Gateway, clock: StandingClock) -> None:
+    """The same key and body make one task, at the due time of the first request, however late the repetition."""
+    first = api.send("POST", "/v1/tasks", BODY, KEY)
+    clock.at += MINUTE
+    again = api.send("POST", "/v1/tasks", BODY, KEY)
+    assert (again.status, again.body, again.headers) == (201, first.body, first.headers)
+    assert len(api.listed()) == 1
+
+
+def test_only_the_meaning_of_a_body_counts(api: Gateway) -> None:
+    """Another order of fields, other spaces or escapes are the same request."""
+    first = api.create(BODY, KEY)
+    raw = '{"delay_seconds":300 , "payload": {"b":[2],"\\u0061":1},\n"type": "report"}'
+    assert api.send("POST", "/v1/tasks", raw=raw, headers=KEY).body == first
+
+
+@pytest.mark.parametrize("change", [{"payload": None}, {"delay_seconds": 301}, {"type": "other"}, {"name": "n"}])
+def test_a_key_with_another_body_is_refused(api: Gateway, change: dict[str, object]) -> None:
+    """A key that came with another body before is a 422 of its own code, and creates nothing."""
+    api.create(BODY, KEY)
+    answer = api.send("POST", "/v1/tasks", BODY | change, KEY)
+    assert (answer.status, answer.problem["code"]) == (422, "idempotency_key_reused")
+    assert list(answer.faults) == ["Idempotency-Key"]
+    assert len(api.listed()) == 1
+
+
+def test_a_key_belongs_to_its_owner(api: Gateway) -> None:
+    """Two owners may use the same key, each for a task of their own."""
+    ids = {api.create(BODY, KEY | {"X-Duetime-Owner": owner})["id"] for owner in ("mine", "yours", "mine")}
+    assert len(ids) == 2
+
+
+def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> None:
+    """A key that is older than its life may be used anew."""
+    first = api.create(BODY, KEY)
+    clock.at += DAY + MINUTE
+    assert api.create(BODY, KEY)["id"] != first["id"]
+
+
+def test_a_key_outlives_its_tasks_end(api: Gateway) -> None:
+    """A request repeated after its task was cancelled answers the cancelled task, and creates no other."""
+    task = api.create(BODY, KEY)
+    api.send("DELETE", f"/v1/tasks/{task['id']}")
+    again = api.send("POST", "/v1/tasks", BODY, KEY)
+    assert (again.status, again.body["id"], again.body["state"]) == (201, task["id"], "cancelled")
+
+
+def test_a_refused_request_does_not_use_up_its_key(api: Gateway) -> None:
+    """A key that came with a body that was refused may come again with one that is not."""
+    assert api.send("POST", "/v1/tasks", {"type": 5}, KEY).status == 422
+    api.create(BODY, KEY)
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256, "two words", "ключ", "tab\t", "nul\x00"])
+def test_a_key_that_cannot_be_kept_is_named(api: Gateway, key: str) -> None:
+    """A key is 1 to 255 visible characters of ASCII; anything else is refused by the header's name."""
+    answer = api.send("POST", "/v1/tasks", BODY, {"Idempotency-Key": key})
+    assert (answer.status, list(answer.faults)) == (400, ["Idempotency-Key"])
+    assert api.listed() == []
+    api.create(BODY, {"Idempotency-Key": "k" * 255})
+
+
+def test_a_batch_repeated_creates_only_what_is_missing(api: Gateway) -> None:
+    """A batch's key holds for each of its tasks: what was accepted stays, what was refused may be mended."""
+    first = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, {"type": 5}]}, KEY).body["results"]
+    again = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, BODY]}, KEY).body["results"]
+    assert [result["status"] for result in (*first, *again)] == [201, 422, 201, 201]
+    assert again[0] == first[0]
+    conflict = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY | {"name": "x"}, BODY]}, KEY).body["results"]
+    assert [result.get("problem", {}).get("code") for result in conflict] == ["idempotency_key_reused", None]
+    assert len(api.listed()) == 2
+
+
+def test_a_batch_and_a_single_request_do_not_share_keys(api: Gateway) -> None:
+    """No key of a single request is the key of a task in a batch."""
+    api.send("POST", "/v1/tasks/batch", {"tasks": [BODY]}, {"Idempotency-Key": "k"})
+    for key in ("k", "k0", "k#0", "k-0"):
+        api.create({"type": "other"}, {"Idempotency-Key": key})

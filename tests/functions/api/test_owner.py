@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime import composition
+from duetime.composition import Outside
+from duetime.settings import Variable
+from tests.functions.api.gateway import Gateway
+from tests.functions.api.world import NOW, StandingClock
+
+ROLE = "arn:aws:sts::123456789012:assumed-role/Reports"
+
+
+@pytest.fixture
+def secured(environ: dict[str, str], request: pytest.FixtureRequest) -> None:
+    """A deployment that authenticates in the way that the test names."""
+    environ[Variable.AUTHENTICATION] = request.param
+    composition.use(Outside(environ=environ, clock=StandingClock(NOW)))
+    request.addfinalizer(lambda: composition.use(None))
+
+
+def iam(arn: str | None) -> Gateway:
+    """A caller that the gateway knows by an ARN."""
+    return Gateway({"iam": {"userArn": arn, "accountId": "123456789012"}})
+
+
+def jwt(**claims: Any) -> Gateway:  # noqa: ANN401 - any claim
+    """A caller whose token has these claims."""
+    return Gateway({"jwt": {"claims": claims, "scopes": None}})
+
+
+@pytest.mark.parametrize("secured", ["iam"], indirect=True)
+@pytest.mark.usefixtures("secured")
+def test_all_sessions_of_a_role_are_one_owner() -> None:
+    """Two sessions of a role see the same tasks; another role, user or account does not."""
+    task = iam(f"{ROLE}/one").create()
+    assert iam(f"{ROLE}/two").listed() == [task["id"]]
+    for other in (
+        f"{ROLE}2/one",
+        "arn:aws:iam::123456789012:user/Reports",
+        "arn:aws:sts::210987654321:assumed-role/Reports/one",
+        "arn:aws:iam::123456789012:root",
+    ):
+        assert iam(other).listed() == [], other
+
+
+@pytest.mark.parametrize("secured", ["jwt"], indirect=True)
+@pytest.mark.usefixtures("secured")
+def test_the_subject_of_a_token_is_the_owner() -> None:
+    """A token's subject owns what is created with it, whatever else it claims."""
+    task = jwt(sub="auth0|5f7c", email="a@example.org").create()
+    assert jwt(sub="auth0|5f7c").listed() == [task["id"]]
+    assert jwt(sub="auth0|5f7d", email="a@example.org").listed() == []
+
+
+@pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
+@pytest.mark.usefixtures("secured")
+@pytest.mark.parametrize(
+    "caller", [Gateway(), Gateway({}), Gateway({"lambda": {}}), iam(None), iam(""), jwt(), jwt(sub=""), iam("nobody")]
+)
+def test_a_request_without_an_identity_is_unauthorized(caller: Gateway) -> None:
+    """Whatever the gateway lets through without an identity is a 401, never somebody's."""
+    answer = caller.send("GET", "/v1/tasks")
+    assert (answer.status, answer.problem["code"]) == (401, "caller_unknown")
+
+
+@pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
+@pytest.mark.usefixtures("secured")
+def test_no_header_or_body_says_who_the_owner_is() -> None:
+    """Where callers are authenticated, the header of the local stack is ignored and a field is refused."""
+    caller = Gateway({"iam": {"userArn": f"{ROLE}/one"}, "jwt": {"claims": {"sub": "me"}}})
+    task = caller.create(headers={"X-Duetime-Owner": "somebody"})
+    assert caller.listed() == [task["id"]]
+    assert list(caller.send("POST", "/v1/tasks", {"type": "a", "owner": "somebody"}).faults) == ["owner"]
+
+
+@pytest.mark.parametrize("secured", ["jwt"], indirect=True)
+@pytest.mark.usefixtures("secured")
+@pytest.mark.parametrize("subject", ["s" * 129, "a#b", "a b", "ä", "nul\x00"])
+def test_an_identity_that_cannot_be_stored_is_forbidden(subject: str) -> None:
+    """An identity that is too long or has characters that keys are made of owns nothing."""
+    answer = jwt(sub=subject).send("POST", "/v1/tasks", {"type": "a"})
+    assert (answer.status, answer.problem["code"]) == (403, "caller_refused")
+
+
+@pytest.mark.parametrize("owner", ["", "o" * 129, "a#b", "a b", "ä"])
+def test_the_local_stacks_header_is_held_to_the_same_rule(api: Gateway, owner: str) -> None:
+    """Without authentication the owner is a header's, one for all without it; a bad one is named."""
+    answer = api.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": owner})
+    assert (answer.status, list(answer.faults)) == (400, ["X-Duetime-Owner"])
+    task = api.create()
+    assert api.send("GET", f"/v1/tasks/{task['id']}", headers={"X-Duetime-Owner": "local"}).body == task

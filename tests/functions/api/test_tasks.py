@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.composition import composed
+from duetime.domain.ids import TaskId
+from duetime.domain.times import DAY, MINUTE
+from tests.functions.api.world import NOW
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+    from tests.functions.api.world import StandingClock
+
+UNKNOWN = TaskId.of(NOW, 7, 42)
+DUE = "2026-11-21T11:33:07.250+09:00"
+
+
+def test_a_created_task_is_answered_and_found(api: Gateway) -> None:
+    """Creating answers 201 with id, place and version; reading there answers the very same task."""
+    answer = api.send(
+        "POST", "/v1/tasks", {"type": "report", "payload": {"month": "2026-11"}, "at": DUE, "name": "Nov"}
+    )
+    task = answer.body
+    assert answer.status == 201
+    assert answer.headers["ETag"] == '"1"'
+    assert answer.headers["Location"] == f"/v1/tasks/{task['id']}"
+    assert task | {"state": "scheduled", "due_at": "2026-11-21T02:33:07.250Z", "payload": {"month": "2026-11"}} == task
+    found = api.send("GET", answer.headers["Location"])
+    assert (found.status, found.body, found.headers["ETag"]) == (200, task, '"1"')
+    assert found.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("size", [10, 3_000, 500_000, 1_048_574])
+def test_a_payload_of_any_size_comes_back(api: Gateway, size: int) -> None:
+    """Wherever a payload is stored for its size, creating, reading and changing answer it unchanged."""
+    # Not compressible, so that it really moves out of the record.
+    payload = "".join(chr(33 + (index * index // 7) % 900) for index in range(size // 2))
+    payload = payload.encode()[: size - 2].decode(errors="ignore").replace('"', "q").replace("\\", "b")
+    task = api.create({"type": "report", "payload": payload, "delay_seconds": 60})
+    assert task["payload"] == payload
+    assert api.send("GET", f"/v1/tasks/{task['id']}").body["payload"] == payload
+    assert api.send("PATCH", f"/v1/tasks/{task['id']}", {"name": "n"}).body["payload"] == payload
+    assert api.send("DELETE", f"/v1/tasks/{task['id']}").body["payload"] == payload
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59.9Z", "2016-12-31T23:59:60Z"])
+def test_a_due_time_in_the_past_is_accepted(api: Gateway, at: str) -> None:
+    """A task that should have run long ago is due now, and still says when it was wanted."""
+    task = api.create({"type": "report", "at": at})
+    assert task["next_at"] == "2026-11-21T02:33:07.250Z"
+    assert task["due_at"] < "2026-11-21"
+
+
+@pytest.mark.parametrize("due", [{"at": "2036-11-22T02:33:07.251Z"}, {"at": "9999-12-31T23:59:59.999Z"}])
+def test_a_due_time_beyond_ten_years_is_named(api: Gateway, due: dict[str, str]) -> None:
+    """Ten years ahead is accepted to the millisecond; beyond that the field is named and nothing is created."""
+    api.create({"type": "report", "at": "2036-11-21T02:33:07.250Z"})
+    answer = api.send("POST", "/v1/tasks", {"type": "report", **due})
+    assert (answer.status, list(answer.faults)) == (422, ["at"])
+    assert len(api.listed()) == 1
+
+
+def test_an_owners_tasks_do_not_exist_for_others(api: Gateway) -> None:
+    """Another owner's task is a 404 to read, change, cancel, list and name by id."""
+    task = api.create({"type": "report", "delay_seconds": 60}, {"X-Duetime-Owner": "mine"})
+    path = f"/v1/tasks/{task['id']}"
+    for answer in (api.send("GET", path), api.send("PATCH", path, {"name": "x"}), api.send("DELETE", path)):
+        assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
+    assert api.listed() == []
+    assert api.listed(f"ids={task['id']}") == []
+    assert api.send("GET", path, headers={"X-Duetime-Owner": "mine"}).body == task
+
+
+@pytest.mark.parametrize(
+    "text", [str(UNKNOWN), "1", "batch", str(UNKNOWN).lower(), "%00", "..", "a" * 5_000, "ä", "8" * 26]
+)
+def test_what_is_no_id_is_no_task(api: Gateway, text: str) -> None:
+    """An unknown id and a text that is no id are both a 404."""
+    for answer in (api.send("GET", f"/v1/tasks/{text}"), api.send("DELETE", f"/v1/tasks/{text}")):
+        assert (answer.status, answer.problem["status"]) == (404, 404)
+
+
+def test_a_known_version_is_not_sent_again(api: Gateway) -> None:
+    """`If-None-Match` with the task's ETag is answered 304 without a body, until the task changes."""
+    path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
+    same = api.send("GET", path, headers={"If-None-Match": 'W/"1"'})
+    assert (same.status, same.text, same.headers["ETag"]) == (304, "", '"1"')
+    api.send("PATCH", path, {"name": "other"})
+    assert api.send("GET", path, headers={"If-None-Match": '"1"'}).status == 200
+
+
+def test_an_outcome_may_be_kept_by_its_reader(api: Gateway) -> None:
+    """What has ended may be cached privately; what still changes may not."""
+    path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
+    api.send("DELETE", path)
+    for headers in ({}, {"If-None-Match": '"2"'}):
+        assert api.send("GET", path, headers=headers).headers["Cache-Control"].startswith("private, max-age=")
+
+
+def test_a_change_is_seen_and_counted(api: Gateway) -> None:
+    """Every field may be changed before the start; what is not named stays, and the version grows."""
+    task = api.create({"type": "report", "delay_seconds": 60, "name": "old", "tags": {"a": "b"}, "payload": 1})
+    path = f"/v1/tasks/{task['id']}"
+    change = {
+        "delay_seconds": 600.5,
+        "priority": "low",
+        "payload": {"new": True},
+        "retry": {"max_attempts": 1},
+        "timeout_seconds": 5,
+        "target": {"kind": "http", "url": "https://example.org/"},
+        "tags": {},
+    }
+    answer = api.send("PATCH", path, change, {"If-Match": '"1"'})
+    changed = answer.body
+    assert (answer.status, answer.headers["ETag"]) == (200, '"2"')
+    assert (changed["name"], changed["tags"], changed["payload"]) == ("old", {}, {"new": True})
+    assert (changed["due_at"], changed["next_at"]) == ("2026-11-21T02:43:07.750Z", "2026-11-21T02:43:07.750Z")
+    assert (changed["priority"], changed["retry"]["max_attempts"], changed["timeout_seconds"]) == ("low", 1, 5)
+    assert api.send("GET", path).body == changed
+
+
+def test_a_change_for_another_version_is_refused(api: Gateway) -> None:
+    """`If-Match` with another version, or with a tag that no task has, is a 412 that changes nothing."""
+    task = api.create({"type": "report", "delay_seconds": 60})
+    path = f"/v1/tasks/{task['id']}"
+    for tag in ('"2"', 'W/"1"', '"other"'):
+        for answer in (
+            api.send("PATCH", path, {"name": "x"}, {"If-Match": tag}),
+            api.send("DELETE", path, headers={"If-Match": tag}),
+        ):
+            assert (answer.status, answer.problem["code"], list(answer.faults)) == (
+                412,
+                "version_differs",
+                ["If-Match"],
+            )
+    assert api.send("GET", path).body == task
+    assert api.send("PATCH", path, {"name": "x"}, {"If-Match": "*"}).status == 200
+
+
+def test_a_change_beyond_ten_years_is_named(api: Gateway) -> None:
+    """A change is held to the same limits as a creation."""
+    path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
+    answer = api.send("PATCH", path, {"at": "2037-01-01T00:00:00Z"})
+    assert (answer.status, list(answer.faults)) == (422, ["at"])
+
+
+def test_cancelling_answers_the_cancelled_task_every_time(api: Gateway) -> None:
+    """A cancelled task is cancelled; cancelling it again changes nothing, changing it is a conflict."""
+    path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
+    first, again = api.send("DELETE", path), api.send("DELETE", path)
+    assert (first.status, first.body["state"], first.body["next_at"]) == (200, "cancelled", None)
+    assert (again.status, again.body) == (200, first.body)
+    late = api.send("PATCH", path, {"name": "x"})
+    assert (late.status, late.problem["code"]) == (409, "move_refused")
+
+
+def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, clock: StandingClock) -> None:
+    """Once a worker has claimed it, a task is a conflict to change and to cancel; force is not offered."""
+    task_id = api.create()["id"]
+    claimed_by_a_worker(task_id, clock)
+    path = f"/v1/tasks/{task_id}"
+    assert api.send("GET", path).body["state"] == "running"
+    for answer in (api.send("PATCH", path, {"name": "x"}), api.send("DELETE", path)):
+        assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+    forced = api.send("DELETE", path, query="force=true")
+    assert (forced.status, list(forced.faults)) == (400, ["force"])
+
+
+def test_a_page_goes_on_where_the_one_before_ended(api: Gateway) -> None:
+    """Pages by token show every task exactly once, in order of due time, both ways."""
+    ids = [api.create({"type": "report", "delay_seconds": 60 * number})["id"] for number in range(7)]
+    for order, expected in (("asc", ids), ("desc", ids[::-1])):
+        seen: list[str] = []
+        token = ""
+        while True:
+            page = api.send("GET", "/v1/tasks", query=f"limit=3&order={order}{token}").body
+            assert len(page["tasks"]) <= 3
+            seen += [task["id"] for task in page["tasks"]]
+            if page["next_token"] is None:
+                break
+            token = f"&next_token={page['next_token']}"
+        assert seen == expected
+
+
+def test_a_list_is_narrowed_by_its_filters(api: Gateway, clock: StandingClock) -> None:
+    """Type, name, tags, state and due range each leave only what meets them; entries carry no payload."""
+    one = api.create({"type": "report", "name": "n", "tags": {"a": "1", "b": "2"}, "at": "2026-12-01T00:00:00Z"})["id"]
+    two = api.create({"type": "backup", "tags": {"a": "1"}, "at": "2026-12-02T00:00:00Z"})["id"]
+    clock.at += MINUTE
+    api.send("DELETE", f"/v1/tasks/{two}")
+    for query, expected in (
+        ("", [two, one]),
+        ("order=asc", [one, two]),
+        ("type=report", [one]),
+        ("name=n", [one]),
+        ("tag=a:1", [two, one]),
+        ("tag=a:1&tag=b:2", [one]),
+        ("state=cancelled", [two]),
+        ("state=failed", []),
+        ("due_from=2026-12-02T00:00:00Z", [two]),
+        ("due_to=2026-12-02T00:00:00Z", [one]),
+        (f"ids={one},{two},{UNKNOWN}", [one, two]),
+    ):
+        assert api.listed(query) == expected, query
+    entry = api.send("GET", "/v1/tasks").body["tasks"][0]
+    assert not {"payload", "result"} & set(entry)
+
+
+def test_a_token_of_another_owner_or_list_is_refused(api: Gateway) -> None:
+    """A token is good only for the list it came from; a made-up one is good for none."""
+    for _ in range(2):
+        api.create({"type": "report", "delay_seconds": 60})
+    token = api.send("GET", "/v1/tasks", query="limit=1").body["next_token"]
+    for query, headers in (
+        (f"limit=1&order=asc&next_token={token}", {}),
+        (f"limit=1&next_token={token}", {"X-Duetime-Owner": "other"}),
+        (f"limit=1&next_token={token[:-1]}", {}),
+        ("next_token=%00", {}),
+    ):
+        answer = api.send("GET", "/v1/tasks", query=query, headers=headers)
+        assert (answer.status, list(answer.faults)) == (400, ["next_token"])
+
+
+def test_a_task_far_ahead_is_kept_whole(api: Gateway, clock: StandingClock) -> None:
+    """A task due in years is found by its id and in the list, long after it was created."""
+    task = api.create({"type": "report", "delay_seconds": 9 * 365 * 86_400})
+    clock.at += 365 * DAY
+    assert api.send("GET", f"/v1/tasks/{task['id']}").body == task
+    assert api.listed() == [task["id"]]
+
+
+def claimed_by_a_worker(task_id: str, clock: StandingClock) -> None:
+    """Let a worker claim a task that is due."""
+    from duetime.domain.attempts import claim
+    from duetime.services.placing import message_for
+
+    tasks = composed().tasks
+    task = tasks.read(TaskId.parse(task_id))
+    assert task is not None
+    now = clock.now()
+    tasks.apply(claim(message_for(task), holder="worker", start=now, now=now, lease=30_000, nonce="claim"))

@@ -1,0 +1,148 @@
+"""The functions over an AWS of the test's own: called as Lambda calls them, with the events that Lambda makes."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from duetime import composition
+from duetime.adapters.aws import Clients
+from duetime.composition import Outside, composed
+from duetime.services.creating import Order
+from duetime.settings import QUEUE_VARIABLES, Variable
+from tests.virtual.time import SeededChance
+
+if TYPE_CHECKING:
+    import boto3
+
+    from duetime.domain.task import Priority, Task, TaskSpec
+    from duetime.domain.times import Millis
+    from tests.adapters.clouds import Cloud
+
+NOW = 1_795_228_387_250
+OWNER = "me"
+
+
+@dataclass
+class StandingClock:
+    """A clock that moves only when somebody sleeps, and then at once."""
+
+    at: Millis = NOW
+
+    def now(self) -> Millis:
+        """The time."""
+        return self.at
+
+    def sleep_until(self, at: Millis) -> None:
+        """Move on to that time."""
+        self.at = max(self.at, at)
+
+
+@dataclass
+class EndedProcess:
+    """A process that only notes that it was to be ended."""
+
+    ended: bool = False
+
+    def end(self) -> None:
+        """Note it."""
+        self.ended = True
+
+
+@dataclass(frozen=True)
+class LambdaContext:
+    """As much of Lambda's context as the functions use."""
+
+    function_name: str = "function"
+    memory_limit_in_mb: int = 256
+    invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:function"
+    aws_request_id: str = field(default_factory=lambda: str(uuid4()))
+
+
+class Stack:
+    """A table, a bucket, the queues, and the functions composed over them."""
+
+    def __init__(self, cloud: Cloud, session: boto3.Session | None, settings: dict[str, str] | None = None) -> None:
+        self.cloud = cloud
+        self.queues = cloud.queues()
+        self.clock = StandingClock()
+        self.process = EndedProcess()
+        self.environ: dict[str, str] = {
+            Variable.TABLE: cloud.table(),
+            Variable.BUCKET: cloud.bucket(),
+            Variable.AUTHENTICATION: "none",
+            **{variable: self.queues[priority] for priority, variable in QUEUE_VARIABLES.items()},
+            Variable.SHARDS: "4",
+            **(settings or {}),
+        }
+        composition.use(
+            Outside(
+                environ=self.environ,
+                clock=self.clock,
+                chance=SeededChance(),
+                clients=Clients(session),
+                process=self.process,
+            )
+        )
+
+    def create(self, spec: TaskSpec) -> Task:
+        """Accept a task."""
+        return composed().creating.create(OWNER, Order(spec))
+
+    def get(self, task: Task) -> Task:
+        """Read a task back."""
+        return composed().reading.get(OWNER, task.id)
+
+    def call(self, function: str, event: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the function answers
+        """Invoke a function."""
+        return importlib.import_module(f"functions.{function}.handler").handler(event, LambdaContext())
+
+    def receive(self, priority: Priority) -> dict[str, Any]:
+        """The event that Lambda makes of what can be received now (Source: AWS Lambda Developer Guide, SQS)."""
+        url = self.queues[priority]
+        answer = self.cloud.sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=900, MessageSystemAttributeNames=["All"]
+        )
+        name = url.rpartition("/")[2]
+        return {
+            "Records": [
+                {
+                    "messageId": message["MessageId"],
+                    "receiptHandle": message["ReceiptHandle"],
+                    "body": message["Body"],
+                    "attributes": message["Attributes"],
+                    "messageAttributes": {},
+                    "md5OfBody": message["MD5OfBody"],
+                    "eventSource": "aws:sqs",
+                    "eventSourceARN": f"arn:aws:sqs:us-east-1:123456789012:{name}",
+                    "awsRegion": "us-east-1",
+                }
+                for message in answer.get("Messages", [])
+            ]
+        }
+
+    def work(self, priority: Priority) -> list[str]:
+        """Let the worker have a batch, and delete what Lambda would; the ids of what it keeps."""
+        event = self.receive(priority)
+        answer = self.call("worker", event)
+        kept = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+        done = [record for record in event["Records"] if record["messageId"] not in kept]
+        if done:
+            self.cloud.sqs.delete_message_batch(
+                QueueUrl=self.queues[priority],
+                Entries=[{"Id": record["messageId"], "ReceiptHandle": record["receiptHandle"]} for record in done],
+            )
+        return kept
+
+    def waiting(self, priority: Priority) -> dict[str, int]:
+        """How many messages a queue holds: ready, delayed, received."""
+        attributes = self.cloud.sqs.get_queue_attributes(QueueUrl=self.queues[priority], AttributeNames=["All"])[
+            "Attributes"
+        ]
+        return {
+            "ready": int(attributes["ApproximateNumberOfMessages"]),
+            "delayed": int(attributes["ApproximateNumberOfMessagesDelayed"]),
+            "received": int(attributes["ApproximateNumberOfMessagesNotVisible"]),
+        }

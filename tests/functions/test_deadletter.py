@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.states import State
+from duetime.domain.task import Priority, TaskSpec
+from duetime.handlers import REGISTRY
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tests.functions.stack import Stack
+
+
+def test_a_dead_letter_of_a_waiting_task_is_placed_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The letter is done with, a fresh message of a new turn is on the queue, and the task runs by it."""
+    monkeypatch.setitem(REGISTRY, "report", lambda _context, _payload: "done")
+    task = stack.create(TaskSpec("report"))
+    letters = stack.receive(Priority.NORMAL)
+    assert stack.call("deadletter", letters) == {"batchItemFailures": []}
+    assert stack.get(task).turn == 1
+    assert stack.work(Priority.NORMAL) == []
+    assert stack.get(task).state is State.SUCCEEDED
+
+
+def test_a_dead_letter_that_is_not_ours_is_let_go(stack: Stack) -> None:
+    """Poison ends here: there is no task it could belong to."""
+    stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody="poison")
+    assert stack.call("deadletter", stack.receive(Priority.NORMAL)) == {"batchItemFailures": []}

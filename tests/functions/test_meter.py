@@ -1,0 +1,213 @@
+"""What a task costs, counted exactly: the promises of the design cannot erode unseen.
+
+Write units are those of the embedded engine, which were found right by DynamoDB's documented rules; requests are
+every call of an AWS API, those included that Lambda's poller makes (receive, delete).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+
+from duetime import composition
+from duetime.composition import composed
+from duetime.domain.creation import TaskChange
+from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.times import MINUTE, SECOND
+from duetime.handlers import REGISTRY, Context
+from duetime.ports.queues import Outgoing
+from duetime.services.creating import IdempotencyKey, Order
+from duetime.services.placing import message_for
+from tests.adapters.clouds import Cloud
+from tests.functions.meter import Meter
+from tests.functions.stack import OWNER, Stack
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.domain.task import Task
+    from local.emulator import Emulator
+
+PAYLOAD = (
+    b'{"table":"public.orders","action":"vacuum","threshold":0.2,"notify":["dba@example.org"],"dry_run":false,"n":17}'
+)
+"""An ordinary payload, 112 bytes."""
+
+
+@pytest.fixture
+def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Stack, Meter]]:
+    """The functions over the embedded engine, every call counted, and a handler that does nothing."""
+    for name, value in engine.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(REGISTRY, "report", lambda _context, _payload: {"rows": 3})
+    session = boto3.Session()
+    meter = Meter(session)
+    stack = Stack(Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs")), session)
+    meter.reset()
+    yield stack, meter
+    composition.use(None)
+
+
+def orders(count: int, **fields: object) -> list[Order]:
+    """Ordinary orders of the type `report`."""
+    return [Order(TaskSpec("report", payload=PAYLOAD, **fields)) for _ in range(count)]  # type: ignore[arg-type]  # fields of TaskSpec
+
+
+def create(stack: Stack, **fields: object) -> Task:
+    """Accept one ordinary task."""
+    (order,) = orders(1, **fields)
+    del stack
+    return composed().creating.create(OWNER, order)
+
+
+def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
+    """Ten tasks accepted in a batch and run: record, lease and outcome each, and 3.4 requests."""
+    stack, meter = metered
+    composed().creating.create_many(OWNER, orders(10))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.read_units) == (30, 10, 0)
+    assert meter.requests == {
+        "PutItem": 10,
+        "SendMessageBatch": 1,
+        "ReceiveMessage": 1,
+        "ChangeMessageVisibilityBatch": 1,
+        "UpdateItem": 20,
+        "DeleteMessageBatch": 1,
+    }
+    assert meter.total_requests == 34
+
+
+def test_a_task_accepted_by_itself_is_sent_by_itself(metered: tuple[Stack, Meter]) -> None:
+    """Ten single requests: a message each, so 4.1 requests a task by our functions and 0.2 by Lambda's poller."""
+    stack, meter = metered
+    for _ in range(10):
+        create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.read_units) == (30, 10, 0)
+    polled = meter.requests["ReceiveMessage"] + meter.requests["DeleteMessageBatch"]
+    assert (meter.total_requests - polled, polled) == (41, 2)
+
+
+def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, Meter]) -> None:
+    """A tick writes its cursors twice, however many tasks it reads; the tasks themselves are only read."""
+    stack, meter = metered
+    stack.call("trigger", {})
+    composed().creating.create_many(OWNER, orders(10, delay=8 * MINUTE))
+    meter.reset()
+    stack.clock.at += 5 * MINUTE
+    stack.call("trigger", {})
+    assert (meter.table_units, meter.index_units) == (2, 0)
+    assert meter.requests["SendMessageBatch"] == 1
+    assert meter.requests["UpdateItem"] == 2
+
+
+def test_an_idle_tick_costs_two_writes_and_a_reading_of_each_shard(metered: tuple[Stack, Meter]) -> None:
+    """A minute in which nothing is due: 2 write units, and at most 4 readings of each of the 4 shards."""
+    stack, meter = metered
+    stack.call("trigger", {})
+    stack.clock.at += MINUTE
+    meter.reset()
+    stack.call("trigger", {})
+    assert meter.table_units == 2
+    assert meter.requests == {"UpdateItem": 2, "Query": 16}
+    assert meter.read_units <= 16
+
+
+def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
+    """The key's own item, and nothing in the list."""
+    _stack, meter = metered
+    order = Order(TaskSpec("report", payload=PAYLOAD), IdempotencyKey("key-1", "0" * 64))
+    composed().creating.create(OWNER, order)
+    assert (meter.table_units, meter.index_units) == (1 + 1, 1)
+    meter.reset()
+    composed().creating.create(OWNER, order)
+    # Refused by the key's item (one unit), and the task is read.
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
+
+
+def test_a_retry_costs_two_units_and_a_message(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failed attempt's end and the next one's claim; a quick retry needs no wake."""
+    stack, meter = metered
+
+    def boom(context: Context, _payload: object) -> None:
+        if context.attempt == 1:
+            raise LookupError("no such row")
+
+    monkeypatch.setitem(REGISTRY, "report", boom)
+    create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    stack.clock.at += 2 * SECOND
+    assert until(lambda: not stack.waiting(Priority.NORMAL)["delayed"])
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 2, 1)
+    assert meter.requests["SendMessageBatch"] == 2
+
+
+def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lease and progress in one write."""
+    stack, meter = metered
+
+    def beating(context: Context, _payload: object) -> None:
+        for step in range(3):
+            context.progress(step * 30, "on its way")
+            context.heartbeat()
+
+    monkeypatch.setitem(REGISTRY, "report", beating)
+    create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 3, 1)
+
+
+def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(
+    metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sparse index of failed tasks is written only for them."""
+    stack, meter = metered
+    monkeypatch.delitem(REGISTRY, "report")
+    create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3, 1 + 1)
+
+
+def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack, Meter]) -> None:
+    """To another minute: the wake and the record, and one consistent read."""
+    stack, meter = metered
+    task = create(stack, delay=20 * MINUTE)
+    meter.reset()
+    composed().changing.change(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 1)
+
+
+def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> None:
+    """One conditional write decides everything."""
+    stack, meter = metered
+    task = create(stack, delay=20 * MINUTE)
+    meter.reset()
+    composed().changing.cancel(OWNER, task.id, None)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 0)
+
+
+def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter]) -> None:
+    """A second copy of a message: one unit, no read, no effect."""
+    stack, meter = metered
+    task = create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    composed().queues.send([Outgoing(message_for(task), 0)])
+    meter.reset()
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 0)
+
+
+def test_a_payload_outside_the_record_costs_its_size_twice(metered: tuple[Stack, Meter]) -> None:
+    """20 KB that do not compress: its item is written, read, and written again to expire with the record."""
+    stack, meter = metered
+    payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5000)) + b'"'
+    composed().creating.create(OWNER, Order(TaskSpec("report", payload=payload)))
+    written = meter.table_units - 1
+    assert 15 <= written <= 45
+    assert stack.work(Priority.NORMAL) == []
+    # Claim, outcome, the item's expiry, and `finished_at` in a write of its own.
+    assert meter.table_units == 1 + written + 1 + 1 + written + 1

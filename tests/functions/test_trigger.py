@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.times import MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from tests.functions.stack import Stack
+
+TICK = {"version": "0", "source": "aws.scheduler", "detail-type": "Scheduled Event", "detail": "{}"}
+
+
+def test_a_tick_sends_what_falls_due_within_the_look_ahead(stack: Stack) -> None:
+    """Five tasks eight minutes ahead are sent five minutes later, with a delay, and not again by the next tick."""
+    for index in range(5):
+        stack.create(TaskSpec("report", delay=8 * MINUTE + index * SECOND))
+    stack.call("trigger", TICK)
+    assert stack.waiting(Priority.NORMAL)["delayed"] == 0
+    stack.clock.at += 5 * MINUTE
+    stack.call("trigger", TICK)
+    assert stack.waiting(Priority.NORMAL)["delayed"] == 5
+    stack.call("trigger", TICK)
+    assert stack.waiting(Priority.NORMAL)["delayed"] == 5
+
+
+def test_a_tick_in_the_name_of_one_group_reads_that_group(stack: Stack) -> None:
+    """The event of a fan-out names its group; another group's tasks are left alone."""
+    stack.create(TaskSpec("report", delay=8 * MINUTE))
+    stack.clock.at += 6 * MINUTE
+    stack.call("trigger", {"group": 7})
+    assert stack.waiting(Priority.NORMAL)["delayed"] == 0
+    stack.call("trigger", {"group": 0})
+    assert stack.waiting(Priority.NORMAL)["delayed"] == 1
+
+
+def test_each_priority_has_its_own_queue(stack: Stack) -> None:
+    """High, normal and low work wait apart, so that none starves another."""
+    for priority in Priority:
+        stack.create(TaskSpec("report", delay=5 * MINUTE, priority=priority))
+    stack.clock.at += 4 * MINUTE
+    stack.call("trigger", TICK)
+    assert [stack.waiting(priority)["delayed"] for priority in Priority] == [1, 1, 1]

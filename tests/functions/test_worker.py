@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.states import State
+from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.times import MINUTE, SECOND
+from duetime.handlers import REGISTRY, Context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from tests.functions.stack import Stack
+
+
+def register(monkeypatch: pytest.MonkeyPatch, function: Callable[[Context, object], object]) -> None:
+    """Register a handler of the type `report`, for one test."""
+    monkeypatch.setitem(REGISTRY, "report", function)
+
+
+def test_a_batch_of_messages_is_worked_on_and_deleted(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three tasks, due now: all run, all are recorded, and no message is reported for another delivery."""
+    register(monkeypatch, lambda _context, payload: {"got": payload})
+    tasks = [stack.create(TaskSpec("report", payload=b'{"n":1}')) for _ in range(3)]
+    assert stack.work(Priority.NORMAL) == []
+    assert stack.waiting(Priority.NORMAL) == {"ready": 0, "delayed": 0, "received": 0}
+    for task in tasks:
+        done = stack.get(task)
+        assert (done.state, done.attempt) == (State.SUCCEEDED, 1)
+        assert done.result is not None
+        assert done.result.data == b'{"got":{"n":1}}'
+
+
+def test_the_worker_holds_a_message_until_its_due_time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delivered 1.2 s early: claimed just before and run exactly at the due time."""
+    started: list[int] = []
+    register(monkeypatch, lambda _context, _payload: started.append(stack.clock.now()))
+    task = stack.create(TaskSpec("report", delay=1_200))
+    assert stack.work(Priority.NORMAL) == []
+    assert started == [task.due_at]
+    assert stack.get(task).lateness == 0
+
+
+def test_a_message_far_too_early_goes_back(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that arrives a minute early is not held, nothing is claimed, and it is delivered again."""
+    register(monkeypatch, lambda _context, _payload: None)
+    task = stack.create(TaskSpec("report"))
+    stack.clock.at -= MINUTE
+    (kept,) = stack.work(Priority.NORMAL)
+    assert kept
+    assert stack.get(task).version == 1
+    assert stack.waiting(Priority.NORMAL)["received"] == 1
+
+
+def test_a_message_of_a_leased_task_is_kept(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the other attempt's lifeline: reported, so Lambda does not delete it."""
+    register(monkeypatch, lambda _context, _payload: None)
+    task = stack.create(TaskSpec("report"))
+    event = stack.receive(Priority.NORMAL)
+    record = stack.cloud.dynamodb.scan(TableName=stack.environ["DUETIME_TABLE"])["Items"][0]
+    stack.cloud.dynamodb.put_item(
+        TableName=stack.environ["DUETIME_TABLE"],
+        Item={**record, "z": {"S": "running"}, "l": {"N": str(stack.clock.now() + 30 * SECOND)}},
+    )
+    answer = stack.call("worker", event)
+    assert [failure["itemIdentifier"] for failure in answer["batchItemFailures"]] == [event["Records"][0]["messageId"]]
+    assert stack.get(task).state is State.RUNNING
+
+
+def test_a_failing_handler_leaves_a_message_for_the_next_attempt(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old message goes, a fresh one of the next turn comes, and the error can be read."""
+
+    def boom(context: Context, _payload: object) -> str:
+        if context.attempt == 1:
+            raise LookupError("not yet")
+        return "done"
+
+    register(monkeypatch, boom)
+    task = stack.create(TaskSpec("report"))
+    assert stack.work(Priority.NORMAL) == []
+    failed = stack.get(task)
+    assert (failed.state, failed.turn) == (State.POSTPONED, 1)
+    assert failed.error is not None
+    assert failed.error.kind == "LookupError"
+    assert sum(stack.waiting(Priority.NORMAL).values()) == 1
+    assert stack.work(Priority.NORMAL) == []
+    assert stack.get(task).state is State.SUCCEEDED
+
+
+def test_what_is_not_a_message_of_ours_is_let_go(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A poison message among good ones: it is deleted, they are worked on, and nothing raises."""
+    register(monkeypatch, lambda _context, _payload: None)
+    for body in ("not json", "{}", "[]", '{"i":"../../etc","t":0,"d":0}', '{"i":1,"t":"x","d":null}', "[" * 5000):
+        stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody=body)
+    task = stack.create(TaskSpec("report"))
+    kept = stack.work(Priority.NORMAL)
+    assert kept == []
+    assert stack.get(task).state is State.SUCCEEDED
+
+
+def test_a_message_of_a_task_that_does_not_exist_is_let_go(stack: Stack) -> None:
+    """Its record is gone for good: nothing needs the message."""
+    body = '{"i":"01JD00000000000000000000AB","t":0,"d":0}'
+    stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.LOW], MessageBody=body)
+    assert stack.work(Priority.LOW) == []
+    assert stack.waiting(Priority.LOW)["received"] == 0
+
+
+def test_one_line_of_metrics_tells_of_the_batch(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten tasks, one line: a line for each would cost more than the task."""
+    register(monkeypatch, lambda _context, _payload: None)
+    for _ in range(10):
+        stack.create(TaskSpec("report", priority=Priority.HIGH))
+    capsys.readouterr()
+    stack.work(Priority.HIGH)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "_aws" in line]
+    assert len(lines) == 1
+    assert '"tasks_succeeded":[10.0]' in lines[0].replace(" ", "")
