@@ -46,7 +46,7 @@ class SigV4(httpx.Auth):
         """Add the signature to a request."""
         region = region_of(request.url.host) or self._region
         if not region:
-            raise CredentialsMissing("IAM authentication needs a region: set AWS_REGION")
+            raise CredentialsMissing("IAM authentication needs a region: set AWS_DEFAULT_REGION")
         # Only these headers are signed: proxies on the way may rewrite any other.
         signed = AWSRequest(
             method=request.method,

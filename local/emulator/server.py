@@ -36,6 +36,9 @@ PREFERRED_PORT = 8750
 """A fixed one, so that addresses stay the same from one run to the next."""
 HOME, TEMPORARY = "home", "tmp"
 """Folders inside the emulator's own."""
+MEMORY = "/dev/shm"  # noqa: S108 - the folder below it is private
+MEMORY_BYTES = 4 * 1024**3
+"""Free memory from which on half a gigabyte is not missed."""
 START_SECONDS = 30.0
 SAVE_SECONDS = 10.0
 """How long it may take to save its state when it is stopped."""
@@ -115,7 +118,7 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
     if not PROGRAM.exists():
         raise EmulatorNotInstalled
     port = _usable_port() if port is None else _free_port(port)
-    folder = Path(tempfile.mkdtemp(prefix="duetime-"))
+    folder = Path(tempfile.mkdtemp(prefix="duetime-", dir=_roomy_memory()))
     with (
         tempfile.TemporaryFile() as log,
         guarded(
@@ -159,6 +162,20 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
             "S3_DATA_DIR": str(data_dir / "s3"),
         }
     return environ
+
+
+def _roomy_memory() -> str | None:
+    """Return a folder in memory if there is one with room to spare, else nothing: the usual place is used.
+
+    Each Lambda process unpacks its layers, half a gigabyte in all; wiping that from a disk can take a minute.
+    """
+    try:
+        status = os.statvfs(MEMORY)
+    except OSError:
+        return None
+    has_room = status.f_bavail * status.f_frsize >= MEMORY_BYTES
+    # Where nothing may be executed, no compiled library can be loaded either.
+    return MEMORY if has_room and not status.f_flag & os.ST_NOEXEC and os.access(MEMORY, os.W_OK) else None
 
 
 def _usable_port() -> int:

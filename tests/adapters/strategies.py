@@ -117,7 +117,14 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
     def near(value: int) -> st.SearchStrategy[int | None]:
         return st.none() | st.just(value) | st.sampled_from([value + 1, max(0, value - 1)])
 
-    return st.builds(
+    usual = st.builds(
+        Guard,
+        owner=st.sampled_from([None, task.owner]),
+        turn=st.sampled_from([None, task.turn]),
+        due_by=st.sampled_from([None, task.next_at]),
+        leased_until_before=st.sampled_from([None, task.lease_ends_at or 0]),
+    )
+    return usual | st.builds(
         Guard,
         owner=st.none() | st.just(task.owner) | OWNERS,
         turn=near(task.turn),

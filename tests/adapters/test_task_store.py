@@ -111,6 +111,43 @@ def test_a_resent_write_is_one_write(task_store: TaskStore, write: Write) -> Non
     assert task_store.apply(write) == first
 
 
+LEASED_TASK = task(state=State.RUNNING, turn=2, fence=3, version=4, lease_holder="w", lease_ends_at=HOME - 6_000)
+WAITING_TASK = task(state=State.POSTPONED, turn=2, fence=3, version=4, lease_ends_at=HOME - 6_000)
+HOLDING = [
+    (WAITING_TASK, Guard(owner=OWNER, turn=2, fence=3, version=4, due_by=HOME)),
+    (WAITING_TASK, Guard(turn=2, due_by=HOME, leased_until_before=0)),
+    (LEASED_TASK, Guard(owner=OWNER, fence=3, version=4, leased_until_before=HOME - 6_000)),
+    (LEASED_TASK, Guard(turn=9, due_by=0, leased_until_before=HOME - 6_000)),
+    (replace(LEASED_TASK, lease_ends_at=None), Guard(leased_until_before=0)),
+]
+BROKEN = [
+    (WAITING_TASK, Guard(owner="bob")),
+    (WAITING_TASK, Guard(turn=1)),
+    (WAITING_TASK, Guard(fence=2)),
+    (WAITING_TASK, Guard(version=5)),
+    (WAITING_TASK, Guard(due_by=HOME - 1)),
+    (WAITING_TASK, Guard(turn=3, leased_until_before=HOME)),
+    (LEASED_TASK, Guard(turn=3)),
+    (LEASED_TASK, Guard(due_by=HOME - 1)),
+    (LEASED_TASK, Guard(turn=2, leased_until_before=HOME - 6_001)),
+    (LEASED_TASK, Guard(fence=4, leased_until_before=HOME)),
+]
+
+
+@pytest.mark.parametrize(("before", "guard"), HOLDING)
+def test_a_write_is_applied_at_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
+    """Equal numbers and the very instants of a guard hold; a lease that is over needs neither turn nor due time."""
+    task_store.create(before)
+    assert isinstance(task_store.apply(Write(before.id, Move.CLAIM, "n", guard)), Applied)
+
+
+@pytest.mark.parametrize(("before", "guard"), BROKEN)
+def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
+    """Each part of a guard refuses by itself, one number or one millisecond off."""
+    task_store.create(before)
+    assert task_store.apply(Write(before.id, Move.CLAIM, "n", guard)) == Refused(before)
+
+
 @properties
 @given(any_task=TASKS)
 def test_every_task_is_stored_whole(task_store: TaskStore, any_task: Task) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta, timezone
 from threading import Thread
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pytest
 from typer.testing import CliRunner
@@ -62,7 +62,7 @@ def duetime(deployment: Deployment, waits: list[float], monkeypatch: pytest.Monk
     for variable in ("DUETIME_AUTH", "DUETIME_TOKEN", "DUETIME_OWNER"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("DUETIME_URL", deployment.url)
-    surroundings = Surroundings(now=lambda: NOW, zone=ZoneInfo("Asia/Tokyo"), sleep=waits.append)
+    surroundings = Surroundings(now=lambda: NOW, zone=timezone(timedelta(hours=9), "JST"), sleep=waits.append)
 
     def run(*arguments: str, typed: str | None = None) -> Result:
         return CliRunner().invoke(app, arguments, input=typed, obj=surroundings)

@@ -106,7 +106,7 @@ def test_the_address_decides_the_region_and_the_environment_stands_in() -> None:
         for request in (gateway, own)
     ]
     assert scopes == ["eu-west-1", "us-west-2"]
-    with pytest.raises(CredentialsMissing, match="AWS_REGION"):
+    with pytest.raises(CredentialsMissing, match="AWS_DEFAULT_REGION"):
         next(SigV4(credentials, None).auth_flow(own))
 
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from duetime import composition
 from duetime.adapters.surroundings.clock import SystemClock
+from duetime.settings import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +41,9 @@ def function_at(stack: Stack, name: str, clock: ShiftedClock) -> Iterator[Callab
     """A deployed function's handler, with that function's own variables, under another clock."""
     function_name = stack.deployment.outputs[f"{name.capitalize()}FunctionName"]
     configuration = stack.emulator.client("lambda").get_function_configuration(FunctionName=function_name)
-    environ = {**configuration["Environment"]["Variables"], "AWS_LAMBDA_FUNCTION_NAME": function_name}
+    # The users' handlers are a layer of the deployed function, and not on this process's path.
+    mine = {"AWS_LAMBDA_FUNCTION_NAME": function_name, Variable.HANDLERS.value: ""}
+    environ = {**configuration["Environment"]["Variables"], **mine}
     handler = __import__(f"functions.{name}.handler", fromlist=["handler"]).handler
     # The clients of the adapters read the process's variables, as they do in Lambda.
     with patch.dict("os.environ", {**environ, **stack.emulator.environ}):

@@ -353,6 +353,20 @@ def test_a_queue_that_refuses_messages_holds_the_cursor() -> None:
     assert done.lateness < SECOND
 
 
+def test_a_minute_that_cannot_be_read_is_read_by_the_next_tick() -> None:
+    """While the table throttles, the cursor stands and the group is let go: the next tick goes on at once."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=6 * MINUTE))
+    world.tasks.readable = False
+    world.pass_time(4 * MINUTE)
+    world.tasks.readable = True
+    world.pass_time(3 * MINUTE)
+    done = world.get(task)
+    assert (done.state, world.facts.counts["groups_held_elsewhere"]) == (State.SUCCEEDED, 0)
+    assert done.lateness is not None
+    assert done.lateness < SECOND
+
+
 def test_a_trigger_that_died_with_the_group_is_taken_over() -> None:
     """Its hold ends by itself: a later tick reads on where it stopped."""
     world = World()

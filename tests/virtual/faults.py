@@ -10,8 +10,9 @@ from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.domain.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from duetime.domain.dispatch import Entry, Wake
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Content, Task
     from duetime.domain.times import Millis
@@ -24,11 +25,13 @@ class FaultyTaskStore(MemoryTaskStore):
 
     Attributes:
         creatable: whether new records can be written.
+        readable: whether minutes can be read.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.creatable = True
+        self.readable = True
         self.before_write: Callable[[Write], None] = lambda _write: None
 
     def create(self, task: Task) -> bool:
@@ -36,6 +39,12 @@ class FaultyTaskStore(MemoryTaskStore):
         if not self.creatable:
             raise Unavailable("away")
         return super().create(task)
+
+    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake]:
+        """Read a shard of a minute, unless that is not possible just now."""
+        if not self.readable:
+            raise Unavailable("throttled")
+        return super().read_minute(minute, shard, consistent=consistent)
 
     def apply(self, write: Write) -> WriteResult:
         """Make one conditional write, unless a fault comes first."""

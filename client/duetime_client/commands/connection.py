@@ -9,7 +9,7 @@ import typer
 
 from duetime_client.authentication import Authentication, authenticated
 from duetime_client.client import Client
-from duetime_client.commands.display import show_error
+from duetime_client.commands.notices import show_error
 from duetime_client.commands.surroundings import Surroundings
 from duetime_client.errors import AddressInvalid, ClientError, CredentialsMissing, HeaderInvalid, Unreachable
 

@@ -9,7 +9,8 @@ from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands.arguments import task_fields, task_filter
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
-from duetime_client.commands.display import console, show_created, show_json, show_task, show_tasks, waiting_line
+from duetime_client.commands.console import console, show_json
+from duetime_client.commands.notices import show_created, waiting_line
 from duetime_client.commands.options import (
     At,
     HttpUrl,
@@ -24,7 +25,9 @@ from duetime_client.commands.options import (
     TaskId,
     Timeout,
 )
+from duetime_client.commands.sheet import show_task
 from duetime_client.commands.surroundings import Surroundings
+from duetime_client.commands.table import show_tasks
 from duetime_client.task import Task
 
 app = typer.Typer(help="Create tasks and see what becomes of them.", no_args_is_help=True)

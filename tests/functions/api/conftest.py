@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 import boto3
@@ -9,6 +10,7 @@ import pytest
 from moto import mock_aws
 
 from duetime import composition
+from duetime.adapters.aws import Clients
 from duetime.adapters.dynamodb import schema
 from duetime.composition import Outside
 from duetime.settings import QUEUE_VARIABLES, Variable
@@ -16,11 +18,10 @@ from tests.functions.api.gateway import Gateway
 from tests.functions.api.world import NOW, StandingClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-REGION = "us-east-1"
-TABLE = "tasks"
 BUCKET = "duetime-contents"
+_NUMBERS = count()
 
 
 @pytest.fixture
@@ -29,42 +30,47 @@ def clock() -> StandingClock:
     return StandingClock(NOW)
 
 
-@pytest.fixture
-def environ(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """The function's environment, in an account of its own; a test may change it before its first request."""
-    for name, value in (
-        ("AWS_DEFAULT_REGION", REGION),
-        ("AWS_ACCESS_KEY_ID", "testing"),
-        ("AWS_SECRET_ACCESS_KEY", "testing"),
-    ):
-        monkeypatch.setenv(name, value)
+@pytest.fixture(scope="module")
+def session() -> Iterator[boto3.Session]:
+    """An account in moto, for the tests of one module: to set up one for each would take most of their time."""
     with mock_aws():
-        _create_table()
-        boto3.client("s3", region_name=REGION).create_bucket(Bucket=BUCKET)
-        sqs = boto3.client("sqs", region_name=REGION)
-        yield {
-            Variable.TABLE: TABLE,
-            Variable.BUCKET: BUCKET,
-            Variable.AUTHENTICATION: "none",
-            **{
-                variable: sqs.create_queue(QueueName=priority)["QueueUrl"]
-                for priority, variable in QUEUE_VARIABLES.items()
-            },
-        }
+        made = boto3.Session("testing", "testing", region_name="us-east-1")
+        made.client("s3").create_bucket(Bucket=BUCKET)
+        yield made
 
 
 @pytest.fixture
-def api(environ: dict[str, str], clock: StandingClock) -> Iterator[Gateway]:
-    """The function, composed over the real stores, called by nobody in particular."""
-    composition.use(Outside(environ=environ, clock=clock))
-    yield Gateway()
+def environ(session: boto3.Session) -> dict[str, str]:
+    """The function's environment, with a table of its own; a test may change it before its first request."""
+    number = next(_NUMBERS)
+    table = f"tasks-{number}"
+    _create_table(session, table)
+    sqs = session.client("sqs")
+    queues: dict[str, str] = {
+        variable: sqs.create_queue(QueueName=f"{priority}-{number}")["QueueUrl"]
+        for priority, variable in QUEUE_VARIABLES.items()
+    }
+    return {Variable.TABLE: table, Variable.BUCKET: BUCKET, Variable.AUTHENTICATION: "none", **queues}
+
+
+@pytest.fixture
+def compose(environ: dict[str, str], clock: StandingClock, session: boto3.Session) -> Iterator[Callable[[], None]]:
+    """Composes the function over the real stores, in its environment as it is then."""
+    yield lambda: composition.use(Outside(environ=environ, clock=clock, clients=Clients(session)))
     composition.use(None)
 
 
-def _create_table() -> None:
+@pytest.fixture
+def api(compose: Callable[[], None]) -> Gateway:
+    """The function, called by nobody in particular."""
+    compose()
+    return Gateway()
+
+
+def _create_table(session: boto3.Session, name: str) -> None:
     keys = {schema.PARTITION_KEY, schema.SORT_KEY, *(index.partition_key for index in schema.INDEXES)}
-    boto3.client("dynamodb", region_name=REGION).create_table(
-        TableName=TABLE,
+    session.client("dynamodb").create_table(
+        TableName=name,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in sorted(keys)],
         KeySchema=[

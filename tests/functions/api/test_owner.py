@@ -1,24 +1,23 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime import composition
-from duetime.composition import Outside
 from duetime.settings import Variable
 from tests.functions.api.gateway import Gateway
-from tests.functions.api.world import NOW, StandingClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROLE = "arn:aws:sts::123456789012:assumed-role/Reports"
 
 
 @pytest.fixture
-def secured(environ: dict[str, str], request: pytest.FixtureRequest) -> None:
+def secured(environ: dict[str, str], compose: Callable[[], None], request: pytest.FixtureRequest) -> None:
     """A deployment that authenticates in the way that the test names."""
     environ[Variable.AUTHENTICATION] = request.param
-    composition.use(Outside(environ=environ, clock=StandingClock(NOW)))
-    request.addfinalizer(lambda: composition.use(None))
+    compose()
 
 
 def iam(arn: str | None) -> Gateway:

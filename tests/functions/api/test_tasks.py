@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.composition import composed
+from duetime.domain.attempts import claim
 from duetime.domain.ids import TaskId
 from duetime.domain.times import DAY, MINUTE
+from duetime.services.placing import message_for
 from tests.functions.api.world import NOW
 
 if TYPE_CHECKING:
@@ -233,9 +235,6 @@ def test_a_task_far_ahead_is_kept_whole(api: Gateway, clock: StandingClock) -> N
 
 def claimed_by_a_worker(task_id: str, clock: StandingClock) -> None:
     """Let a worker claim a task that is due."""
-    from duetime.domain.attempts import claim
-    from duetime.services.placing import message_for
-
     tasks = composed().tasks
     task = tasks.read(TaskId.parse(task_id))
     assert task is not None

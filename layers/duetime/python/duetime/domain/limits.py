@@ -63,8 +63,9 @@ DIRECT_SLACK = 30 * SECOND
 """How much later than its look-ahead the trigger may have read a minute, clocks and slowness included."""
 MAX_DELAY = 900 * SECOND
 """Longest delay of an SQS message (Source: SQS quotas)."""
-MAX_HOLD = 3 * SECOND
-"""Longest that a worker holds a message for its due time; a message further ahead goes back to the queue."""
+MAX_HOLD = 5 * SECOND
+"""Longest that a worker holds a message for its due time; a message further ahead goes back to the queue.
+A message comes up to two seconds early, and by a clock that is behind it seems earlier still."""
 CLAIM_LEAD = 10
 """A worker claims this long before the due time, so that the claim's own time makes nothing late."""
 OVERDUE_GRACE = SECOND

@@ -15,6 +15,7 @@ from duetime.domain.dispatch import (
     is_left_behind,
     is_open_past_due,
 )
+from duetime.domain.errors import Unavailable
 from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, PATROL_BACKLOG, PATROL_DELAYS, TICK_BUDGET
 from duetime.domain.shards import DISPATCH, Cursors, first_cursors, groups_of, horizons, shards_in
 from duetime.domain.times import DAY, Millis, start_of
@@ -86,7 +87,7 @@ class Dispatching:
             for minute in range(cursors.minutes[reading] + 1, horizon + 1):
                 if self.clock.now() >= now + TICK_BUDGET:
                     return cursors
-                if not self._read(group, reading, minute):
+                if not self._is_done(group, reading, minute):
                     break
                 cursors = cursors.moved(reading, minute)
                 if self.clock.now() >= saved_at + CURSOR_SAVE_INTERVAL:
@@ -95,9 +96,13 @@ class Dispatching:
                         return None
         return cursors
 
-    def _read(self, group: int, reading: int, minute: int) -> bool:
-        """Read one minute of a group; says whether it is wholly done."""
-        return self._dispatch(group, minute) if reading == DISPATCH else self._patrol(group, reading, minute)
+    def _is_done(self, group: int, reading: int, minute: int) -> bool:
+        """Read one minute of a group; says whether it is wholly done. If not, the next tick reads it again."""
+        try:
+            return self._dispatch(group, minute) if reading == DISPATCH else self._patrol(group, reading, minute)
+        except Unavailable as error:
+            self.telemetry.note("a minute could not be read", group=group, minute=minute, error=str(error))
+            return False
 
     def _dispatch(self, group: int, minute: int) -> bool:
         items = self._items(group, minute, consistent=True)

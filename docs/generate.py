@@ -1,0 +1,89 @@
+"""Writes what the code knows into the reference pages, between markers: `python docs/generate.py`.
+
+A page says `<!-- generated: NAME -->`, what stands after it is written here, and `<!-- end -->` ends it.
+With `--check`, nothing is written: pages that differ from the code are named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docs.sections import api, limits, settings, states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+SECTION = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+SECTIONS: Mapping[str, Callable[[], str]] = {
+    "states": states.state_table,
+    "moves": states.move_table,
+    "picture": states.picture,
+    "changeable": states.changeable,
+    "limits": limits.limit_table,
+    "settings": settings.setting_table,
+    "differences": settings.difference_table,
+    "sizes": settings.size_table,
+    "variables": settings.variable_table,
+    "calls": api.call_table,
+    "task-fields": api.field_table,
+    "retry-fields": api.retry_table,
+    "answer-fields": api.answer_table,
+    "parameters": api.parameter_table,
+    "headers": api.header_table,
+    "problems": api.problem_table,
+}
+"""What can be generated, by the name that a marker gives."""
+
+
+class SectionUnknown(LookupError):
+    """A marker names a section that nothing generates."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no generated section {name!r}; there are {', '.join(SECTIONS)}")
+
+
+def filled(page: str) -> str:
+    """A page with its generated sections as the code would write them now.
+
+    Raises:
+        SectionUnknown: it has a marker of another name.
+    """
+
+    def section(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name not in SECTIONS:
+            raise SectionUnknown(name)
+        return f"{match[1]}\n{SECTIONS[name]()}\n\n{match[3]}"
+
+    return SECTION.sub(section, page)
+
+
+def generated_in(page: str) -> list[str]:
+    """The names of a page's generated sections."""
+    return [match["name"] for match in SECTION.finditer(page)]
+
+
+def main() -> int:
+    """Write the pages, or check them; 1 if a checked page differs."""
+    parser = argparse.ArgumentParser(description="Write what the code knows into the reference pages.")
+    parser.add_argument("--check", action="store_true", help="write nothing; name the pages that differ")
+    is_check = parser.parse_args().check
+    differing = 0
+    for path in sorted(REFERENCE.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        if (new := filled(page)) != page:
+            differing += 1
+            sys.stdout.write(f"{'differs' if is_check else 'written'}: {path.name}\n")
+            if not is_check:
+                path.write_text(new, encoding="utf-8")
+    return int(is_check and differing > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,128 @@
+"""The calls of the API, what they take, and how they refuse: from the very document that the API serves."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from docs.sections.markdown import code, table
+from duetime.contract.openapi import document
+from duetime.contract.operations import OPERATIONS
+from duetime.contract.problems import INTERNAL, KINDS
+from duetime.contract.routes import TASKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.contract.problems import Kind
+
+
+def call_table() -> str:
+    """Every call."""
+    rows = [
+        (code(f"{one.method} {one.path}"), one.summary, f"{one.status}{', 304' if one.has_not_modified else ''}")
+        for one in OPERATIONS
+    ]
+    return table(("call", "does", "answers"), rows)
+
+
+def field_table() -> str:
+    """The fields of a task to be created."""
+    schemas = document()["components"]["schemas"]
+    return _field_table(schemas["TaskCreate"], schemas)
+
+
+def retry_table() -> str:
+    """The fields of a retry policy."""
+    schemas = document()["components"]["schemas"]
+    return _field_table(schemas["Retry"], schemas)
+
+
+def answer_table() -> str:
+    """The fields of a task as it is answered."""
+    schemas = document()["components"]["schemas"]
+    properties = schemas["TaskAnswer"]["properties"]
+    return table(("field", "form", "meaning"), [(code(name), *_form(p, schemas)) for name, p in properties.items()])
+
+
+def parameter_table() -> str:
+    """The parameters of a list."""
+    found = document()["paths"][TASKS]["get"]["parameters"]
+    rows = [(code(one["name"]), one["description"]) for one in found if one["in"] == "query"]
+    return table(("parameter", "meaning"), rows)
+
+
+def header_table() -> str:
+    """The headers that calls take."""
+    rows: dict[str, tuple[str, list[str]]] = {}
+    for operation in OPERATIONS:
+        for header in operation.headers:
+            _, calls = rows.setdefault(header.name, (header.description, []))
+            calls.append(code(operation.id))
+    return table(("header", "taken by", "meaning"), [(code(n), ", ".join(c), text) for n, (text, c) in rows.items()])
+
+
+def problem_table() -> str:
+    """Every kind of refusal, once."""
+    kinds: dict[Kind, list[str]] = {}
+    for error, kind in KINDS.items():
+        calls = [code(one.id) for one in OPERATIONS if error in one.refusals]
+        kinds.setdefault(kind, []).extend(call for call in calls if call not in kinds.get(kind, []))
+    kinds[INTERNAL] = [code(one.id) for one in OPERATIONS]
+    rows = sorted((str(kind.status.value), code(kind.code), kind.title, _calls(calls)) for kind, calls in kinds.items())
+    return table(("status", "code", "title", "calls"), rows)
+
+
+def _calls(calls: list[str]) -> str:
+    if not calls:
+        return "no call: the path or the method is wrong"
+    return "all" if len(calls) == len(OPERATIONS) else ", ".join(calls)
+
+
+def _field_table(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
+    required = schema.get("required", [])
+    rows = []
+    for name, field in sorted(schema["properties"].items(), key=lambda pair: pair[0] not in required):
+        form, meaning = _form(field, schemas)
+        default = "required" if name in required else _default(field)
+        rows.append((code(name), form, default, meaning))
+    return table(("field", "form", "default", "meaning"), rows)
+
+
+def _default(field: dict[str, Any]) -> str:
+    return code(json.dumps(field["default"])) if "default" in field else ""
+
+
+def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
+    """What a value looks like, with its bounds, and what it means."""
+    meaning: str = field.get("description", "")
+    if "$ref" in field:
+        model = schemas[field["$ref"].rpartition("/")[2]]
+        meaning = meaning or model.get("description", "").partition("\n")[0]
+        form = " or ".join(code(value) for value in model["enum"]) if "enum" in model else "object"
+        return form if len(model.get("enum", ())) < len("four") else "text", meaning
+    options = [one for one in field.get("anyOf", field.get("oneOf", [])) if one.get("type") != "null"]
+    if options:
+        forms = dict.fromkeys(_form(one, schemas)[0] for one in options)
+        nullable = any(one.get("type") == "null" for one in field.get("anyOf", []))
+        return " or ".join([*forms, *(["null"] if nullable else [])]), meaning
+    names = {"string": "text", "date-time": "time", "integer": "whole number"}
+    kind = field.get("format") or field.get("type", "any JSON")
+    return ", ".join([names.get(kind, names.get(field.get("type", ""), kind)), *_bounds(field)]), meaning
+
+
+def _bounds(field: dict[str, Any]) -> Iterator[str]:
+    if "minimum" in field or "maximum" in field:
+        yield f"{field.get('minimum', 0):g} to {_number(field['maximum'])}" if "maximum" in field else (
+            f"at least {field['minimum']:g}"
+        )
+    if "maxLength" in field:
+        yield f"at most {field['maxLength']} characters"
+    if "maxProperties" in field:
+        yield f"at most {field['maxProperties']}"
+    if "pattern" in field:
+        yield code(field["pattern"])
+
+
+def _number(value: float) -> str:
+    return f"{int(value)}" if value == int(value) else f"{value}"

@@ -1,0 +1,49 @@
+"""Tables in Markdown, and the strings that stand under what they document."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from types import ModuleType
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; a vertical bar inside a cell is escaped."""
+    lines = [head, ["---"] * len(head), *([_cell(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def code(text: object) -> str:
+    """Text as code."""
+    return f"`{text}`"
+
+
+def documented(module: ModuleType, class_name: str | None = None) -> dict[str, str]:
+    """The names that a module or one of its classes assigns, with the string that follows each ("" if none does)."""
+    assert module.__file__ is not None
+    with open(module.__file__, encoding="utf-8") as source:
+        body = ast.parse(source.read()).body
+    if class_name is not None:
+        body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == class_name)
+    return dict(_documented(body))
+
+
+def _documented(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
+    followers: list[ast.stmt | None] = [*body[1:], None]
+    for node, follower in zip(body, followers, strict=True):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Name):
+            yield target.id, _text(follower)
+
+
+def _text(node: ast.stmt | None) -> str:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return " ".join(node.value.value.split())
+    return ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

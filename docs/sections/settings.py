@@ -1,0 +1,113 @@
+"""The settings of an environment, and what each function is told of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, fields
+from enum import Enum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from aws_cdk import App
+from aws_cdk.assertions import Template
+
+from docs.sections.markdown import code, documented, table
+from duetime import settings
+from duetime.settings import Variable
+from infra import environments
+from infra.app import add_stack
+from infra.environments import ENVIRONMENTS, SIZES, Environment, FunctionName, environment_named
+from layers.build import ROOT, Layer, Layers
+from layers.target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from dataclasses import Field
+
+_APART = frozenset({"name", "sizes"})
+
+
+def setting_table() -> str:
+    """Each setting with its default."""
+    meanings = documented(environments, "Environment")
+    rows = [
+        (code(field.name), "" if field.name in _APART else _shown(_default(field)), meanings[field.name])
+        for field in fields(Environment)
+    ]
+    return table(("setting", "default", "meaning"), rows)
+
+
+def difference_table() -> str:
+    """What the environments set otherwise than the defaults."""
+    rows = []
+    for field in fields(Environment):
+        if field.name in _APART:
+            continue
+        values = [getattr(environment, field.name) for environment in ENVIRONMENTS.values()]
+        if any(value != _default(field) for value in values):
+            rows.append((code(field.name), *(_shown(value) for value in values)))
+    return table(("setting", *ENVIRONMENTS), rows)
+
+
+def size_table() -> str:
+    """How large each function is by default."""
+    purposes = documented(environments, "FunctionName")
+    rows = [
+        (code(name), f"{size.memory_mb} MB", f"{size.timeout_seconds} s", purposes[name.name])
+        for name, size in SIZES.items()
+    ]
+    return table(("function", "memory", "timeout", "does"), rows)
+
+
+def variable_table() -> str:
+    """Each environment variable, and which functions the deployed stack gives it to."""
+    meanings = documented(settings, "Variable")
+    given = _given()
+    rows = []
+    for variable in Variable:
+        names = [code(name) for name in FunctionName if variable.value in given[name]]
+        whom = "all" if len(names) == len(FunctionName) else ", ".join(names)
+        rows.append((code(variable.value), whom, meanings[variable.name]))
+    return table(("variable", "given to", "meaning"), rows)
+
+
+def _given() -> Mapping[str, frozenset[str]]:
+    """The variables of each function in a synthesised stack, whose layers hold nothing."""
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "layer"
+        (folder / "python").mkdir(parents=True)
+        flags: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
+        layers = Layers(*(Layer(folder, digit * 64) for digit in "abc"))
+        stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment_named("dev"), layers)
+        functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()
+    found = [function["Properties"] for function in functions]
+    return {one["Handler"].split(".")[0]: frozenset(one["Environment"]["Variables"]) for one in found}
+
+
+def _default(field: Field[Any]) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _shown(value: object) -> str:
+    """A value as a reader would write it; the machine that this runs on is not named."""
+    match value:
+        case Target(wheels=None):
+            return "this machine's"
+        case Target():
+            return f"Python {value.python}, {value.architecture}"
+        case Enum():
+            return code(value.value)
+        case bool():
+            return "yes" if value else "no"
+        case dict():
+            return ", ".join(f"{getattr(key, 'value', key)} {each}" for key, each in value.items())
+        case tuple():
+            return ", ".join(code(each) for each in value) or "none"
+        case "":
+            return "none"
+        case str():
+            return code(value)
+    return str(value)
+
+

@@ -1,0 +1,63 @@
+"""The states of a task, its legal moves, and the picture of both."""
+
+from __future__ import annotations
+
+from docs.sections.markdown import code, documented, table
+from duetime.domain import states
+from duetime.domain.states import LEASED, LEGAL, NOT_STARTED, TERMINAL, WAITING, State
+
+_GROUPS = ((WAITING, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
+
+
+def reached() -> frozenset[State]:
+    """The states that a task can reach today, from its creation on."""
+    found = {State.SCHEDULED}
+    while True:
+        further = {rule.to for rule in LEGAL.values() if rule.to and rule.sources & found} - found
+        if not further:
+            return frozenset(found)
+        found |= further
+
+
+def state_table() -> str:
+    """Each state, what it means, and the first design's word for it."""
+    meanings = documented(states, "State")
+    rows = []
+    for state in State:
+        meaning, _, word = meanings[state.name].partition(" [")
+        group = next((name for group, name in _GROUPS if state in group), "held")
+        is_reached = "yes" if state in reached() else "not yet"
+        rows.append((code(state), meaning, group, is_reached, word.rstrip("]")))
+    return table(("state", "meaning", "kind", "reached today", "first design"), rows)
+
+
+def move_table() -> str:
+    """Each move: from where, to where, and when."""
+    rows = [
+        (
+            code(move),
+            ", ".join(code(state) for state in State if state in rule.sources),
+            "stays" if rule.to is None else code(rule.to),
+            rule.meaning,
+        )
+        for move, rule in LEGAL.items()
+    ]
+    return table(("move", "from", "to", "when"), rows)
+
+
+def picture() -> str:
+    """A Mermaid diagram of the moves between the states that are reached today."""
+    alive = reached()
+    steps: dict[tuple[State, State], list[str]] = {}
+    for move, rule in LEGAL.items():
+        for state in State:
+            if state in rule.sources & alive and rule.to and rule.to != state:
+                steps.setdefault((state, rule.to), []).append(move)
+    lines = [f"    {one} --> {other}: {', '.join(moves)}" for (one, other), moves in steps.items()]
+    ends = [f"    {state} --> [*]" for state in State if state in TERMINAL & alive]
+    return "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> scheduled: create", *lines, *ends, "```"])
+
+
+def changeable() -> str:
+    """The states in which a client may still change or cancel a task."""
+    return ", ".join(code(state) for state in State if state in NOT_STARTED)
