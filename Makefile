@@ -12,12 +12,13 @@ PYTEST := $(BIN)/python -m pytest
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo check format test test-deployed bench lock clean distclean
+.PHONY: help setup run demo check format test test-deployed docs bench lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed node_modules/.installed $(EMULATOR)/.installed build/.layers ## install everything (a second call takes a second)
+	@:
 
 run: setup ## run the whole stack on this machine, with a demo; Ctrl-C stops it
 	@$(BIN)/duetime local up
@@ -45,6 +46,9 @@ format: setup ## format the code and mend what ruff can mend
 test-deployed: setup ## run only the tests of the whole path on the deployed stack
 	@$(PYTEST) -m deployed tests/deployed
 
+docs: setup ## write what the code knows into the reference pages
+	@$(BIN)/python docs/generate.py
+
 bench: setup ## measure (see bench/)
 	@$(BIN)/python -m bench
 
@@ -65,7 +69,7 @@ distclean: clean ## remove what was installed, too
 $(VENV)/.uv: constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
 		|| { echo "duetime needs Python 3.11 or newer as '$(PYTHON)' (make PYTHON=python3.12 ...)"; exit 1; }
-	$(SAY) 'Creating the virtual environment'
+	$(SAY) 'Preparing the virtual environment'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
 	@touch $@

@@ -99,7 +99,7 @@ class Display:
         """Show where the API is, and two lines to try it with."""
         self._console.print(f"\n[bold]API[/bold]  {ready.api_url}\n[bold]AWS[/bold]  {ready.aws_endpoint_url}\n")
         tasks = f"{ready.api_url}/v1/tasks"
-        body = '{"type": "ci.job", "payload": {"job": "hello"}, "delay_seconds": 3}'
+        body = '{"type": "echo", "payload": "hello", "delay_seconds": 3}'
         # Printed raw and unwrapped: they are there to be copied.
         for line in (f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'", f"curl -s {tasks}"):
             self._console.out(f"  {line}", highlight=False)

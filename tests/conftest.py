@@ -24,6 +24,7 @@ def engine() -> Iterator[Emulator]:
         yield started
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what starts real processes, and keep the tests of one deployment in one process of pytest-xdist."""
     for item in items:

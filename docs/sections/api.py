@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from duetime.contract.problems import Kind
 
+_PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
+"""Where the document's own sentence is about more than the field."""
+
 
 def call_table() -> str:
     """Every call."""
@@ -41,8 +44,13 @@ def retry_table() -> str:
 def answer_table() -> str:
     """The fields of a task as it is answered."""
     schemas = document()["components"]["schemas"]
-    properties = schemas["TaskAnswer"]["properties"]
-    return table(("field", "form", "meaning"), [(code(name), *_form(p, schemas)) for name, p in properties.items()])
+    asked = schemas["TaskCreate"]["properties"]
+    rows = []
+    for name, field in schemas["TaskAnswer"]["properties"].items():
+        form, meaning = _form(field, schemas)
+        meaning = _PLAIN_MEANINGS.get(name) or meaning or _form(asked.get(name, {}), schemas)[1]
+        rows.append((code(name), form, meaning))
+    return table(("field", "form", "meaning"), rows)
 
 
 def parameter_table() -> str:
@@ -104,6 +112,7 @@ def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
     options = [one for one in field.get("anyOf", field.get("oneOf", [])) if one.get("type") != "null"]
     if options:
         forms = dict.fromkeys(_form(one, schemas)[0] for one in options)
+        meaning = meaning or _form(options[0], schemas)[1]
         nullable = any(one.get("type") == "null" for one in field.get("anyOf", []))
         return " or ".join([*forms, *(["null"] if nullable else [])]), meaning
     names = {"string": "text", "date-time": "time", "integer": "whole number"}
@@ -113,8 +122,10 @@ def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
 
 def _bounds(field: dict[str, Any]) -> Iterator[str]:
     if "minimum" in field or "maximum" in field:
-        yield f"{field.get('minimum', 0):g} to {_number(field['maximum'])}" if "maximum" in field else (
-            f"at least {field['minimum']:g}"
+        yield (
+            f"{field.get('minimum', 0):g} to {_number(field['maximum'])}"
+            if "maximum" in field
+            else (f"at least {field['minimum']:g}")
         )
     if "maxLength" in field:
         yield f"at most {field['maxLength']} characters"

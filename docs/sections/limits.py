@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 
 from docs.sections.markdown import code, documented, table
@@ -9,25 +11,33 @@ from duetime.domain import limits
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 _UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"), (1, "millisecond"))
-_TIMES = frozenset(
-    """
-    MAX_DUE_AHEAD IDEMPOTENCY_KEY_LIFE MAX_CLOCK_DIFFERENCE DIRECT_SLACK MAX_DELAY MAX_HOLD CLAIM_LEAD OVERDUE_GRACE
-    LEASE_RETURN_MARGIN WAKE_LIFE PATROL_DELAYS TICK_BUDGET GROUP_HOLD CURSOR_SAVE_INTERVAL
-    """.split()
-)
-"""Names of those that are lengths of time: their values are plain milliseconds, so the code does not tell."""
+_UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
+_PLAIN_TIMES = frozenset({"CLAIM_LEAD"})
+"""Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
 
 
 def limit_table() -> str:
     """Each limit with its value and meaning."""
+    times = _times()
     names = {name: text for name, text in documented(limits).items() if name.isupper()}
-    rows = [(code(name), _value(name), text or _plain_meaning(name)) for name, text in names.items()]
+    rows = [(code(name), _value(name, times), text or _plain_meaning(name)) for name, text in names.items()]
     return table(("limit", "value", "meaning"), rows)
 
 
-def _value(name: str) -> str:
+def _times() -> frozenset[str]:
+    """The limits that are lengths of time: written with a unit, or with another of them."""
+    found = set(_UNIT_NAMES | _PLAIN_TIMES)
+    for node in ast.parse(inspect.getsource(limits)).body:
+        if isinstance(node, ast.Assign) and found & {
+            one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)
+        }:
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return frozenset(found)
+
+
+def _value(name: str, times: frozenset[str]) -> str:
     value = getattr(limits, name)
-    if name in _TIMES:
+    if name in times:
         return ", ".join(_length(each) for each in (value if isinstance(value, tuple) else (value,)))
     return f"{value:,}".replace(",", " ")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ def code(text: object) -> str:
 
 def documented(module: ModuleType, class_name: str | None = None) -> dict[str, str]:
     """The names that a module or one of its classes assigns, with the string that follows each ("" if none does)."""
-    assert module.__file__ is not None
-    with open(module.__file__, encoding="utf-8") as source:
-        body = ast.parse(source.read()).body
+    body = ast.parse(inspect.getsource(module)).body
     if class_name is not None:
         body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == class_name)
     return dict(_documented(body))

@@ -92,10 +92,8 @@ def _default(field: Field[Any]) -> object:
 def _shown(value: object) -> str:
     """A value as a reader would write it; the machine that this runs on is not named."""
     match value:
-        case Target(wheels=None):
-            return "this machine's"
         case Target():
-            return f"Python {value.python}, {value.architecture}"
+            return f"Python {value.python}, {value.architecture}" if value.wheels else "this machine's"
         case Enum():
             return code(value.value)
         case bool():
@@ -104,10 +102,6 @@ def _shown(value: object) -> str:
             return ", ".join(f"{getattr(key, 'value', key)} {each}" for key, each in value.items())
         case tuple():
             return ", ".join(code(each) for each in value) or "none"
-        case "":
-            return "none"
         case str():
-            return code(value)
+            return code(value) if value else "none"
     return str(value)
-
-

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from aws_lambda_powertools.event_handler import Response
 
 from duetime.contract import problems
-from duetime.contract.answers import task_text
+from duetime.contract.encoding import task_text
 from duetime.contract.etags import etag_of
 from duetime.contract.refusals import MethodUnsupported
 from duetime.domain.errors import Unavailable

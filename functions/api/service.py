@@ -6,7 +6,8 @@ from functools import cache
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.contract.answers import HealthAnswer, json_text
+from duetime.contract.answers import HealthAnswer
+from duetime.contract.encoding import json_text
 from duetime.contract.queries import no_query
 from duetime.contract.routes import HEALTH, OPENAPI
 from duetime.contract.version import CONTRACT_VERSION

@@ -9,11 +9,12 @@ from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
 from duetime.contract import answers, routes, tokens
-from duetime.contract.decoding import batch_items, in_batch, task_change, task_spec
+from duetime.contract.decoding import batch_items, task_change, task_spec
+from duetime.contract.encoding import entry, json_text
 from duetime.contract.etags import is_known, version_wanted
-from duetime.contract.problems import faults_of, kind_of, problem_of
+from duetime.contract.problems import kind_of, problem_of
 from duetime.contract.queries import no_query, task_list_query
-from duetime.contract.refusals import FieldsInvalid
+from duetime.contract.refusals import Fault, FieldsInvalid
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.task import Task, TaskSpec
 from duetime.ports.stores import ListQuery
@@ -63,7 +64,7 @@ def create_tasks() -> Response[str]:
     created = iter(composed().creating.create_many(owner, orders))
     ends = (item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items)
     results = [_result(index, end, requests.instance(event)) for index, end in enumerate(ends)]
-    return answer(answers.json_text(answers.BatchAnswer(results=results)))
+    return answer(json_text(answers.BatchAnswer(results=results)))
 
 
 @router.get(_TASK)
@@ -126,13 +127,13 @@ def _key(text: str | None, value: object) -> IdempotencyKey | None:
 
 
 def _page_answer(tasks: Sequence[Task], token: str | None) -> Response[str]:
-    page = answers.PageAnswer(tasks=[answers.entry(task) for task in tasks], next_token=token)
-    return answer(answers.json_text(page))
+    page = answers.PageAnswer(tasks=[entry(task) for task in tasks], next_token=token)
+    return answer(json_text(page))
 
 
 def _result(index: int, end: Task | Exception, instance: str) -> answers.BatchAccepted | answers.BatchRefused:
     if isinstance(end, Task):
-        return answers.BatchAccepted(status=201, task=answers.entry(end))
+        return answers.BatchAccepted(status=201, task=entry(end))
     if isinstance(end, FieldInvalid):
-        end = in_batch(index, faults_of(end))
+        end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason)])
     return answers.BatchRefused(status=kind_of(end).status.value, problem=problem_of(end, instance))

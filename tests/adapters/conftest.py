@@ -93,3 +93,9 @@ def receiver(request: pytest.FixtureRequest) -> Receiver:
     """Empty queues, and their receiving end."""
     cloud = cloud_of(request)
     return SqsReceiver(cloud.sqs, cloud.queues(), CREW) if cloud else MemoryReceiver()
+
+
+@pytest.fixture
+def metered_table(engine_cloud: Cloud) -> tuple[Cloud, str]:
+    """A fresh table of the engine, which meters rightly."""
+    return engine_cloud, engine_cloud.table()

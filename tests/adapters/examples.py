@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from duetime.domain.ids import TaskId
@@ -12,6 +14,7 @@ HOME = 1_795_228_380_250
 """2026-11-21T02:33:00.250Z"""
 SHARD = 3
 OWNER = "ann"
+_FRESH = count(1)
 
 
 def numbered(number: int) -> TaskId:
@@ -33,3 +36,8 @@ def task(**changes: Any) -> Task:  # noqa: ANN401 - any field of a task
         "nonce": "created",
     }
     return Task(**(fields | changes))
+
+
+def fresh(any_task: Task) -> Task:
+    """The same task under an id that no other example has."""
+    return replace(any_task, id=TaskId.of(any_task.id.home, any_task.id.shard, next(_FRESH)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from duetime.domain.ids import MAX_SHARDS, TaskId
@@ -23,6 +24,9 @@ from duetime.domain.task import (
 )
 from duetime.domain.times import SECOND
 from duetime.domain.writes import Guard, Write
+
+# Each property is run on three implementations; one store serves all examples, each under a task id of its own.
+properties = settings(deadline=None, max_examples=75, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # DynamoDB keeps UTF-8, which has no lone surrogates; the API refuses them.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

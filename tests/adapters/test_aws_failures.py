@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from duetime.adapters import aws
-from duetime.adapters.contents import SplitContentStore
+from duetime.adapters.contents import ContentLost, SplitContentStore
 from duetime.adapters.dynamodb.records import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.sqs.queues import SqsQueues
@@ -37,10 +37,9 @@ URLS = {priority: f"https://sqs.us-east-1.amazonaws.com/1/{priority.value}" for 
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    """Clients of nobody: each request must be answered by a stubber."""
-    session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
-    return Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+def cloud(moto_clients: Cloud) -> Cloud:
+    """Clients of nobody, as long as moto is not active: each request must be answered by a stubber."""
+    return moto_clients
 
 
 @pytest.fixture
@@ -102,6 +101,25 @@ def test_an_unreachable_service_is_unavailable() -> None:
     queues = SqsQueues(boto3.client("sqs", **settings), {Priority.LOW: "http://127.0.0.1:9/1/low"}, CREW)
     with pytest.raises(Unavailable):
         queues.backlog(Priority.LOW)
+
+
+@pytest.mark.parametrize("code", ["NoSuchKey", "AccessDenied"])
+def test_an_object_that_s3_does_not_show_is_lost(cloud: Cloud, code: str) -> None:
+    """Without the right to list, S3 tells a missing object as a refused one: both are lost to their task."""
+    store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
+    with Stubber(cloud.s3) as s3:
+        s3.add_client_error("get_object", code)
+        with pytest.raises(ContentLost):
+            store.fetch(numbered(1), Content(ContentPlace.OBJECT, "payload"))
+
+
+def test_a_failing_s3_is_unavailable(cloud: Cloud) -> None:
+    """Content is not lost because S3 is slow."""
+    store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
+    with Stubber(cloud.s3) as s3:
+        s3.add_client_error("get_object", "SlowDown", http_status_code=503)
+        with pytest.raises(Unavailable):
+            store.fetch(numbered(1), Content(ContentPlace.OBJECT, "payload"))
 
 
 def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubber) -> None:

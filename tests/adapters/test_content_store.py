@@ -7,7 +7,7 @@ import pytest
 
 from duetime.adapters.compression import inflated
 from duetime.adapters.contents import EXPIRE_TAG, ContentLost, SplitContentStore
-from duetime.adapters.dynamodb import schema, values
+from duetime.adapters.dynamodb import forms, schema, values
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
 from duetime.domain.task import AttemptOutcome, Content, ContentPlace, LedgerLine
 from tests.adapters.examples import HOME, numbered
@@ -126,4 +126,4 @@ def test_a_ledger_line_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item[schema.PARTITION_KEY] == {"S": f"x#{TASK}"}
     assert item[schema.TTL] == {"N": str(HOME // 1_000 + 1)}
-    assert values.read_line(item["b"]) == line
+    assert forms.read_line(item["b"]) == line

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.records import ATTRIBUTES, SchemaUnknown, item_of, key_of, task_of, wake_item_of
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.minutes import wake_item_of
+from duetime.adapters.dynamodb.records import SchemaUnknown, item_of, key_of, task_of
 from duetime.domain.attempts import Run, claim, failure
 from duetime.domain.dispatch import Entry, Wake
 from duetime.domain.limits import LEDGER_LINES_INLINE, MAX_ERROR_MESSAGE_LENGTH, WAKE_LIFE

@@ -1,37 +1,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
-from duetime.domain.attempts import claim
 from duetime.domain.dispatch import Entry, Wake
 from duetime.domain.ids import TaskId
 from duetime.domain.states import Move, State
 from duetime.domain.task import Content, ContentPlace, Priority
 from duetime.domain.times import MINUTE, minute_of
-from duetime.domain.writes import Applied, Guard, Refused, Write, applied, permits
+from duetime.domain.writes import Write
 from duetime.ports.stores import ListQuery
-from tests.adapters.examples import HOME, OWNER, numbered, task
-from tests.adapters.strategies import TASKS, writes_to
+from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
+from tests.adapters.strategies import TASKS, properties
 
 if TYPE_CHECKING:
     from duetime.domain.task import Task
     from duetime.ports.stores import TaskStore
-
-# Three implementations a property. One store serves all examples of a property: each has a task id of its own.
-properties = settings(deadline=None, max_examples=75, suppress_health_check=[HealthCheck.function_scoped_fixture])
-_FRESH = count(1)
-
-
-def fresh(any_task: Task) -> Task:
-    """The same task under an id that no other example has."""
-    return replace(any_task, id=TaskId.of(any_task.id.home, any_task.id.shard, next(_FRESH)))
 
 
 def test_a_created_record_is_read_as_it_was_written(task_store: TaskStore) -> None:
@@ -72,82 +60,6 @@ def test_any_number_of_records_is_read_at_once(task_store: TaskStore) -> None:
     assert list(task_store.read_many([*ids, *ids])) == ids[::2]
 
 
-def test_a_write_to_an_unknown_record_is_refused_and_creates_nothing(task_store: TaskStore) -> None:
-    """A write needs an existing record: nothing comes back from removed or invented ids."""
-    write = Write(numbered(9), Move.CANCEL, "n")
-    assert task_store.apply(write) == Refused(None)
-    assert task_store.read(numbered(9)) is None
-
-
-def test_an_applied_write_answers_the_record_after_it(task_store: TaskStore) -> None:
-    """The answer of `apply` is the new record, which is also what is read."""
-    task_store.create(task())
-    end = task_store.apply(Write(task().id, Move.CHANGE, "n", sets={"name": "renamed"}, adds={"turn": 1}))
-    assert end == Applied(replace(task(), name="renamed", turn=1, nonce="n", version=2))
-    assert task_store.read(task().id) == end.task
-
-
-def test_a_refused_write_answers_the_record_that_refused_it(task_store: TaskStore) -> None:
-    """A refusal changes nothing and hands back the record, so that nobody need read it."""
-    task_store.create(task())
-    assert task_store.apply(Write(task().id, Move.SUCCEED, "n")) == Refused(task())
-    assert task_store.read(task().id) == task()
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        Write(task().id, Move.CHANGE, "mine", sets={"name": "renamed"}, adds={"turn": 1}),
-        Write(task().id, Move.CANCEL, "mine", Guard(version=1)),
-        claim(Entry.of(task()).message(HOME), holder="w", start=HOME, now=HOME, lease=30_000, nonce="mine"),
-    ],
-    ids=["change", "cancel", "claim"],
-)
-def test_a_resent_write_is_one_write(task_store: TaskStore, write: Write) -> None:
-    """Making the very same write again answers as the first time and changes nothing more."""
-    task_store.create(task())
-    first = task_store.apply(write)
-    assert isinstance(first, Applied)
-    assert task_store.apply(write) == first
-
-
-LEASED_TASK = task(state=State.RUNNING, turn=2, fence=3, version=4, lease_holder="w", lease_ends_at=HOME - 6_000)
-WAITING_TASK = task(state=State.POSTPONED, turn=2, fence=3, version=4, lease_ends_at=HOME - 6_000)
-HOLDING = [
-    (WAITING_TASK, Guard(owner=OWNER, turn=2, fence=3, version=4, due_by=HOME)),
-    (WAITING_TASK, Guard(turn=2, due_by=HOME, leased_until_before=0)),
-    (LEASED_TASK, Guard(owner=OWNER, fence=3, version=4, leased_until_before=HOME - 6_000)),
-    (LEASED_TASK, Guard(turn=9, due_by=0, leased_until_before=HOME - 6_000)),
-    (replace(LEASED_TASK, lease_ends_at=None), Guard(leased_until_before=0)),
-]
-BROKEN = [
-    (WAITING_TASK, Guard(owner="bob")),
-    (WAITING_TASK, Guard(turn=1)),
-    (WAITING_TASK, Guard(fence=2)),
-    (WAITING_TASK, Guard(version=5)),
-    (WAITING_TASK, Guard(due_by=HOME - 1)),
-    (WAITING_TASK, Guard(turn=3, leased_until_before=HOME)),
-    (LEASED_TASK, Guard(turn=3)),
-    (LEASED_TASK, Guard(due_by=HOME - 1)),
-    (LEASED_TASK, Guard(turn=2, leased_until_before=HOME - 6_001)),
-    (LEASED_TASK, Guard(fence=4, leased_until_before=HOME)),
-]
-
-
-@pytest.mark.parametrize(("before", "guard"), HOLDING)
-def test_a_write_is_applied_at_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
-    """Equal numbers and the very instants of a guard hold; a lease that is over needs neither turn nor due time."""
-    task_store.create(before)
-    assert isinstance(task_store.apply(Write(before.id, Move.CLAIM, "n", guard)), Applied)
-
-
-@pytest.mark.parametrize(("before", "guard"), BROKEN)
-def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
-    """Each part of a guard refuses by itself, one number or one millisecond off."""
-    task_store.create(before)
-    assert task_store.apply(Write(before.id, Move.CLAIM, "n", guard)) == Refused(before)
-
-
 @properties
 @given(any_task=TASKS)
 def test_every_task_is_stored_whole(task_store: TaskStore, any_task: Task) -> None:
@@ -155,18 +67,6 @@ def test_every_task_is_stored_whole(task_store: TaskStore, any_task: Task) -> No
     wanted = fresh(any_task)
     assert task_store.create(wanted)
     assert task_store.read(wanted.id) == wanted
-
-
-@properties
-@given(data=st.data(), any_task=TASKS)
-def test_a_write_means_what_permits_and_applied_say(task_store: TaskStore, data: st.DataObject, any_task: Task) -> None:
-    """The store's conditions and changes are exactly the domain's, for every task and write."""
-    before = fresh(any_task)
-    write = data.draw(writes_to(before))
-    task_store.create(before)
-    expected = Applied(applied(write, before)) if permits(write, before) else Refused(before)
-    assert task_store.apply(write) == expected
-    assert task_store.read(before.id) == expected.task
 
 
 def test_a_minute_holds_its_records_and_wakes(task_store: TaskStore) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 from hypothesis import given
 from pydantic import TypeAdapter
 
-from duetime.contract.answers import TaskAnswer, TaskEntry, entry, json_text, task_text
+from duetime.contract.answers import TaskAnswer, TaskEntry
+from duetime.contract.encoding import entry, json_text, task_text
 from duetime.domain.states import State
 from duetime.domain.task import Content, ContentPlace, HttpTarget, Progress, TaskError
-from tests.contract.test_guard import JSON
+from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import NOW, task
 
 DONE = task(
@@ -56,6 +57,7 @@ def test_a_finished_task_tells_how_it_went() -> None:
     assert done["target"] == {"kind": "http", "url": "https://example.org/"}
 
 
+@unhurried
 @given(JSON)
 def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: ANN401 - any JSON
     """A payload's stored text stands in the answer unchanged, and reads back the same."""

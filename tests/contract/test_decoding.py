@@ -12,7 +12,7 @@ from duetime.contract.refusals import FieldsInvalid
 from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.task import HttpTarget, Priority, TaskSpec
-from tests.contract.test_guard import JSON
+from tests.contract.properties import JSON, unhurried
 
 
 def spec(**fields: Any) -> TaskSpec:  # noqa: ANN401 - any JSON
@@ -56,6 +56,7 @@ def test_every_field_reaches_the_task() -> None:
     )
 
 
+@unhurried
 @given(JSON)
 def test_a_payload_is_kept_as_compact_json(payload: Any) -> None:  # noqa: ANN401 - any JSON
     """Any JSON that a client sends is stored as UTF-8 that reads back the same."""
@@ -73,73 +74,73 @@ def test_a_delay_is_whole_milliseconds_rounded_up(seconds: float, milliseconds: 
     assert spec(delay_seconds=seconds).delay == milliseconds
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "named"),
-    [
-        ("type", 5, "type"),
-        ("type", None, "type"),
-        ("type", "", "type"),
-        ("type", "two words", "type"),
-        ("type", "report\n", "type"),
-        ("type", "-report", "type"),
-        ("type", "t" * 65, "type"),
-        ("type", "t" * 500_000, "type"),
-        ("at", 1_795_228_387, "at"),
-        ("at", None, "at"),
-        ("at", "2026-12-01T09:00:00", "at"),
-        ("delay_seconds", "5", "delay_seconds"),
-        ("delay_seconds", True, "delay_seconds"),
-        ("delay_seconds", None, "delay_seconds"),
-        ("delay_seconds", -0.001, "delay_seconds"),
-        ("delay_seconds", 315_619_200.001, "delay_seconds"),
-        ("delay_seconds", 10**37, "delay_seconds"),
-        ("priority", "urgent", "priority"),
-        ("priority", "HIGH", "priority"),
-        ("priority", 1, "priority"),
-        ("priority", None, "priority"),
-        ("priority", ["high"], "priority"),
-        ("target", "http://example.org", "target"),
-        ("target", {}, "target.kind"),
-        ("target", {"kind": "ftp"}, "target.kind"),
-        ("target", {"kind": ["http"]}, "target.kind"),
-        ("target", {"kind": "http"}, "target.url"),
-        ("target", {"kind": "http", "url": 5}, "target.url"),
-        ("target", {"kind": "handler", "url": "http://example.org"}, "target.url"),
-        ("target", {"kind": "http", "url": "http://example.org", "method": "GET"}, "target.method"),
-        ("retry", 5, "retry"),
-        ("retry", {"max_attempts": 0}, "retry.max_attempts"),
-        ("retry", {"max_attempts": 101}, "retry.max_attempts"),
-        ("retry", {"max_attempts": 2.5}, "retry.max_attempts"),
-        ("retry", {"max_attempts": True}, "retry.max_attempts"),
-        ("retry", {"initial_seconds": -1}, "retry.initial_seconds"),
-        ("retry", {"initial_seconds": "1"}, "retry.initial_seconds"),
-        ("retry", {"multiplier": 0.5}, "retry.multiplier"),
-        ("retry", {"multiplier": 1e300}, "retry.multiplier"),
-        ("retry", {"max_seconds": 86_401}, "retry.max_seconds"),
-        ("retry", {"jitter": "none"}, "retry.jitter"),
-        ("timeout_seconds", 0, "timeout_seconds"),
-        ("timeout_seconds", 841, "timeout_seconds"),
-        ("timeout_seconds", 1.5, "timeout_seconds"),
-        ("timeout_seconds", True, "timeout_seconds"),
-        ("timeout_seconds", 10**37, "timeout_seconds"),
-        ("name", 5, "name"),
-        ("name", "n" * 129, "name"),
-        ("name", "nul\x00", "name"),
-        ("name", "\x9b31m", "name"),
-        ("tags", ["team"], "tags"),
-        ("tags", {"team": 5}, "tags.team"),
-        ("tags", {"team": "d" * 65}, "tags.team"),
-        ("tags", {"team": "a\x00"}, "tags.team"),
-        ("tags", {"a:b": "c"}, "tags.a:b"),
-        ("tags", {"": "c"}, 'tags.""'),
-        ("tags", {f"k{number}": "v" for number in range(11)}, "tags"),
-        ("lock", {"key": "db-17"}, "lock"),
-        ("deadline_seconds", 5, "deadline_seconds"),
-        ("callback_url", "https://example.org", "callback_url"),
-        ("owner", "somebody", "owner"),
-        ("id", "01M7XZ8CGJ0013P2ZBN3YDT3DX", "id"),
-    ],
-)
+BAD_FIELDS: list[tuple[str, object, str]] = [
+    ("type", 5, "type"),
+    ("type", None, "type"),
+    ("type", "", "type"),
+    ("type", "two words", "type"),
+    ("type", "report\n", "type"),
+    ("type", "-report", "type"),
+    ("type", "t" * 65, "type"),
+    ("type", "t" * 500_000, "type"),
+    ("at", 1_795_228_387, "at"),
+    ("at", None, "at"),
+    ("at", "2026-12-01T09:00:00", "at"),
+    ("delay_seconds", "5", "delay_seconds"),
+    ("delay_seconds", True, "delay_seconds"),
+    ("delay_seconds", None, "delay_seconds"),
+    ("delay_seconds", -0.001, "delay_seconds"),
+    ("delay_seconds", 315_619_200.001, "delay_seconds"),
+    ("delay_seconds", 10**37, "delay_seconds"),
+    ("priority", "urgent", "priority"),
+    ("priority", "HIGH", "priority"),
+    ("priority", 1, "priority"),
+    ("priority", None, "priority"),
+    ("priority", ["high"], "priority"),
+    ("target", "http://example.org", "target"),
+    ("target", {}, "target.kind"),
+    ("target", {"kind": "ftp"}, "target.kind"),
+    ("target", {"kind": ["http"]}, "target.kind"),
+    ("target", {"kind": "http"}, "target.url"),
+    ("target", {"kind": "http", "url": 5}, "target.url"),
+    ("target", {"kind": "handler", "url": "http://example.org"}, "target.url"),
+    ("target", {"kind": "http", "url": "http://example.org", "method": "GET"}, "target.method"),
+    ("retry", 5, "retry"),
+    ("retry", {"max_attempts": 0}, "retry.max_attempts"),
+    ("retry", {"max_attempts": 101}, "retry.max_attempts"),
+    ("retry", {"max_attempts": 2.5}, "retry.max_attempts"),
+    ("retry", {"max_attempts": True}, "retry.max_attempts"),
+    ("retry", {"initial_seconds": -1}, "retry.initial_seconds"),
+    ("retry", {"initial_seconds": "1"}, "retry.initial_seconds"),
+    ("retry", {"multiplier": 0.5}, "retry.multiplier"),
+    ("retry", {"multiplier": 1e300}, "retry.multiplier"),
+    ("retry", {"max_seconds": 86_401}, "retry.max_seconds"),
+    ("retry", {"jitter": "none"}, "retry.jitter"),
+    ("timeout_seconds", 0, "timeout_seconds"),
+    ("timeout_seconds", 841, "timeout_seconds"),
+    ("timeout_seconds", 1.5, "timeout_seconds"),
+    ("timeout_seconds", True, "timeout_seconds"),
+    ("timeout_seconds", 10**37, "timeout_seconds"),
+    ("name", 5, "name"),
+    ("name", "n" * 129, "name"),
+    ("name", "nul\x00", "name"),
+    ("name", "\x9b31m", "name"),
+    ("tags", ["team"], "tags"),
+    ("tags", {"team": 5}, "tags.team"),
+    ("tags", {"team": "d" * 65}, "tags.team"),
+    ("tags", {"team": "a\x00"}, "tags.team"),
+    ("tags", {"a:b": "c"}, "tags.a:b"),
+    ("tags", {"": "c"}, 'tags.""'),
+    ("tags", {f"k{number}": "v" for number in range(11)}, "tags"),
+    ("lock", {"key": "db-17"}, "lock"),
+    ("deadline_seconds", 5, "deadline_seconds"),
+    ("callback_url", "https://example.org", "callback_url"),
+    ("owner", "somebody", "owner"),
+    ("id", "01M7XZ8CGJ0013P2ZBN3YDT3DX", "id"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "named"), BAD_FIELDS)
 def test_a_field_that_cannot_be_accepted_is_named(field: str, value: object, named: str) -> None:
     """A wrong type, a value beyond a limit or an unknown field is refused by the name of its place, and it alone."""
     found = faults({"type": "report", field: value})
@@ -226,11 +227,32 @@ def test_a_change_of_nothing_or_of_what_stays_is_refused(body: str, named: str) 
 
 def test_each_task_of_a_batch_is_read_for_itself() -> None:
     """One task's fault is named from the batch's body, and stops no other task."""
-    text = '{"tasks": [{"type": "a"}, {"type": 5}, {"type": "b", "payload": {"x": NaN}}, 7, {"type": "c"}]}'
+    bad = (
+        '{"type": 5}, {"type": "b", "payload": {"x": NaN}}, 7, [NaN], {"type": "d", "body": 1}, {"type": "d", "at": 1}'
+    )
+    text = f'{{"tasks": [{{"type": "a"}}, {bad}, {{"type": "c"}}]}}'
     wanted = [item.wanted for item in batch_items(read(text))]
     assert [one.type for one in wanted if isinstance(one, TaskSpec)] == ["a", "c"]
     refused = [one.faults for one in wanted if isinstance(one, FieldsInvalid)]
-    assert [fault.field for one in refused for fault in one] == ["tasks[1].type", "tasks[2].payload.x", "tasks[3]"]
+    assert [fault.field for one in refused for fault in one] == [
+        "tasks[1].type",
+        "tasks[2].payload.x",
+        "tasks[3]",
+        "tasks[4][0]",
+        "tasks[5].body",
+        "tasks[6].at",
+    ]
+
+
+def test_faults_of_several_fields_are_named_from_the_batch() -> None:
+    """Two due times and a payload beyond its limit are refused in a batch by the same names as alone."""
+    tasks = [
+        {"type": "a", "at": "2026-12-01T09:00:00Z", "delay_seconds": 0},
+        {"type": "a", "payload": "a" * MAX_PAYLOAD_BYTES},
+    ]
+    refused = [item.wanted for item in batch_items(read(json.dumps({"tasks": tasks})))]
+    named = [[fault.field for fault in one.faults] for one in refused if isinstance(one, FieldsInvalid)]
+    assert named == [["tasks[0].at", "tasks[0].delay_seconds"], ["tasks[1].payload"]]
 
 
 def test_every_bad_task_of_a_batch_is_found() -> None:

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from duetime.contract.etags import NO_VERSION, etag_of, is_known, version_wanted
 from duetime.contract.refusals import ParametersInvalid
+from tests.contract.properties import unhurried
 
 
+@unhurried
 @given(st.integers(1, 10**14))
 def test_a_tag_says_its_version(version: int) -> None:
     """The tag of a version asks for that version, and for no other."""
@@ -55,6 +57,7 @@ def test_a_change_cannot_be_for_two_versions() -> None:
         version_wanted('"7", "8"')
 
 
+@unhurried
 @given(st.text())
 def test_no_header_raises_anything_but_a_refusal(value: str) -> None:
     """Whatever a header holds, it is understood or refused."""

@@ -9,19 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.guard import faults_in, read
+from duetime.contract.guard import read
+from duetime.contract.marks import faults_in
 from duetime.contract.refusals import BodyTooLarge, BodyUnreadable, FaultyRequest, FieldsInvalid
-from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_NUMBER_DIGITS
-
-WITHOUT_SURROGATES = st.text(st.characters(exclude_categories=["Cs"]))
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**MAX_NUMBER_DIGITS) + 1, 10**MAX_NUMBER_DIGITS - 1)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | WITHOUT_SURROGATES,
-    lambda inner: st.lists(inner) | st.dictionaries(WITHOUT_SURROGATES, inner),
-)
+from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
+from tests.contract.properties import JSON, unhurried
 
 
 def faults_of(text: str) -> dict[str, str]:
@@ -33,6 +25,7 @@ def faults_of(text: str) -> dict[str, str]:
     return {fault.field: fault.reason for fault in faults_in(document.value)} if document.marked else {}
 
 
+@unhurried
 @given(JSON)
 def test_what_can_be_accepted_is_read_as_it_is(value: Any) -> None:  # noqa: ANN401 - any JSON
     """Every value within the limits comes out of the guard as it went in, whether its text is escaped or not."""
@@ -42,6 +35,7 @@ def test_what_can_be_accepted_is_read_as_it_is(value: Any) -> None:  # noqa: ANN
         assert not document.marked or faults_in(document.value) == ()
 
 
+@unhurried
 @given(text=st.text(st.characters()), is_base64=st.booleans())
 def test_no_text_raises_anything_but_a_refusal(text: str, *, is_base64: bool) -> None:
     """Whatever text arrives, surrogates included, it is read or refused by name."""
@@ -49,6 +43,7 @@ def test_no_text_raises_anything_but_a_refusal(text: str, *, is_base64: bool) ->
         faults_in(read(text, is_base64=is_base64).value)
 
 
+@unhurried
 @given(st.binary())
 def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
     """Whatever bytes arrive, they are read or refused by name."""
@@ -56,6 +51,7 @@ def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
         faults_in(read(base64.b64encode(data).decode(), is_base64=True).value)
 
 
+@unhurried
 @given(st.text(st.sampled_from(list('[]{}"\\,:0123456789eE.-+ntfNI\ud800 \n')), max_size=200))
 def test_no_text_near_json_raises_anything_but_a_refusal(text: str) -> None:
     """Texts made of what JSON is made of are read or refused by name."""

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from duetime.contract.instants import instant_of
 from duetime.domain.times import from_datetime, to_iso
+from tests.contract.properties import unhurried
 
 OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
 
+@unhurried
 @given(st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=OFFSETS))  # noqa: DTZ001 - Hypothesis adds zones
 def test_every_time_with_an_offset_is_read_and_rounded_up(moment: datetime) -> None:
     """Whatever Python writes with an offset is read as the same instant, never earlier, in whole milliseconds."""

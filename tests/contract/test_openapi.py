@@ -4,16 +4,32 @@ import json
 from typing import Any
 
 import pytest
+from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from duetime.contract.answers import BatchAnswer, PageAnswer
+from duetime.contract.encoding import entry, json_text, task_text
 from duetime.contract.openapi import document
-from duetime.contract.problems import KINDS
+from duetime.contract.problems import KINDS, problem_of
 from duetime.contract.queries import TaskListQuery
 from duetime.contract.routes import METHODS
+from duetime.domain.errors import KeyReused
+from tests.contract.test_answers import DONE
+from tests.contract.test_decoding import BAD_FIELDS
+from tests.domain.factories import task
 
 DOCUMENT = document()
 SCHEMAS = DOCUMENT["components"]["schemas"]
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
+
+
+# JSON Schema knows no control characters and no offsets, and Python's `$` forgives a line's end.
+CODE_ALONE_SEES = ("2026-12-01T09:00:00", "nul\x00", "\x9b31m", {"team": "a\x00"}, "report\n")
+
+
+def fits(model: str, value: object) -> bool:
+    """Whether the document says that a value is of a model."""
+    return bool(OAS31Validator({**DOCUMENT, "$ref": f"#/components/schemas/{model}"}).is_valid(value))
 
 
 def test_the_document_is_valid() -> None:
@@ -75,3 +91,44 @@ def test_headers_are_described(operation_id: str, headers: set[str], answered: s
     assert {one["name"] for one in operation["parameters"] if one["in"] == "header"} == headers
     success: dict[str, Any] = next(answer for status, answer in operation["responses"].items() if int(status) < 300)
     assert set(success["headers"]) == answered
+
+
+def test_answers_are_as_described() -> None:
+    """Tasks at any point of their life, pages, batches and problems are what the document says they are."""
+    problem = problem_of(KeyReused(), "urn:duetime:request:abc")
+    batch = BatchAnswer(results=[{"status": 201, "task": entry(DONE)}, {"status": 422, "problem": problem}])
+    page = PageAnswer(tasks=[entry(task()), entry(DONE)], next_token=None)
+    assert fits("BatchAnswer", json.loads(json_text(batch)))
+    assert fits("PageAnswer", json.loads(json_text(page)))
+    assert fits("Problem", problem)
+    for each in (task(), DONE):
+        answered = json.loads(task_text(each))
+        assert fits("TaskAnswer", answered)
+        assert not fits("TaskAnswer", answered | {"version": "7"})
+
+
+def test_bodies_are_refused_as_described() -> None:
+    """What the document allows is what the code accepts: the least and the fullest body, and none of the bad ones."""
+    full = {
+        "type": "report",
+        "payload": [1],
+        "delay_seconds": 1.5,
+        "priority": "low",
+        "target": {"kind": "http", "url": "https://example.org/"},
+        "retry": {"max_attempts": 1},
+        "timeout_seconds": 5,
+        "name": "n",
+        "tags": {"a": "b"},
+    }
+    assert fits("TaskCreate", {"type": "report"})
+    assert fits("TaskCreate", full)
+    assert fits("TaskBatch", {"tasks": [full]})
+    assert fits("TaskPatch", {"name": ""})
+    assert not fits("TaskPatch", {})
+    assert not fits("TaskCreate", {"type": "report", "at": "2026-12-01T09:00:00Z", "delay_seconds": 0})
+    wrongly_allowed = [
+        (field, value)
+        for field, value, _ in BAD_FIELDS
+        if value not in CODE_ALONE_SEES and fits("TaskCreate", {"type": "report", field: value})
+    ]
+    assert wrongly_allowed == []

@@ -13,6 +13,7 @@ from duetime.domain.filters import TaskFilter
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.states import State
+from tests.contract.properties import unhurried
 
 ID = TaskId.of(1_795_228_387_250, 7, 42)
 
@@ -103,6 +104,7 @@ def test_a_parameter_that_cannot_be_accepted_is_named(raw: str, parameter: str) 
     assert named(raw) == [parameter]
 
 
+@unhurried
 @given(st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz_=&%0123456789:;,+ÿ\ud800"), max_size=100))
 def test_no_query_raises_anything_but_a_refusal(raw: str) -> None:
     """Whatever a query holds, it is understood or refused."""

@@ -10,11 +10,13 @@ from duetime.contract.queries import task_list_query
 from duetime.contract.refusals import ParametersInvalid
 from duetime.contract.tokens import after_of, token_of
 from duetime.domain.ids import TaskId
+from tests.contract.properties import unhurried
 
 IDS = st.builds(TaskId.of, st.integers(0, 2**48 - 1), st.integers(0, 2**16 - 1), st.integers(0, 2**64 - 1))
 ID = TaskId.of(1_795_228_387_250, 7, 42)
 
 
+@unhurried
 @given(IDS, st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_token_goes_on_behind_its_id(task_id: TaskId, scope: str) -> None:
     """A token handed out for a list leads back to the id it was made of, in characters that a query takes."""
@@ -24,6 +26,7 @@ def test_a_token_goes_on_behind_its_id(task_id: TaskId, scope: str) -> None:
     assert token.replace("-", "").replace("_", "").isalnum()
 
 
+@unhurried
 @given(IDS, st.integers(0, 52), st.characters(categories=["L", "N"]))
 def test_an_altered_token_is_refused(task_id: TaskId, place: int, letter: str) -> None:
     """Changing any one character of a token makes it no token."""
@@ -34,6 +37,7 @@ def test_an_altered_token_is_refused(task_id: TaskId, place: int, letter: str) -
             after_of(altered, "me")
 
 
+@unhurried
 @given(st.text())
 def test_no_text_but_a_token_is_one(text: str) -> None:
     """Whatever a client sends as a token, it is refused by name and nothing else is raised."""

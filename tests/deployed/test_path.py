@@ -12,7 +12,7 @@ import pytest
 
 from duetime.settings import Variable
 from local.demo import Demo
-from local.emulator.workers import processes_of, warm_up
+from local.emulator.workers import processes_of
 from tests.deployed.shifted import ShiftedClock, event_of, function_at
 from tests.waiting import until
 
@@ -120,36 +120,6 @@ def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counte
     assert starts(counter, moved) == []
 
 
-@pytest.fixture
-def short_lease(deployed: Stack) -> Iterator[str]:
-    """The worker function's name, with a lease that a test can wait for."""
-    functions = deployed.emulator.client("lambda")
-    name = deployed.deployment.outputs["WorkerFunctionName"]
-    variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-    short = {**variables, Variable.LEASE_SECONDS.value: str(SHORT_LEASE_SECONDS)}
-    functions.update_function_configuration(FunctionName=name, Environment={"Variables": short})
-    yield name
-    functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
-    warm_up(deployed.emulator, name)
-
-
-def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
-    deployed: Stack, client: Client, counter: Receiver, short_lease: str
-) -> None:
-    """A worker killed in mid-task says nothing; its lease runs out, and the task is done by the next attempt."""
-    task = client.create_task(TYPE, **reporting(counter, work_ms=3000))
-    assert until(lambda: client.get_task(task.id).state == "running")
-
-    for pid in processes_of(deployed.emulator, short_lease):
-        os.kill(pid, signal.SIGKILL)
-    killed_at = datetime.now(UTC)
-    task = ended(client, task, seconds=60)
-
-    assert (task.state, task.attempt, task.fence) == ("succeeded", 2, 2)
-    (start,) = starts(counter, task)
-    assert start > killed_at
-
-
 TWENTY_MINUTES = timedelta(minutes=20)
 
 
@@ -203,3 +173,32 @@ def undelivered(stack: Stack, queue_output: str) -> Iterator[str]:
     finally:
         for mapping in mappings:
             functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
+
+
+@pytest.fixture
+def short_lease(deployed: Stack) -> Iterator[str]:
+    """The worker function's name, with a lease that a test can wait for."""
+    functions = deployed.emulator.client("lambda")
+    name = deployed.deployment.outputs["WorkerFunctionName"]
+    variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    short = {**variables, Variable.LEASE_SECONDS.value: str(SHORT_LEASE_SECONDS)}
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": short})
+    yield name
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+
+
+def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
+    deployed: Stack, client: Client, counter: Receiver, short_lease: str
+) -> None:
+    """A worker killed in mid-task says nothing; its lease runs out, and the task is done by the next attempt."""
+    task = client.create_task(TYPE, **reporting(counter, work_ms=3000))
+    assert until(lambda: client.get_task(task.id).state == "running")
+
+    for pid in processes_of(deployed.emulator, short_lease):
+        os.kill(pid, signal.SIGKILL)
+    killed_at = datetime.now(UTC)
+    task = ended(client, task, seconds=60)
+
+    assert (task.state, task.attempt, task.fence) == ("succeeded", 2, 2)
+    (start,) = starts(counter, task)
+    assert start > killed_at

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from botocore.exceptions import ClientError
+
 from duetime.adapters.aws import translated
 from duetime.adapters.compression import deflated, inflated
-from duetime.adapters.dynamodb import schema, values
+from duetime.adapters.dynamodb import forms, schema, values
 from duetime.domain.task import Content, ContentPlace
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 EXPIRE_TAG = "expire=true"
 """Tag of an object whose task has ended; the bucket's lifecycle rule removes such objects by their age."""
 _DATA = "b"
+_MISSING = frozenset({"NoSuchKey", "AccessDenied"})
+"""S3 says `AccessDenied` of a missing key to whoever may not list the bucket (Source: S3 API Reference, GetObject)."""
 
 
 class ContentLost(LookupError):
@@ -75,8 +79,10 @@ class SplitContentStore:
             try:
                 answer = self._s3.get_object(Bucket=self._bucket, Key=_object_of(task_id, name))
                 return inflated(answer["Body"].read())
-            except self._s3.exceptions.NoSuchKey:
-                raise ContentLost(task_id, name) from None
+            except ClientError as error:
+                if error.response["Error"]["Code"] in _MISSING:
+                    raise ContentLost(task_id, name) from error
+                raise
 
     def expire(self, task_id: TaskId, content: Content, at: Millis) -> None:
         """Let what lies outside the record be removed after `at`, together with the record."""
@@ -120,7 +126,7 @@ class SplitContentStore:
     def keep_line(self, task_id: TaskId, line: LedgerLine, expires_at: Millis) -> None:
         """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
         item = _key_of(task_id, f"line#{line.attempt:04}") | {
-            _DATA: values.line(line),
+            _DATA: forms.line(line),
             schema.TTL: values.expiry(expires_at),
         }
         with translated():

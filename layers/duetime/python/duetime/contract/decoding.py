@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.bodies import BatchEnvelope, HttpTarget, TaskCreate, TaskFields, TaskPatch
 from duetime.contract.faults import validated
-from duetime.contract.guard import faults_in
-from duetime.contract.paths import WHOLE
+from duetime.contract.marks import faults_in
+from duetime.contract.paths import WHOLE, path_of
 from duetime.contract.refusals import Fault, FieldsInvalid
 from duetime.domain import task as domain
 from duetime.domain.creation import TaskChange
@@ -20,16 +20,12 @@ from duetime.domain.task import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from duetime.contract.bodies import Retry, Target
     from duetime.contract.guard import Document
     from duetime.domain.times import Millis
 
-_ONE_DUE_TIME = (
-    Fault("at", "cannot be given together with delay_seconds"),
-    Fault("delay_seconds", "cannot be given together with at"),
-)
+_Place = tuple[str | int, ...]
+_ROOT: _Place = ()
 _KEPT_AS_IT_IS = ("priority", "timeout_seconds", "name", "tags")
 
 
@@ -52,7 +48,7 @@ def task_spec(document: Document) -> TaskSpec:
         FieldsInvalid: some fields cannot be accepted.
     """
     _refuse_marked(document.value, document)
-    return _spec(document.value)
+    return _spec(document.value, _ROOT)
 
 
 def task_change(document: Document) -> TaskChange:
@@ -65,7 +61,7 @@ def task_change(document: Document) -> TaskChange:
     body = validated(TaskPatch, document.value)
     if isinstance(body, tuple):
         raise FieldsInvalid(body)
-    _refuse_two_due_times(body)
+    _refuse_two_due_times(body, _ROOT)
     given = body.model_fields_set
     if not given:
         raise FieldsInvalid([Fault(WHOLE, "names no field to change")])
@@ -73,7 +69,7 @@ def task_change(document: Document) -> TaskChange:
         fields={name: value for name, value in _plain_fields(body).items() if name in given},
         due_at=body.at,
         delay=_delay(body),
-        payload=_payload(body) if "payload" in given else None,
+        payload=_payload(body, _ROOT) if "payload" in given else None,
     )
 
 
@@ -87,15 +83,7 @@ def batch_items(document: Document) -> list[BatchItem]:
     envelope = validated(BatchEnvelope, document.value)
     if isinstance(envelope, tuple):
         raise FieldsInvalid(envelope)
-    return [BatchItem(value, _item(value, index, document)) for index, value in enumerate(envelope.tasks)]
-
-
-def in_batch(index: int, faults: Iterable[Fault]) -> FieldsInvalid:
-    """The faults of one task of a batch, named from the batch's body."""
-    place = f"tasks[{index}]"
-    return FieldsInvalid(
-        Fault(place if fault.field == WHOLE else f"{place}.{fault.field}", fault.reason) for fault in faults
-    )
+    return [BatchItem(value, _item(value, ("tasks", index), document)) for index, value in enumerate(envelope.tasks)]
 
 
 def compact(value: object) -> bytes:
@@ -103,9 +91,9 @@ def compact(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _refuse_marked(value: object, document: Document) -> None:
+def _refuse_marked(value: object, document: Document, place: _Place = _ROOT) -> None:
     """Refuse a part of a document in which the guard has marked something."""
-    if document.marked and (faults := faults_in(value)):
+    if document.marked and (faults := faults_in(value, path_of(place) if place else "")):
         raise FieldsInvalid(faults)
 
 
@@ -116,22 +104,22 @@ def _around_tasks(value: object) -> object:
     return {key: part for key, part in value.items() if key != "tasks" or not isinstance(part, list)}
 
 
-def _item(value: object, index: int, document: Document) -> TaskSpec | FieldsInvalid:
+def _item(value: object, place: _Place, document: Document) -> TaskSpec | FieldsInvalid:
     try:
-        _refuse_marked(value, document)
-        return _spec(value)
+        _refuse_marked(value, document, place)
+        return _spec(value, place)
     except FieldsInvalid as refusal:
-        return in_batch(index, refusal.faults)
+        return refusal
 
 
-def _spec(value: object) -> TaskSpec:
-    body = validated(TaskCreate, value)
+def _spec(value: object, place: _Place) -> TaskSpec:
+    body = validated(TaskCreate, value, place)
     if isinstance(body, tuple):
         raise FieldsInvalid(body)
-    _refuse_two_due_times(body)
+    _refuse_two_due_times(body, place)
     return TaskSpec(
         type=body.type,
-        payload=_payload(body),
+        payload=_payload(body, place),
         due_at=body.at,
         delay=_delay(body),
         **_plain_fields(body),
@@ -147,15 +135,21 @@ def _plain_fields(body: TaskFields) -> dict[str, Any]:
     }
 
 
-def _refuse_two_due_times(body: TaskFields) -> None:
+def _refuse_two_due_times(body: TaskFields, place: _Place) -> None:
     if {"at", "delay_seconds"} <= body.model_fields_set:
-        raise FieldsInvalid(_ONE_DUE_TIME)
+        reason = "cannot be given together with"
+        raise FieldsInvalid(
+            [
+                Fault(path_of((*place, "at")), f"{reason} delay_seconds"),
+                Fault(path_of((*place, "delay_seconds")), f"{reason} at"),
+            ]
+        )
 
 
-def _payload(body: TaskFields) -> bytes:
+def _payload(body: TaskFields, place: _Place) -> bytes:
     payload = compact(body.payload)
     if len(payload) > MAX_PAYLOAD_BYTES:
-        raise FieldsInvalid([Fault("payload", f"is larger than {MAX_PAYLOAD_BYTES} bytes")])
+        raise FieldsInvalid([Fault(path_of((*place, "payload")), f"is larger than {MAX_PAYLOAD_BYTES} bytes")])
     return payload
 
 

@@ -30,19 +30,25 @@ _SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) ")
 _TARGET_KINDS = frozenset({"handler", "http"})
 
 
-def validated(model: type[M], value: object) -> M | tuple[Fault, ...]:
-    """Parsed JSON as a model, or what is wrong with it."""
+def validated(model: type[M], value: object, place: tuple[str | int, ...] = ()) -> M | tuple[Fault, ...]:
+    """Parsed JSON as a model, or what is wrong with it.
+
+    Args:
+        model: what it should be.
+        value: the parsed JSON.
+        place: the steps that lead to it in the request's body.
+    """
     try:
         return model.model_validate(value)
     except ValidationError as error:
         # Neither the input nor an address of documentation belongs into an answer.
         found = error.errors(include_url=False, include_input=False)
-        return tuple(_fault(details) for details in found[:MOST_FAULTS])
+        return tuple(_fault(place, details) for details in found[:MOST_FAULTS])
 
 
-def _fault(details: ErrorDetails) -> Fault:
+def _fault(place: tuple[str | int, ...], details: ErrorDetails) -> Fault:
     reason = _PLAIN.get(details["type"]) or _SUBJECT.sub("", details["msg"])
-    steps = [*_steps(details["loc"])]
+    steps = [*place, *_steps(details["loc"])]
     if details["type"].startswith("union_tag_"):
         steps.append("kind")
     return Fault(path_of(steps), reason)

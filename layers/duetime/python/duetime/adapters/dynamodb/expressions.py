@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.records import ATTRIBUTES, encoded, key_of
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES, encoded
+from duetime.adapters.dynamodb.records import key_of
 from duetime.adapters.dynamodb.values import text
 from duetime.domain.states import LEASED, LEGAL, State
 

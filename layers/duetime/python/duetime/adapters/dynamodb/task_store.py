@@ -11,7 +11,8 @@ from duetime.adapters.aws import translated
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.expressions import update_of
-from duetime.adapters.dynamodb.records import ENTRY_NAMES, entry_of, item_of, key_of, task_of, wake_item_of
+from duetime.adapters.dynamodb.minutes import ENTRY_NAMES, entry_of, wake_item_of
+from duetime.adapters.dynamodb.records import item_of, key_of, task_of
 from duetime.adapters.dynamodb.refusals import refusing_item
 from duetime.adapters.dynamodb.values import text
 from duetime.domain.ids import TaskId, partition_of

@@ -1,0 +1,61 @@
+"""What lies in the partition of a minute, as the trigger meets it: entries of records, and wakes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.adapters.dynamodb import schema, values
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded, encoded
+from duetime.adapters.dynamodb.records import owner_of
+from duetime.domain.dispatch import Entry, Wake
+from duetime.domain.ids import TaskId, partition_of
+from duetime.domain.limits import WAKE_LIFE
+from duetime.domain.task import Priority
+from duetime.domain.times import minute_of
+
+if TYPE_CHECKING:
+    from duetime.adapters.dynamodb.values import Item, StoredItem
+
+_ENTRY_FIELDS = ("state", "priority", "turn", "next_at", "sent", "lease_ends_at", "finished_at")
+ENTRY_NAMES = (
+    schema.SORT_KEY,
+    schema.OWNER_KEY,
+    schema.WAKE_OWNER,
+    *(ATTRIBUTES[name].name for name in _ENTRY_FIELDS),
+)
+"""Names of the attributes that the trigger reads."""
+
+
+def wake_item_of(wake: Wake) -> Item:
+    """A wake as an item."""
+    item = {
+        schema.PARTITION_KEY: values.text(partition_of(minute_of(wake.at), wake.task_id.shard)),
+        schema.SORT_KEY: values.text(f"{wake.task_id}{schema.WAKE_MARK}{wake.turn}"),
+        schema.WAKE_OWNER: values.text(wake.owner),
+        schema.TTL: values.expiry(wake.at + WAKE_LIFE),
+    }
+    for field, value in (("turn", wake.turn), ("next_at", wake.at), ("priority", wake.priority), ("sent", wake.sent)):
+        if (stored := encoded(field, value)) is not None:
+            item[ATTRIBUTES[field].name] = stored
+    return item
+
+
+def entry_of(item: StoredItem) -> Entry | Wake:
+    """What the trigger needs of an item in a minute's partition."""
+    task_id, mark, _turn = item[schema.SORT_KEY]["S"].partition(schema.WAKE_MARK)
+    fields = decoded(item, _ENTRY_FIELDS)
+    turn, next_at = fields["turn"], fields["next_at"]
+    priority, sent = fields.get("priority", Priority.NORMAL), fields.get("sent", False)
+    if mark:
+        return Wake(TaskId(task_id), turn, next_at, priority, item[schema.WAKE_OWNER]["S"], sent)
+    return Entry(
+        task_id=TaskId(task_id),
+        owner=owner_of(item),
+        state=fields["state"],
+        priority=priority,
+        turn=turn,
+        next_at=next_at,
+        sent=sent,
+        leased_until=fields.get("lease_ends_at"),
+        finished="finished_at" in fields,
+    )

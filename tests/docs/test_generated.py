@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from docs.generate import SECTIONS, SectionUnknown, filled, generated_in
+from docs.sections.markdown import table
+from docs.sections.states import picture, reached
+from duetime.domain.states import LEGAL, Move, Rule, State
+from tests.docs.pages import REFERENCE, name_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The settings' page synthesises a stack: kept in the process that synthesises the others.
+pytestmark = pytest.mark.xdist_group("infra")
+
+
+@pytest.mark.parametrize("page", sorted(REFERENCE.glob("*.md")), ids=name_of)
+def test_a_page_says_what_the_code_says(page: Path) -> None:
+    """Writing the generated sections anew changes nothing: run `python docs/generate.py` when this fails."""
+    text = page.read_text(encoding="utf-8")
+    assert filled(text) == text
+
+
+def test_every_generated_section_stands_on_exactly_one_page() -> None:
+    """A fact that is generated is shown, and shown once."""
+    shown = [name for page in REFERENCE.glob("*.md") for name in generated_in(page.read_text(encoding="utf-8"))]
+    assert sorted(shown) == sorted(SECTIONS)
+
+
+def test_a_section_that_differs_is_written_anew() -> None:
+    """What stood between the markers is gone, what stood around them stays."""
+    page = "before\n<!-- generated: changeable -->\nold\n<!-- end -->\nafter\n"
+    new = filled(page)
+    assert new.startswith("before\n")
+    assert new.endswith("<!-- end -->\nafter\n")
+    assert "old" not in new
+    assert "`scheduled`" in new
+
+
+def test_a_marker_of_another_name_is_refused() -> None:
+    """A typing error in a marker does not leave an old section standing."""
+    with pytest.raises(SectionUnknown, match="limit"):
+        filled("<!-- generated: limit -->\n<!-- end -->")
+
+
+def test_a_new_move_changes_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture is drawn from the table of moves, and from nothing else."""
+    before = picture()
+    monkeypatch.setitem(LEGAL, Move.REPLACE, Rule(frozenset({State.SCHEDULED}), State.PAUSED, "held"))
+    assert "scheduled --> paused: replace" not in before
+    assert "scheduled --> paused: replace" in picture()
+    assert State.PAUSED in reached()
+
+
+def test_a_cell_cannot_break_its_table() -> None:
+    """A vertical bar or a line break in a text stays within its cell."""
+    assert table(("a",), [("x|y\nz",)]).splitlines()[2] == "| x\\|y z |"

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, all_tests, name_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_TEST = re.compile(r"\btest_[a-z0-9_]+\b(?!\.py)")
+_PATH = re.compile(r"`((?:tests|infra|functions|layers|local|examples|client|docs|bench)/[\w./-]+\.\w+)`")
+_MODULE = re.compile(r"`(duetime(?:\.\w+)+)`")
+_TARGET = re.compile(r"\bmake ([a-z-]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_named_test_exists(page: Path) -> None:
+    """A page that says "this test shows it" names a test that is there."""
+    named = set(_TEST.findall(page.read_text(encoding="utf-8")))
+    missing = [name for name in sorted(named) if not re.search(rf"^def {name}\(", all_tests(), re.MULTILINE)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_named_file_exists(page: Path) -> None:
+    """A file that a page names by its path is in the checkout."""
+    named = _PATH.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_named_part_of_the_package_exists(page: Path) -> None:
+    """A module, class or function that a page names by its full name can be imported."""
+    named = _MODULE.findall(page.read_text(encoding="utf-8"))
+    assert [name for name in named if not _exists(name)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_named_make_target_exists(page: Path) -> None:
+    """A command that a page tells to run is one that the Makefile knows."""
+    code = re.findall(r"```.*?```|`[^`\n]+`", page.read_text(encoding="utf-8"), re.DOTALL)
+    named = {target for text in code for target in _TARGET.findall(text)}
+    known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= known
+
+
+def test_a_part_that_is_not_there_is_found_missing() -> None:
+    """The check itself can fail."""
+    assert _exists("duetime.domain.states.LEGAL")
+    assert not _exists("duetime.domain.states.ILLEGAL")
+    assert not _exists("duetime.domain.nowhere")
+
+
+def _exists(name: str) -> bool:
+    module, _, attribute = name.rpartition(".")
+    try:
+        import_module(name)
+    except ModuleNotFoundError:
+        if not module:
+            return False
+        try:
+            return hasattr(import_module(module), attribute)
+        except ModuleNotFoundError:
+            return False
+    return True
