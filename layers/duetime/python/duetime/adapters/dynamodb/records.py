@@ -11,7 +11,7 @@ from duetime.domain.dispatch import Entry, Wake
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import WAKE_LIFE
 from duetime.domain.states import State
-from duetime.domain.task import Priority, Task
+from duetime.domain.task import Asked, Priority, Task
 from duetime.domain.times import minute_of
 
 if TYPE_CHECKING:
@@ -58,8 +58,17 @@ def _read_priority(value: Value) -> Priority:
     return Priority(value["S"])
 
 
-def _timeout(value: int) -> Value | None:
-    return None if value == Task.__dataclass_fields__["timeout_seconds"].default else values.number(value)
+def _unless_default(field: str) -> Callable[[int], Value | None]:
+    default = Task.__dataclass_fields__[field].default
+    return lambda value: None if value == default else values.number(value)
+
+
+def _asked(value: Asked) -> Value:
+    return values.text(value.value)
+
+
+def _read_asked(value: Value) -> Asked:
+    return Asked(value["S"])
 
 
 def _state(value: State) -> Value:
@@ -82,7 +91,9 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("priority", "q", _priority, _read_priority),
         Attribute("target", "u", values.target, values.read_target),
         Attribute("retry", "r", values.retry, values.read_retry),
-        Attribute("timeout_seconds", "o", _timeout, values.whole),
+        Attribute("timeout_seconds", "o", _unless_default("timeout_seconds"), values.whole),
+        Attribute("deadline_seconds", "D", _unless_default("deadline_seconds"), values.whole),
+        Attribute("rollback", "B", values.flag, values.truth),
         Attribute("name", "m", _text_or_nothing, values.string),
         Attribute("tags", "T", values.tags, values.read_tags),
         # Numbers that conditions compare are always there, zero or not: no condition needs a second form.
@@ -94,6 +105,9 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("nonce", "j", values.text, values.string),
         Attribute("lease_holder", "h", values.text, values.string),
         Attribute("lease_ends_at", "l", values.number, values.whole),
+        Attribute("deferred", "w", values.flag, values.truth),
+        Attribute("asked", "A", _asked, _read_asked),
+        Attribute("checkpoint", "C", values.content, partial(values.read_content, "checkpoint")),
         Attribute("progress", "P", values.progress, values.read_progress),
         Attribute("result", "R", values.content, partial(values.read_content, "result")),
         Attribute("error", "E", values.error, values.read_error),
