@@ -28,7 +28,7 @@ demo: setup ## run the demo alone and leave
 
 test: setup check ## check the code and run the tests
 	$(SAY) 'Running the tests'
-	@$(PYTEST) -n 2 --dist loadgroup
+	@$(PYTEST) -n 2 --no-loadscope-reorder
 
 check: setup ## format, lint, types, import rules, spelling, links
 	$(SAY) 'Checking the code'

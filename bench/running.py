@@ -14,7 +14,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.composition import Outside, composed
 from duetime.domain.dispatch import Message
 from duetime.domain.task import Priority, TaskSpec
-from duetime.handlers import REGISTRY
+from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Delivery
 from duetime.services.creating import Order
 from duetime.settings import QUEUE_VARIABLES, Variable
@@ -40,7 +40,7 @@ def comparisons() -> Iterator[Comparison]:
             for priority, variable in QUEUE_VARIABLES.items()
         }
         composition.use(Outside(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
-        REGISTRY[_TYPE] = lambda _context, _payload: None
+        REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
         bare = _Bare(client, table)
         yield compare("accept ten tasks in a batch", _accept, "ten bare puts, in threads", bare.put_ten)
         yield compare("accept and run ten tasks", _accept_and_work, "thirty bare puts, in threads", bare.put_thirty)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from local import emulator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from xdist.remote import Producer
 
     from local.emulator import Emulator
 
@@ -24,13 +27,29 @@ def engine() -> Iterator[Emulator]:
         yield started
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts real processes, and keep the tests of one deployment in one process of pytest-xdist."""
+    """Mark what starts real processes."""
     for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        if "engine" in fixtures:
-            item.add_marker(pytest.mark.engine)
-        if "deployed" in fixtures:
-            item.add_marker(pytest.mark.deployed)
-            item.add_marker(pytest.mark.xdist_group("deployed"))
+        for fixture in {"engine", "deployed"}.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(fixture)
+
+
+TOGETHER = {"tests/deployed/": "deployed", "tests/infra/": "infra", "tests/docs/": "infra"}
+"""Folders whose tests share something slow: one deployment, and the templates of every environment."""
+
+
+class ByWhatIsShared(LoadScopeScheduling):
+    """Sends what shares a slow fixture to one process of pytest-xdist, and the tests of any other file to one.
+
+    pytest-xdist 3.8 has a mark for this, `xdist_group`, which pytest 9.2 silently ignores.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        folders = (scope for folder, scope in TOGETHER.items() if nodeid.startswith(folder))
+        return next(folders, nodeid.split("::", 1)[0])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByWhatIsShared:
+    """Distribute tests by what they share."""
+    return ByWhatIsShared(config, log)

@@ -10,7 +10,7 @@ _GROUPS = ((WAITING, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
 
 
 def reached() -> frozenset[State]:
-    """The states that a task can reach today, from its creation on."""
+    """The states that a task can reach by moves, from its creation on."""
     found = {State.SCHEDULED}
     while True:
         further = {rule.to for rule in LEGAL.values() if rule.to and rule.sources & found} - found
@@ -26,9 +26,9 @@ def state_table() -> str:
     for state in State:
         meaning, _, word = meanings[state.name].partition(" [")
         group = next((name for group, name in _GROUPS if state in group), "held")
-        is_reached = "yes" if state in reached() else "not yet"
+        is_reached = "yes" if state in reached() else "no"
         rows.append((code(state), meaning, group, is_reached, word.rstrip("]")))
-    return table(("state", "meaning", "kind", "reached today", "first design"), rows)
+    return table(("state", "meaning", "kind", "some move leads here", "first design"), rows)
 
 
 def move_table() -> str:
@@ -46,7 +46,7 @@ def move_table() -> str:
 
 
 def picture() -> str:
-    """A Mermaid diagram of the moves between the states that are reached today."""
+    """A Mermaid diagram of the moves between the states that some move leads to."""
     alive = reached()
     steps: dict[tuple[State, State], list[str]] = {}
     for move, rule in LEGAL.items():

@@ -11,12 +11,14 @@ from duetime.domain.ids import MAX_SHARDS, TaskId
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import LEGAL, Move, State
 from duetime.domain.task import (
+    Asked,
     AttemptOutcome,
     Content,
     ContentPlace,
     HandlerTarget,
     HttpTarget,
     LedgerLine,
+    Phase,
     Priority,
     Progress,
     Task,
@@ -51,6 +53,7 @@ def contents(field: str) -> st.SearchStrategy[Content]:
 LINES = st.builds(
     LedgerLine,
     st.integers(1, 200),
+    st.integers(1, 500),
     TEXT,
     INSTANTS,
     COUNTS,
@@ -64,9 +67,11 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "created_at": INSTANTS,
     "payload": contents("payload"),
     "priority": st.sampled_from(Priority),
-    "target": st.just(HandlerTarget()) | st.builds(HttpTarget, TEXT),
+    "target": st.just(HandlerTarget()) | st.builds(HttpTarget, TEXT, st.frozensets(st.sampled_from(Phase))),
     "retry": st.just(RetryPolicy()) | st.builds(RetryPolicy, st.integers(1, 100), WAITS, WAITS, WAITS),
     "timeout_seconds": st.just(60) | st.integers(1, 840),
+    "deadline_seconds": st.just(3600) | st.integers(1, 2_592_000),
+    "rollback": st.booleans(),
     "name": TEXT,
     "tags": st.dictionaries(NAMES, TEXT, max_size=4),
     "turn": COUNTS,
@@ -75,6 +80,9 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "sent": st.booleans(),
     "lease_holder": st.none() | TEXT,
     "lease_ends_at": st.none() | INSTANTS,
+    "deferred": st.booleans(),
+    "asked": st.none() | st.sampled_from(Asked),
+    "checkpoint": st.none() | contents("checkpoint"),
     "progress": st.none() | st.builds(Progress, st.integers(0, 100), TEXT),
     "result": st.none() | contents("result"),
     "error": st.none() | st.builds(TaskError, TEXT, TEXT),
@@ -136,4 +144,5 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
         version=near(task.version),
         due_by=near(task.next_at),
         leased_until_before=near(task.lease_ends_at or 0),
+        open=st.booleans(),
     )

@@ -194,6 +194,17 @@ def test_a_message_that_is_not_in_flight_is_no_failure(cloud: Cloud, sqs: Stubbe
     SqsQueues(cloud.sqs, URLS, CREW).come_back([delivery(0), delivery(1)], [5, 5])
 
 
+def test_a_wait_is_asked_for_within_what_sqs_allows(cloud: Cloud, sqs: Stubber) -> None:
+    """SQS refuses waits below zero and beyond twelve hours from the receipt: neither is ever sent."""
+    entries = [
+        {"Id": str(number), "ReceiptHandle": f"receipt {number}", "VisibilityTimeout": seconds}
+        for number, seconds in enumerate((0, 30, 42_300))
+    ]
+    expected = {"QueueUrl": URLS[Priority.NORMAL], "Entries": entries}
+    sqs.add_response("change_message_visibility_batch", {"Successful": [], "Failed": []}, expected)
+    SqsQueues(cloud.sqs, URLS, CREW).come_back([delivery(number) for number in range(3)], [-5, 30, 90_000])
+
+
 def test_a_visibility_that_sqs_failed_to_set_is_unavailable(cloud: Cloud, sqs: Stubber) -> None:
     """An entry that fails by SQS's own fault is not passed over."""
     failed = [{"Id": "0", "SenderFault": False, "Code": "InternalError"}]

@@ -120,7 +120,7 @@ def test_a_ledger_line_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
     """A line kept twice is one item, outside the trigger's partitions, with the TTL it was given."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
-    line = LedgerLine(7, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED)
+    line = LedgerLine(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED)
     store.keep_line(TASK, line, HOME)
     store.keep_line(TASK, line, HOME)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]

@@ -113,6 +113,16 @@ def test_memory_delivers_by_its_clock() -> None:
     assert receiver.queues.next_visible_at() is None
 
 
+def test_memory_passes_over_a_delivery_that_is_in_flight_no_more() -> None:
+    """As in SQS, a receiver whose message is visible again can no longer send it away."""
+    receiver = MemoryReceiver()
+    receiver.queues.send([Outgoing(message(1), 0)])
+    late = receiver.receive(Priority.NORMAL)
+    receiver.clock.at += receiver.queues.visibility
+    receiver.queues.come_back(late, [300])
+    assert [delivery.message for delivery in receiver.receive(Priority.NORMAL)] == [message(1)]
+
+
 @pytest.mark.parametrize("number", [1, 10, 11])
 def test_memory_shows_what_was_sent(number: int) -> None:
     """The list of sent messages holds all of them in order, with their delays."""

@@ -12,7 +12,7 @@ import pytest
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
-from duetime.domain.attempts import claim
+from duetime.domain.attempts import Claimant
 from duetime.domain.dispatch import Entry
 from duetime.domain.keys import RememberedKey
 from duetime.domain.shards import Cursors
@@ -75,7 +75,7 @@ def test_one_claim_or_cancel_wins(engine_cloud: Cloud) -> None:
 
     def contend(number: int, who: int) -> bool:
         message = Entry.of(rounds[number]).message(HOME)
-        take = claim(message, holder=f"w{who}", start=HOME, now=HOME, lease=MINUTE, nonce=f"{who}")
+        take = Claimant(f"w{who}", HOME, MINUTE).claim(message, f"{who}")
         cancel = Write(message.task_id, Move.CANCEL, f"{who}", Guard(version=1))
         return isinstance(store.apply(cancel if who == 0 else take), Applied)
 

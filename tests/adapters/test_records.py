@@ -11,7 +11,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
 from duetime.adapters.dynamodb.minutes import wake_item_of
 from duetime.adapters.dynamodb.records import SchemaUnknown, item_of, key_of, task_of
-from duetime.domain.attempts import Run, claim, failure
+from duetime.domain.attempts import Run, Claimant, failure
 from duetime.domain.dispatch import Entry, Wake
 from duetime.domain.limits import LEDGER_LINES_INLINE, MAX_ERROR_MESSAGE_LENGTH, WAKE_LIFE
 from duetime.domain.states import Move, State
@@ -121,7 +121,7 @@ def claimed(before: Task) -> Task:
     """A task after a claim."""
     message = Entry.of(before).message(before.next_at)
     start = before.next_at
-    return applied(claim(message, holder=HOLDER, start=start, now=start, lease=30_000, nonce=NONCE), before)
+    return applied(Claimant(HOLDER, start, 30_000).claim(message, NONCE), before)
 
 
 def ended(before: Task, move: Move, outcome: AttemptOutcome, **sets: Any) -> Task:  # noqa: ANN401 - any field of a task

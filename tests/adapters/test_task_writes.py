@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.attempts import claim
+from duetime.domain.attempts import Claimant
 from duetime.domain.dispatch import Entry
 from duetime.domain.states import Move, State
 from duetime.domain.writes import Applied, Guard, Refused, Write, applied, permits
@@ -46,7 +46,7 @@ def test_a_refused_write_answers_the_record_that_refused_it(task_store: TaskStor
     [
         Write(task().id, Move.CHANGE, "mine", sets={"name": "renamed"}, adds={"turn": 1}),
         Write(task().id, Move.CANCEL, "mine", Guard(version=1)),
-        claim(Entry.of(task()).message(HOME), holder="w", start=HOME, now=HOME, lease=30_000, nonce="mine"),
+        Claimant("w", HOME, 30_000).claim(Entry.of(task()).message(HOME), "mine"),
     ],
     ids=["change", "cancel", "claim"],
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEPLOY_SECONDS = 180.0
 COMMAND = Path(sys.executable).with_name("duetime")
 
-pytestmark = [pytest.mark.deployed, pytest.mark.xdist_group("deployed")]
+pytestmark = pytest.mark.deployed
 
 
 @contextmanager

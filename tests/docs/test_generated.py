@@ -49,10 +49,10 @@ def test_a_marker_of_another_name_is_refused() -> None:
 def test_a_new_move_changes_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     """The picture is drawn from the table of moves, and from nothing else."""
     before = picture()
-    monkeypatch.setitem(LEGAL, Move.REPLACE, Rule(frozenset({State.SCHEDULED}), State.PAUSED, "held"))
-    assert "scheduled --> paused: replace" not in before
-    assert "scheduled --> paused: replace" in picture()
-    assert State.PAUSED in reached()
+    monkeypatch.setitem(LEGAL, Move.REPLACE, Rule(frozenset({State.SCHEDULED}), State.BLOCKED, "held"))
+    assert "scheduled --> blocked: replace" not in before
+    assert "scheduled --> blocked: replace" in picture()
+    assert State.BLOCKED in reached()
 
 
 def test_a_cell_cannot_break_its_table() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from duetime.domain.attempts import Run, claim, failure
+from duetime.domain.attempts import Claimant, Run, failure
 from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.states import State
 from duetime.domain.task import AttemptOutcome, LedgerLine
@@ -8,12 +8,12 @@ from duetime.domain.times import SECOND
 from duetime.domain.writes import applied, permits
 from tests.domain.factories import NOW, message, task
 
-LINE = LedgerLine(1, "a", NOW, 0, 5, AttemptOutcome.RETRIED)
+LINE = LedgerLine(1, 1, "a", NOW, 0, 5, AttemptOutcome.RETRIED)
 
 
 def test_a_claim_takes_the_lease_and_the_next_fence() -> None:
     """One write makes the task running, leased and fenced, and counts the attempt."""
-    write = claim(message(), holder="w", start=NOW, now=NOW - 10, lease=30 * SECOND, nonce="n")
+    write = Claimant("w", NOW - 10, 30 * SECOND).claim(message(), "n")
     assert permits(write, task())
     after = applied(write, task())
     assert (after.state, after.fence, after.attempt, after.lease_holder) == (State.RUNNING, 1, 1, "w")
@@ -22,22 +22,22 @@ def test_a_claim_takes_the_lease_and_the_next_fence() -> None:
 
 def test_a_claim_before_the_due_time_is_refused() -> None:
     """A start planned before the due time claims nothing."""
-    write = claim(message(), holder="w", start=NOW - 1, now=NOW - 1, lease=SECOND, nonce="n")
+    write = Claimant("w", NOW - 1, SECOND).claim(message(due=NOW - 1), "n")
     assert not permits(write, task())
 
 
 def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
     """Clocks may differ by five seconds: a lease is over for others only after them."""
     lost = task(state=State.RUNNING, lease_ends_at=NOW)
-    early = claim(message(), holder="w", start=NOW, now=NOW + MAX_CLOCK_DIFFERENCE - 1, lease=SECOND, nonce="n")
-    late = claim(message(), holder="w", start=NOW, now=NOW + MAX_CLOCK_DIFFERENCE, lease=SECOND, nonce="n")
+    early = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE - 1, SECOND).claim(message(), "n")
+    late = Claimant("w", NOW + MAX_CLOCK_DIFFERENCE, SECOND).claim(message(), "n")
     assert not permits(early, lost)
     assert permits(late, lost)
 
 
 def test_the_ledger_tells_of_attempts_that_were_lost() -> None:
     """An attempt whose worker vanished left no line: the next end of a run puts it in."""
-    run = Run(task(attempt=3, ledger=(LINE,), lease_holder="c"), NOW + 7, NOW + 9)
+    run = Run(task(attempt=3, fence=3, ledger=(LINE,), lease_holder="c"), NOW + 7, NOW + 9)
     assert [(line.attempt, line.outcome.value) for line in run.ledger(AttemptOutcome.SUCCEEDED)] == [
         (1, "retried"),
         (2, "lost"),

@@ -110,12 +110,17 @@ def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
     [
         replace(ENTRY, sent=True),
         replace(ENTRY, next_at=NOW + HOUR),
-        *(replace(ENTRY, state=state) for state in State if state not in WAITING),
+        *(replace(ENTRY, state=state, leased_until=NOW) for state in State if state not in WAITING),
     ],
 )
 def test_the_first_reading_leaves_alone_what_is_not_its(entry: Entry) -> None:
     """Sent already, moved to another minute, or not waiting: no message."""
     assert at_first_reading(entry, minute_of(NOW)) is None
+
+
+def test_the_first_reading_sends_a_rollback_that_nobody_has_taken_up() -> None:
+    """A task that waits for its rollback holds no lease."""
+    assert at_first_reading(replace(ENTRY, state=State.ROLLING_BACK), minute_of(NOW)) is not None
 
 
 def test_the_first_reading_sends_a_wakes_message_for_its_turn() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, after_refusal
+from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, Undo, after_refusal
 from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.states import LEASED, TERMINAL, State
 from duetime.domain.times import DAY, SECOND
@@ -31,6 +31,23 @@ def test_a_message_of_a_finished_task_is_let_go(state: State) -> None:
 def test_an_outcome_whose_followups_are_open_has_them_done(state: State) -> None:
     """A worker that died between the outcome and what follows it left them to this message."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), FollowUp)
+
+
+@pytest.mark.parametrize("state", sorted(TERMINAL))
+def test_an_outcome_whose_followups_are_being_done_is_waited_for(state: State) -> None:
+    """They are done under the attempt's lease: the message comes back after it."""
+    fate = after_refusal(task(state=state, lease_ends_at=NOW + 9 * SECOND), message(), NOW)
+    assert isinstance(fate, ComeBack)
+    assert fate.at > NOW + 9 * SECOND
+
+
+def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
+    """It waits without a lease, or its worker was lost: either way this message takes it up when it is due."""
+    assert isinstance(after_refusal(task(state=State.ROLLING_BACK), message(), NOW), Undo)
+    lost = task(state=State.ROLLING_BACK, lease_ends_at=NOW - 9 * SECOND)
+    assert isinstance(after_refusal(lost, message(), NOW), Undo)
+    later = task(state=State.ROLLING_BACK, next_at=NOW + 9 * SECOND)
+    assert after_refusal(later, message(), NOW) == ComeBack(NOW + 9 * SECOND, "not due")
 
 
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.POSTPONED, State.RUNNING])

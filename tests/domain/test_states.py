@@ -14,9 +14,11 @@ def test_every_move_has_its_rule() -> None:
     assert set(LEGAL) == set(Move)
 
 
-def test_only_closing_leaves_a_terminal_state_alone() -> None:
-    """Once there is an outcome, no other move touches it."""
-    assert {move for move, rule in LEGAL.items() if rule.sources & TERMINAL} == {Move.CLOSE}
+def test_no_move_of_an_attempt_changes_an_outcome() -> None:
+    """Once there is an outcome, an attempt may only follow it up; its user may reopen it or have it undone."""
+    touching = {move for move, rule in LEGAL.items() if rule.sources & TERMINAL}
+    assert {move for move in touching if LEGAL[move].to is None} == {Move.HEARTBEAT, Move.CLAIM_FOLLOW_UP, Move.CLOSE}
+    assert {move for move in touching if LEGAL[move].to is not None} == {Move.REOPEN, Move.REQUEST_ROLLBACK}
 
 
 def test_the_groups_of_states_do_not_overlap() -> None:
@@ -47,6 +49,7 @@ def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state
         (Guard(due_by=NOW), True),
         (Guard(due_by=NOW - 1), False),
         (Guard(turn=1, leased_until_before=NOW), False),
+        (Guard(open=True), True),
     ],
 )
 def test_a_guard_is_checked_field_by_field(guard: Guard, met: bool) -> None:  # noqa: FBT001 - the expectation
@@ -55,8 +58,8 @@ def test_a_guard_is_checked_field_by_field(guard: Guard, met: bool) -> None:  # 
 
 
 def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
-    """For a leased record the end of its lease decides, whatever turn or time the guard names."""
-    leased = task(state=State.RUNNING, lease_ends_at=NOW, turn=5, next_at=NOW + 9)
+    """For a leased record the end of its lease decides, whatever turn the guard names."""
+    leased = task(state=State.RUNNING, lease_ends_at=NOW, turn=5)
     guard = Guard(turn=0, due_by=NOW, leased_until_before=NOW)
     assert permits(Write(ID, Move.CLAIM, "n", guard), leased)
     assert not permits(Write(ID, Move.CLAIM, "n", guard), replace(leased, lease_ends_at=NOW + 1))

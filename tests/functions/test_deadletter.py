@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.states import State
 from duetime.domain.task import Priority, TaskSpec
-from duetime.handlers import REGISTRY
+from duetime.handlers import REGISTRY, Registered
 
 if TYPE_CHECKING:
     import pytest
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def test_a_dead_letter_of_a_waiting_task_is_placed_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """The letter is done with, a fresh message of a new turn is on the queue, and the task runs by it."""
-    monkeypatch.setitem(REGISTRY, "report", lambda _context, _payload: "done")
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
     task = stack.create(TaskSpec("report"))
     letters = stack.receive(Priority.NORMAL)
     assert stack.call("deadletter", letters) == {"batchItemFailures": []}

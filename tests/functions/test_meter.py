@@ -16,7 +16,7 @@ from duetime.composition import composed
 from duetime.domain.creation import TaskChange
 from duetime.domain.task import Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
-from duetime.handlers import REGISTRY, Context
+from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.creating import IdempotencyKey, Order
 from duetime.services.placing import message_for
@@ -42,7 +42,7 @@ def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
     """The functions over the embedded engine, every call counted, and a handler that does nothing."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setitem(REGISTRY, "report", lambda _context, _payload: {"rows": 3})
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: {"rows": 3}}))
     session = boto3.Session()
     meter = Meter(session)
     stack = Stack(Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs")), session)
@@ -136,7 +136,7 @@ def test_a_retry_costs_two_units_and_a_message(metered: tuple[Stack, Meter], mon
         if context.attempt == 1:
             raise LookupError("no such row")
 
-    monkeypatch.setitem(REGISTRY, "report", boom)
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": boom}))
     create(stack)
     assert stack.work(Priority.NORMAL) == []
     stack.clock.at += 2 * SECOND
@@ -155,7 +155,7 @@ def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: p
             context.progress(step * 30, "on its way")
             context.heartbeat()
 
-    monkeypatch.setitem(REGISTRY, "report", beating)
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": beating}))
     create(stack)
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (3 + 3, 1)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.states import State
 from duetime.domain.task import Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
-from duetime.handlers import REGISTRY, Context
+from duetime.handlers import REGISTRY, Context, Registered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def register(monkeypatch: pytest.MonkeyPatch, function: Callable[[Context, object], object]) -> None:
     """Register a handler of the type `report`, for one test."""
-    monkeypatch.setitem(REGISTRY, "report", function)
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": function}))
 
 
 def test_a_batch_of_messages_is_worked_on_and_deleted(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:

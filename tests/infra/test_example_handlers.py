@@ -23,7 +23,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Handler]:
     """What importing the package, as the worker does, has registered."""
     monkeypatch.syspath_prepend(str(ROOT / "examples" / "handlers"))
     importlib.import_module("example_handlers")
-    return REGISTRY
+    return {task_type: registered.phases["run"] for task_type, registered in REGISTRY.items()}
 
 
 @pytest.fixture
@@ -60,7 +60,9 @@ def attempt(number: int, told: list[tuple[int | None, str]] | None = None) -> Co
         attempt=number,
         fence=number + 6,
         deadline=datetime(2026, 11, 21, tzinfo=UTC),
+        checkpoint=None,
         report=lambda percent, message: progress.append((percent, message)),
+        ask=lambda: None,
     )
 
 

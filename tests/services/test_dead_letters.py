@@ -49,7 +49,7 @@ def test_a_lost_task_with_spent_attempts_is_failed_with_the_reason() -> None:
     world, task = _world(state=State.RUNNING, attempt=2, lease_ends_at=START - MINUTE)
     assert world.burying.bury(message_for(task))
     failed = world.get(task)
-    assert (failed.state, failed.finished_at) == (State.FAILED, START)
+    assert (failed.state, failed.finished_at) == (State.FAILED, None)
     assert failed.error is not None
     assert failed.error.kind == "WorkerLost"
     assert failed.expires_at is not None
@@ -76,10 +76,13 @@ def test_a_letter_that_concerns_nobody_is_let_go(changes: dict[str, object]) -> 
     assert world.tasks.read(task.id) == task
 
 
-def test_an_unfinished_outcome_is_finished() -> None:
-    """What follows the outcome is done by the dead letter too."""
+def test_an_unfinished_outcome_is_finished_by_a_worker() -> None:
+    """What follows the outcome is left to a worker, by a fresh message."""
     world, task = _world(state=State.SUCCEEDED)
     assert world.burying.bury(message_for(task))
+    world.receiving = True
+    world._look_for_messages()
+    world.pass_time(SECOND)
     assert world.get(task).finished_at is not None
 
 

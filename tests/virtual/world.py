@@ -11,17 +11,20 @@ from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.keys import MemoryKeyStore
 from duetime.domain.attempts import Ending, Succeeded, failure
 from duetime.domain.dispatch import Precision
-from duetime.domain.task import Priority, Target, Task, TaskSpec
+from duetime.domain.task import Phase, Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
+from duetime.ports.queues import Outgoing
 from duetime.services.attempting import Attempting
 from duetime.services.burying import Burying
 from duetime.services.changing import Changing
-from duetime.services.closing import Closing
+from duetime.services.closing import ClosingElsewhere, ClosingHere
 from duetime.services.creating import Creating, Order
 from duetime.services.dispatching import Dispatching
 from duetime.services.finishing import Finishing
-from duetime.services.placing import Placing
+from duetime.services.placing import Placing, message_for
 from duetime.services.reading import Reading
+from duetime.services.steering import Steering
+from duetime.services.undoing import Undoing
 from duetime.services.working import Working
 from tests.virtual.faults import FaultyContentStore, FaultyQueues, FaultyTaskStore
 from tests.virtual.time import SeededChance, Strand, VirtualTime
@@ -50,6 +53,7 @@ class Effect:
     attempt: int
     fence: int
     at: Millis
+    phase: Phase = Phase.RUN
 
 
 @dataclass
@@ -79,6 +83,7 @@ class World:
     Attributes:
         ticking: whether the trigger is run every minute.
         behave: what targets do.
+        offered: the phases that targets offer.
         effects: every call of a target.
         crashes: how many workers ended their process.
     """
@@ -95,6 +100,7 @@ class World:
         self.ticking = True
         self.receiving = True
         self.behave: Callable[[Work], Ending] = lambda _work: Succeeded(b'"done"')
+        self.offered: frozenset[Phase] = frozenset({Phase.RUN})
         self.effects: list[Effect] = []
         self.crashes = 0
         self.workers: list[Strand] = []
@@ -110,23 +116,39 @@ class World:
         )
         self.reading = Reading(self.tasks, self.contents)
         self.changing = Changing(self.tasks, self.contents, self.placing, time, chance, RETENTION)
-        self.closing = Closing(self.tasks, self.contents, time, chance, RETENTION)
-        finishing = Finishing(self.tasks, self.contents, self.placing, self.closing, time, chance, facts, RETENTION)
+        closing = ClosingHere(self.tasks, self.contents, self, time, chance, facts, RETENTION)
+        finishing = Finishing(self.tasks, self.contents, self.placing, closing, time, chance, facts, RETENTION)
+        undoing = Undoing(finishing, self.placing, time, chance)
+        elsewhere = ClosingElsewhere(self.queues)
+        self.steering = Steering(
+            self.tasks,
+            self.contents,
+            self.placing,
+            Finishing(self.tasks, self.contents, self.placing, elsewhere, time, chance, facts, RETENTION),
+            elsewhere,
+            time,
+            chance,
+        )
         self.attempting = Attempting(
-            self.tasks, self.contents, self, finishing, self.closing, time, chance, facts, LEASE
+            self.tasks, self.contents, self, finishing, undoing, closing, time, chance, facts, LEASE
         )
         self.working = Working(self.tasks, self.queues, self.attempting, time, chance, time, self, facts, LEASE)
         self.dispatching = Dispatching(
             self.tasks, self.cursors, self.queues, self, time, time, facts, self.shards, LOOK_AHEAD, Precision.NORMAL
         )
-        self.burying = Burying(self.tasks, self.queues, self.placing, self.closing, time, chance, facts, RETENTION)
+        self.burying = Burying(self.tasks, self.queues, self.placing, elsewhere, time, chance, facts, RETENTION)
 
     # The world plays the targets, the process and the fan-out itself.
 
-    def run(self, target: Target, work: Work) -> Ending:
-        """Call the target: note the effect, then behave."""
-        del target
-        self.effects.append(Effect(work.task.id, work.task.attempt, work.task.fence, self.time.now()))
+    def phases(self, task: Task) -> frozenset[Phase]:
+        """What the target offers."""
+        del task
+        return self.offered
+
+    def run(self, work: Work) -> Ending:
+        """Have the target do a phase: note the effect, then behave."""
+        task = work.task
+        self.effects.append(Effect(task.id, task.attempt, task.fence, self.time.now(), work.phase))
         return self.behave(work)
 
     def end(self) -> None:
@@ -162,6 +184,10 @@ class World:
     def lose_messages(self) -> None:
         """Lose every message that is queued or under way."""
         self.queues._queued.clear()
+
+    def send_again(self, task: Task) -> None:
+        """Send a second copy of a task's message."""
+        self.queues.send([Outgoing(message_for(self.get(task)), 0)])
 
     # What targets may do.
 

@@ -2,24 +2,36 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from duetime.adapters.targets.handlers import HandlerRunner, load
-from duetime.domain.attempts import Failed, Succeeded
-from duetime.domain.task import Progress
+from duetime.domain.attempts import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
+from duetime.domain.task import Asked, Phase, Progress
 from duetime.domain.times import to_datetime
-from duetime.handlers import REGISTRY, Context, HandlerTwice, Unretriable, handler
+from duetime.handlers import (
+    REGISTRY,
+    Context,
+    HandlerIncomplete,
+    HandlerTwice,
+    Registered,
+    Unretriable,
+    handler,
+    registered_as,
+)
 from tests.adapters.targets.works import work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duetime.ports.targets import Work
 
-def run(function: Callable[[Context, Any], Any], payload: bytes = b'{"a":1}') -> Succeeded | Failed:
-    """Run a function as the handler of the work's type."""
-    return HandlerRunner({"report": function}).run(work(payload))
+
+def run(decorated: Callable[..., Any], wanted: Work | None = None) -> Ending:
+    """Have a function or class do the work, as the handler of its type."""
+    return HandlerRunner({"report": registered_as("report", decorated)}).run(wanted or work())
 
 
 def test_a_handler_is_given_its_attempt_and_the_decoded_payload() -> None:
@@ -99,7 +111,7 @@ def test_progress_is_told_within_its_bounds() -> None:
         context.progress(150, "x" * 1000)
         context.heartbeat()
 
-    HandlerRunner({"report": tell}).run(work(reports=reports))
+    run(tell, work(reports=reports))
     assert reports == [Progress(0), Progress(100, "x" * 64), None]
 
 
@@ -112,7 +124,7 @@ def test_a_type_can_have_one_handler_only() -> None:
 
     with pytest.raises(HandlerTwice, match=r"tests\.twice"):
         handler("tests.twice")(lambda _context, _payload: None)
-    assert REGISTRY["tests.twice"] is first
+    assert REGISTRY["tests.twice"] == Registered({"run": first})
 
 
 def test_a_missing_package_of_handlers_is_an_error_at_the_start() -> None:
@@ -120,3 +132,84 @@ def test_a_missing_package_of_handlers_is_an_error_at_the_start() -> None:
     with pytest.raises(ImportError):
         load("no_such_package_of_handlers")
     assert load("") is REGISTRY
+
+
+class Transfer:
+    """A handler that offers every phase, and tells which one it was asked for."""
+
+    def prepare(self, _context: Context, _payload: object) -> str:
+        """Make ready."""
+        return "prepared"
+
+    def run(self, _context: Context, _payload: object) -> str:
+        """Do the work."""
+        return "ran"
+
+    def clean(self, _context: Context, _payload: object) -> str:
+        """Tidy up."""
+        return "cleaned"
+
+    def rollback(self, _context: Context, _payload: object) -> str:
+        """Undo the work."""
+        return "rolled back"
+
+
+@pytest.mark.parametrize(
+    ("phase", "result"),
+    [
+        (Phase.PREPARE, b'"prepared"'),
+        (Phase.RUN, b'"ran"'),
+        (Phase.CLEAN, b'"cleaned"'),
+        (Phase.ROLLBACK, b'"rolled back"'),
+    ],
+)
+def test_a_class_does_each_phase_by_its_own_method(phase: Phase, result: bytes) -> None:
+    """The methods are named as the phases."""
+    assert run(Transfer, work(phase=phase)) == Succeeded(result)
+
+
+def test_a_handler_offers_what_it_has_methods_for() -> None:
+    """A class by its methods, a function only `run`; a type that nobody registered, `run`, which will fail."""
+    runner = HandlerRunner(
+        {"report": registered_as("report", Transfer), "other": registered_as("other", lambda _context, _payload: None)}
+    )
+    task = work().task
+    assert runner.phases(task) == frozenset(Phase)
+    assert runner.phases(replace(task, type="other")) == {Phase.RUN}
+    assert runner.phases(replace(task, type="unknown")) == {Phase.RUN}
+
+
+def test_a_class_without_run_is_a_mistake() -> None:
+    """It is found when the package is imported, and names the type."""
+
+    class Idle:
+        """Offers nothing."""
+
+    with pytest.raises(HandlerIncomplete, match=r"tests\.idle"):
+        handler("tests.idle")(Idle)
+
+
+def test_a_handler_may_answer_later() -> None:
+    """`return context.defer()` in `run`; another phase cannot be deferred."""
+
+    def accept(context: Context, _payload: object) -> object:
+        return context.defer()
+
+    assert run(accept) == Deferred()
+    runner = HandlerRunner({"report": Registered({"run": accept, "prepare": accept})})
+    ending = runner.run(work(phase=Phase.PREPARE))
+    assert isinstance(ending, Failed)
+    assert not ending.retriable
+
+
+def test_a_handler_stops_where_it_can_when_it_is_asked_to() -> None:
+    """A pause leaves a checkpoint, a cancel leaves nothing, and unasked it goes on; resumed, it is given it back."""
+
+    def step(context: Context, _payload: object) -> object:
+        context.stop_if_asked({"row": 17})
+        return context.checkpoint
+
+    assert run(step, work(asked=Asked.PAUSE)) == Yielded(b'{"row":17}')
+    assert run(step, work(asked=Asked.CANCEL)) == Stopped()
+    assert run(step) == Succeeded(b"null")
+    assert run(step, work(checkpoint=b'{"row":17}')) == Succeeded(b'{"row":17}')

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.targets.http import HttpRunner
-from duetime.domain.attempts import Ending, Failed, Succeeded
+from duetime.domain.attempts import Deferred, Ending, Failed, Succeeded
 from duetime.domain.limits import MAX_RESULT_BYTES
-from duetime.domain.task import HttpTarget
+from duetime.domain.task import HttpTarget, Phase
 from duetime.domain.times import SECOND, to_iso
 from tests.adapters.targets.works import work
 
@@ -65,10 +65,11 @@ def endpoint() -> Iterator[Endpoint]:
     server.server_close()
 
 
-def call(endpoint: Endpoint, path: str = "/job", seconds: int = 5) -> Ending:
+def call(endpoint: Endpoint, path: str = "/job", seconds: int = 5, phase: Phase = Phase.RUN) -> Ending:
     """Call the endpoint as a target."""
     url = endpoint.url + path
-    return HttpRunner(frozenset({"127.0.0.1"})).run(HttpTarget(url), work(url=url, seconds=seconds))
+    wanted = work(url=url, seconds=seconds, phase=phase)
+    return HttpRunner(frozenset({"127.0.0.1"})).run(HttpTarget(url), wanted)
 
 
 def failed(ending: Ending) -> Failed:
@@ -103,6 +104,7 @@ def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> Non
         (b"", None),
         (b"fine", "fine"),
         (b"NaN", "NaN"),
+        (b"1e400", "1e400"),
         (b"\xff\xfe", "\ufffd\ufffd"),
         (b'"\\ud800"', "\ud800"),
     ],
@@ -163,9 +165,15 @@ def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
     assert not endpoint.requests
 
 
-def test_an_asynchronous_answer_is_not_taken_for_success(endpoint: Endpoint) -> None:
-    """202 means that the work is not done: until it can be waited for, it fails and says why."""
+def test_an_endpoint_may_answer_later(endpoint: Endpoint) -> None:
+    """202 to `run` means accepted; to another phase it is an answer like any other."""
     endpoint.status = 202
-    ending = failed(call(endpoint))
-    assert not ending.retriable
-    assert "202" in ending.error.message
+    assert call(endpoint) == Deferred()
+    assert call(endpoint, phase=Phase.PREPARE) == Succeeded(b"null")
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_each_phase_is_an_action(endpoint: Endpoint, phase: Phase) -> None:
+    """`PUT url?action=prepare`, `run`, `clean`, `rollback`."""
+    call(endpoint, phase=phase)
+    assert endpoint.requests[0][1] == f"/job?action={phase}"

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.domain.task import HandlerTarget, HttpTarget, Progress
+from duetime.domain.task import Asked, HandlerTarget, HttpTarget, Phase, Progress
 from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
 from tests.domain.factories import NOW, task
 
 
 def work(
-    payload: bytes = b'{"a":1}', *, url: str = "", seconds: int = 60, reports: list[Progress | None] | None = None
+    payload: bytes = b'{"a":1}',
+    *,
+    url: str = "",
+    seconds: int = 60,
+    reports: list[Progress | None] | None = None,
+    phase: Phase = Phase.RUN,
+    asked: Asked | None = None,
+    checkpoint: bytes | None = None,
 ) -> Work:
-    """An attempt, its second, of a task of type `report`."""
+    """A phase of an attempt, its second, of a task of type `report`."""
     target = HttpTarget(url) if url else HandlerTarget()
     claimed = replace(task(attempt=2, fence=3), target=target, timeout_seconds=seconds)
     told = [] if reports is None else reports
-    return Work(claimed, payload, NOW + seconds * SECOND, told.append)
+    return Work(phase, claimed, payload, checkpoint, NOW + seconds * SECOND, told.append, lambda: asked)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.composition import composed
-from duetime.domain.attempts import claim
+from duetime.domain.attempts import Claimant
 from duetime.domain.ids import TaskId
 from duetime.domain.times import DAY, MINUTE
 from duetime.services.placing import message_for
@@ -239,4 +239,4 @@ def claimed_by_a_worker(task_id: str, clock: StandingClock) -> None:
     task = tasks.read(TaskId.parse(task_id))
     assert task is not None
     now = clock.now()
-    tasks.apply(claim(message_for(task), holder="worker", start=now, now=now, lease=30_000, nonce="claim"))
+    tasks.apply(Claimant("worker", now, 30_000).claim(message_for(task), "claim"))

@@ -28,12 +28,14 @@ from duetime.adapters.targets.http import HttpRunner
 from duetime.services.attempting import Attempting
 from duetime.services.burying import Burying
 from duetime.services.changing import Changing
-from duetime.services.closing import Closing
+from duetime.services.closing import Closing, ClosingElsewhere, ClosingHere
 from duetime.services.creating import Creating
 from duetime.services.dispatching import Dispatching
 from duetime.services.finishing import Finishing
 from duetime.services.placing import Placing
 from duetime.services.reading import Reading
+from duetime.services.steering import Steering
+from duetime.services.undoing import Undoing
 from duetime.services.working import Working
 from duetime.settings import Settings
 
@@ -137,10 +139,37 @@ class Composition:
         )
 
     @cached_property
-    def closing(self) -> Closing:
-        """Does what follows an outcome."""
+    def targets(self) -> Targets:
+        """What tasks call."""
+        return Targets(HandlerRunner(load(self.settings.handlers)), HttpRunner(self.settings.http_allow))
+
+    @cached_property
+    def steering(self) -> Steering:
+        """Steers tasks that exist already."""
         outside = self.outside
-        return Closing(self.tasks, self.contents, outside.clock, outside.chance, self.settings.retention_ms)
+        closing = ClosingElsewhere(self.queues)
+        return Steering(
+            self.tasks,
+            self.contents,
+            self.placing,
+            self._finishing(closing),
+            closing,
+            outside.clock,
+            outside.chance,
+        )
+
+    def _finishing(self, closing: Closing) -> Finishing:
+        outside = self.outside
+        return Finishing(
+            tasks=self.tasks,
+            contents=self.contents,
+            placing=self.placing,
+            closing=closing,
+            clock=outside.clock,
+            chance=outside.chance,
+            telemetry=self.telemetry,
+            retention=self.settings.retention_ms,
+        )
 
     @cached_property
     def dispatching(self) -> Dispatching:
@@ -164,23 +193,23 @@ class Composition:
     def working(self) -> Working:
         """Works on batches of messages."""
         settings, outside = self.settings, self.outside
-        targets = Targets(HandlerRunner(load(settings.handlers)), HttpRunner(settings.http_allow))
-        finishing = Finishing(
+        closing = ClosingHere(
             tasks=self.tasks,
             contents=self.contents,
-            placing=self.placing,
-            closing=self.closing,
+            targets=self.targets,
             clock=outside.clock,
             chance=outside.chance,
             telemetry=self.telemetry,
             retention=settings.retention_ms,
         )
+        finishing = self._finishing(closing)
         attempting = Attempting(
             tasks=self.tasks,
             contents=self.contents,
-            targets=targets,
+            targets=self.targets,
             finishing=finishing,
-            closing=self.closing,
+            undoing=Undoing(finishing, self.placing, outside.clock, outside.chance),
+            closing=closing,
             clock=outside.clock,
             chance=outside.chance,
             telemetry=self.telemetry,
@@ -206,7 +235,7 @@ class Composition:
             tasks=self.tasks,
             queues=self.queues,
             placing=self.placing,
-            closing=self.closing,
+            closing=ClosingElsewhere(self.queues),
             clock=outside.clock,
             chance=outside.chance,
             telemetry=self.telemetry,

@@ -1,4 +1,4 @@
-"""What authors of Python handlers use: register a function for a task type, and talk to its running attempt.
+"""What authors of Python handlers use: register a handler for a task type, and talk to its running attempt.
 
     from duetime.handlers import Context, Unretriable, handler
 
@@ -7,23 +7,48 @@
         context.progress(50, "half way")
         return {"pages": 3}
 
-A handler may run more than once for a task (a crash, a lost answer): make its effects idempotent with
+A class may offer more phases than `run`, each given the same context and payload:
+
+    @handler("transfer")
+    class Transfer:
+        def prepare(self, context, payload): ...
+        def run(self, context, payload): ...
+        def rollback(self, context, payload): ...
+        def clean(self, context, payload): ...
+
+A phase may run more than once for a task (a crash, a lost answer): make its effects idempotent with
 `context.task_id`, and let a store refuse an older `context.fence` than it has seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - a public signature that users inspect at run time
 from typing import Any, TypeVar
 
 Handler = Callable[["Context", Any], Any]
-F = TypeVar("F", bound=Handler)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Unretriable(Exception):
     """Raise it to fail the task at once: no further attempt would help."""
+
+
+class AttemptPaused(Exception):
+    """Raised by `Context.stop_if_asked` when the user asked for a pause."""
+
+    def __init__(self, checkpoint: object = None) -> None:
+        super().__init__("the user asked for a pause")
+        self.checkpoint = checkpoint
+
+
+class AttemptCancelled(Exception):
+    """Raised by `Context.stop_if_asked` when the user asked for a cancel."""
+
+
+class Accepted:
+    """What a handler returns that has only accepted the work: `return context.defer()`."""
 
 
 class HandlerTwice(ValueError):
@@ -31,6 +56,13 @@ class HandlerTwice(ValueError):
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"two handlers are registered for the task type {task_type!r}")
+
+
+class HandlerIncomplete(TypeError):
+    """A handler class does not do the one phase that it must."""
+
+    def __init__(self, task_type: str) -> None:
+        super().__init__(f"the handler of the task type {task_type!r} has no method `run`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +74,8 @@ class Context:
         type: the task's type.
         attempt: 1 for the first.
         fence: grows with every attempt; a store can refuse writes of an older one.
-        deadline: when the attempt must have ended, in UTC.
+        deadline: when the phase must have ended, in UTC.
+        checkpoint: what an attempt that was paused left for this one; `None` if there is nothing.
     """
 
     task_id: str
@@ -50,7 +83,37 @@ class Context:
     attempt: int
     fence: int
     deadline: datetime
+    checkpoint: Any
     report: Callable[[int | None, str], None]
+    ask: Callable[[], str | None]
+
+    @property
+    def asked(self) -> str | None:
+        """What the user asks of the attempt, as of the last heartbeat."""
+        return self.ask()
+
+    def stop_if_asked(self, checkpoint: object = None) -> None:
+        """Stop here if the user asked for it: call it where the work can be left and taken up again.
+
+        Args:
+            checkpoint: what the attempt that goes on after a pause is given, at most 4 KB of JSON.
+
+        Raises:
+            AttemptPaused: let it pass through.
+            AttemptCancelled: let it pass through.
+        """
+        match self.asked:
+            case "pause":
+                raise AttemptPaused(checkpoint)
+            case "cancel":
+                raise AttemptCancelled
+
+    def defer(self) -> Accepted:
+        """Say that the work is only accepted: `return context.defer()`.
+
+        The task stays `running` until `POST /v1/tasks/{id}/notify` tells its end, or its deadline is over.
+        """
+        return Accepted()
 
     def progress(self, percent: int, message: str = "") -> None:
         """Tell how far the work has come.
@@ -66,23 +129,51 @@ class Context:
         self.report(None, "")
 
 
-REGISTRY: dict[str, Handler] = {}
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """The handler of a task type: what does each of the phases that it offers."""
+
+    phases: Mapping[str, Handler]
+
+
+REGISTRY: dict[str, Registered] = {}
 """The registered handlers by task type."""
+PHASES = ("prepare", "run", "clean", "rollback")
+"""Names of the methods that a handler class may have; `run` is a must."""
 
 
 def handler(task_type: str) -> Callable[[F], F]:
-    """Register the decorated function as the handler of a task type.
+    """Register the decorated function or class as the handler of a task type.
 
-    The function is given a `Context` and the payload (decoded JSON), and returns the result (JSON). Whatever it
-    raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable`.
+    A function does `run`. A class is made once, without arguments, and its methods do the phases they are named
+    after. Each is given a `Context` and the payload (decoded JSON); what `run` returns (JSON) is the result.
+    Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable`.
 
     Raises:
         HandlerTwice: the type has a handler already.
+        HandlerIncomplete: a class has no method `run`.
     """
 
-    def register(function: F) -> F:
-        if REGISTRY.setdefault(task_type, function) is not function:
+    def register(decorated: F) -> F:
+        registered = registered_as(task_type, decorated)
+        if task_type in REGISTRY:
             raise HandlerTwice(task_type)
-        return function
+        REGISTRY[task_type] = registered
+        return decorated
 
     return register
+
+
+def registered_as(task_type: str, decorated: Callable[..., Any]) -> Registered:
+    """What a function or class is registered as.
+
+    Raises:
+        HandlerIncomplete: a class has no method `run`.
+    """
+    if not isinstance(decorated, type):
+        return Registered({"run": decorated})
+    made = decorated()
+    phases = {phase: getattr(made, phase) for phase in PHASES if hasattr(made, phase)}
+    if "run" not in phases:
+        raise HandlerIncomplete(task_type)
+    return Registered(phases)

@@ -125,7 +125,7 @@ class SplitContentStore:
 
     def keep_line(self, task_id: TaskId, line: LedgerLine, expires_at: Millis) -> None:
         """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
-        item = _key_of(task_id, f"line#{line.attempt:04}") | {
+        item = _key_of(task_id, f"line#{line.fence:06}") | {
             _DATA: forms.line(line),
             schema.TTL: values.expiry(expires_at),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import (
@@ -17,6 +17,7 @@ from duetime.domain.writes import Guard, Write
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch import Message
+    from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
 
 _CUT = " [cut]"
@@ -43,7 +44,24 @@ class Failed:
     wait_at_least: Millis = 0
 
 
-Ending = Succeeded | Failed
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """The target has accepted the work and will notify."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yielded:
+    """The target stopped because its user asked for a pause; `checkpoint` is JSON text in UTF-8, or nothing."""
+
+    checkpoint: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The target stopped because its user asked for a cancel."""
+
+
+Ending = Succeeded | Failed | Deferred | Yielded | Stopped
 
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
@@ -53,26 +71,44 @@ def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: M
     return Failed(TaskError(kind[:MAX_ERROR_CLASS_LENGTH], message), retriable, wait_at_least)
 
 
-def claim(message: Message, *, holder: str, start: Millis, now: Millis, lease: Millis, nonce: str) -> Write:
-    """The write that takes a task up: of this turn and due, or left by a worker whose lease is over.
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """Who claims, and when.
 
-    Args:
-        message: the message that asks for it.
-        holder: who claims.
-        start: the planned start, the due time or now if that is later.
+    Attributes:
+        holder: who.
         now: the time by the claimer's clock.
         lease: length of the lease, counted from the planned start.
-        nonce: unique to this write.
     """
-    return Write(
-        task_id=message.task_id,
-        move=Move.CLAIM,
-        nonce=nonce,
-        guard=Guard(turn=message.turn, due_by=start, leased_until_before=now - MAX_CLOCK_DIFFERENCE),
-        sets={"lease_holder": holder, "lease_ends_at": start + lease},
-        sets_once={"started_at": start},
-        adds={"fence": 1, "attempt": 1},
-    )
+
+    holder: str
+    now: Millis
+    lease: Millis
+
+    def claim(self, message: Message, nonce: str) -> Write:
+        """The write that takes a task up: of this turn and due, or left by a worker whose lease is over."""
+        start = max(self.now, message.due)
+        return self._leasing(message.task_id, Move.CLAIM, nonce, start, Guard(turn=message.turn, due_by=start))
+
+    def claim_rollback(self, task: Task, nonce: str) -> Write:
+        """The write that takes up a rollback that is due, or was left by a worker whose lease is over."""
+        return self._leasing(task.id, Move.CLAIM_ROLLBACK, nonce, self.now, Guard(due_by=self.now))
+
+    def claim_follow_up(self, task: Task, nonce: str) -> Write:
+        """The write that takes over what follows an outcome; it is no attempt."""
+        write = self._leasing(task.id, Move.CLAIM_FOLLOW_UP, nonce, self.now, Guard(open=True))
+        return replace(write, adds={"fence": 1}, sets_once={})
+
+    def _leasing(self, task_id: TaskId, move: Move, nonce: str, start: Millis, guard: Guard) -> Write:
+        return Write(
+            task_id=task_id,
+            move=move,
+            nonce=nonce,
+            guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE),
+            sets={"lease_holder": self.holder, "lease_ends_at": start + self.lease},
+            sets_once={"started_at": start},
+            adds={"fence": 1, "attempt": 1},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +124,7 @@ class Run:
         task = self.task
         return LedgerLine(
             attempt=task.attempt,
+            fence=task.fence,
             holder=task.lease_holder or "",
             started_at=self.started_at,
             late=max(0, self.started_at - task.next_at),
@@ -96,16 +133,29 @@ class Run:
         )
 
     def ledger(self, outcome: AttemptOutcome) -> tuple[LedgerLine, ...]:
-        """The whole ledger after this run; attempts that left no line were lost with their workers."""
-        kept = {line.attempt: line for line in self.task.ledger}
-        first = max(kept, default=0) + 1
-        for attempt in range(first, self.task.attempt):
-            kept[attempt] = LedgerLine(attempt, "", 0, 0, 0, AttemptOutcome.LOST)
-        return (*kept.values(), self.line(outcome))
+        """The whole ledger after this run."""
+        return (*self.ledger_before, self.line(outcome))
+
+    @property
+    def ledger_before(self) -> tuple[LedgerLine, ...]:
+        """The ledger without this run; attempts that left no line were lost with their workers."""
+        task = self.task
+        before = task.ledger
+        last = before[-1].fence if before else 0
+        first_lost = task.attempt - (task.fence - last - 1)
+        lost = (
+            LedgerLine(max(1, first_lost + index), fence, "", 0, 0, 0, AttemptOutcome.LOST)
+            for index, fence in enumerate(range(last + 1, task.fence))
+        )
+        return (*before, *lost)
 
     def changes(self, outcome: AttemptOutcome) -> dict[str, Any]:
-        """What every end of a run writes: its ledger, and the true start of a first attempt."""
-        changes: dict[str, Any] = {"ledger": self.ledger(outcome)[-LEDGER_LINES_INLINE:]}
-        if self.task.attempt == 1:
+        """What every end of a run writes: its ledger, the true start of a first one, and no request left open."""
+        changes: dict[str, Any] = {
+            "ledger": self.ledger(outcome)[-LEDGER_LINES_INLINE:],
+            "asked": None,
+            "deferred": False,
+        }
+        if self.task.started_at is None or self.task.fence == 1:
             changes["started_at"] = self.started_at
         return changes

@@ -71,6 +71,8 @@ def new_task(task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Mill
         target=spec.target,
         retry=spec.retry,
         timeout_seconds=spec.timeout_seconds,
+        deadline_seconds=spec.deadline_seconds,
+        rollback=spec.rollback,
         name=spec.name,
         tags=spec.tags,
     )

@@ -135,20 +135,21 @@ def at_first_reading(item: Entry | Wake, minute: int) -> Message | None:
         return None
     if isinstance(item, Wake):
         return Message(item.task_id, item.turn, item.at, item.priority, item.owner)
-    if item.state in WAITING and minute_of(item.next_at) == minute:
-        return item.message(item.next_at)
-    return None
+    waits = item.state in WAITING or (item.state in LEASED and item.leased_until is None)
+    return item.message(item.next_at) if waits and minute_of(item.next_at) == minute else None
 
 
 def is_left_behind(entry: Entry, now: Millis) -> bool:
     """Whether a patrol must send a task again: overdue and unclaimed, its lease over, or its outcome not finished."""
     if entry.state in WAITING:
         return entry.next_at <= now
-    if entry.state in LEASED:
-        return (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now
-    return entry.state in TERMINAL and not entry.finished
+    if entry.state not in LEASED and (entry.state not in TERMINAL or entry.finished):
+        return False
+    # What follows an outcome is done under the attempt's lease too.
+    return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now
 
 
 def is_open_past_due(entry: Entry, now: Millis) -> bool:
     """Whether the last patrol must give a task a wake for another day: open, and with no look ahead of it."""
-    return entry.state in LEASED or is_left_behind(entry, now)
+    is_followed_up = entry.state in TERMINAL and not entry.finished
+    return entry.next_at <= now and (entry.state in LEASED or is_followed_up or is_left_behind(entry, now))

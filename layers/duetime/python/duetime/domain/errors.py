@@ -46,6 +46,22 @@ class VersionDiffers(RequestRefused):
         self.task = task
 
 
+class FenceDiffers(RequestRefused):
+    """The fence of a request is not that of a running attempt, or the attempt's time is over."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(f"the task is {task.state} at fence {task.fence}; the attempt is over, or it is another's")
+        self.task = task
+
+
+class NotifiedOtherwise(RequestRefused):
+    """The attempt has ended already, and differently."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(f"the attempt ended differently before: the task is {task.state}")
+        self.task = task
+
+
 class KeyReused(RequestRefused):
     """The idempotency key was used before, with another body."""
 

@@ -45,6 +45,13 @@ MAX_RETRY_MULTIPLIER = 100
 MAX_TIMEOUT_SECONDS = 840
 """Longest run of one attempt: Lambda's fifteen minutes less the time to hold, claim and finish."""
 
+MAX_DEADLINE_SECONDS = 2_592_000
+"""Longest that a target which has only accepted the work may take to notify: thirty days."""
+MAX_WAIT_SECONDS = 25
+"""Longest that a request to create a task waits for its end: API Gateway waits thirty seconds."""
+MAX_CHECKPOINT_BYTES = 4_096
+"""JSON that a paused attempt may leave for the one that goes on."""
+
 MAX_ERROR_CLASS_LENGTH = 64
 MAX_ERROR_MESSAGE_LENGTH = 256
 """Characters of an error's message that the record keeps; the rest is cut, and said to be."""

@@ -47,6 +47,10 @@ TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CA
 """States that hold an outcome."""
 
 
+_ATTEMPTED = frozenset({State.PREPARING, State.RUNNING})
+"""States in which an attempt at the work itself holds a lease."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """What one move does: the states it may leave and the state it leads to (`None`: it stays)."""
@@ -60,28 +64,66 @@ class Move(StrEnum):
     """The moves of a task; `LEGAL` says what each may do."""
 
     CLAIM = "claim"
+    PREPARE = "prepare"
+    BEGIN = "begin"
     HEARTBEAT = "heartbeat"
+    DEFER = "defer"
     SUCCEED = "succeed"
     RETRY = "retry"
     FAIL = "fail"
+    YIELD = "yield"
+    STOP = "stop"
+    CLAIM_FOLLOW_UP = "claim_follow_up"
     CLOSE = "close"
+    UNDO = "undo"
+    CLAIM_ROLLBACK = "claim_rollback"
+    ROLL_BACK = "roll_back"
+    RETRY_ROLLBACK = "retry_rollback"
+    FAIL_ROLLBACK = "fail_rollback"
     CHANGE = "change"
+    EXPEDITE = "expedite"
     CANCEL = "cancel"
+    PAUSE = "pause"
+    RESUME = "resume"
+    ASK = "ask"
+    REOPEN = "reopen"
+    REQUEST_ROLLBACK = "request_rollback"
     REPLACE = "replace"
     GIVE_UP = "give_up"
 
 
 LEGAL: dict[Move, Rule] = {
     Move.CLAIM: Rule(
-        WAITING | {State.RUNNING}, State.RUNNING, "a worker takes the task up, or takes it over from a lost worker"
+        WAITING | _ATTEMPTED, State.RUNNING, "a worker takes the task up, or takes it over from a lost worker"
     ),
-    Move.HEARTBEAT: Rule(frozenset({State.RUNNING}), None, "the attempt renews its lease and tells its progress"),
+    Move.PREPARE: Rule(frozenset({State.RUNNING}), State.PREPARING, "the target's `prepare` begins"),
+    Move.BEGIN: Rule(frozenset({State.PREPARING}), State.RUNNING, "the target is prepared; its `run` begins"),
+    Move.HEARTBEAT: Rule(LEASED | TERMINAL, None, "the attempt renews its lease and tells its progress"),
+    Move.DEFER: Rule(frozenset({State.RUNNING}), None, "the target accepted the work and will notify"),
     Move.SUCCEED: Rule(frozenset({State.RUNNING}), State.SUCCEEDED, "the target returned"),
-    Move.RETRY: Rule(frozenset({State.RUNNING}), State.POSTPONED, "the attempt failed and another will follow"),
-    Move.FAIL: Rule(frozenset({State.RUNNING}), State.FAILED, "the last attempt failed, or no other would help"),
+    Move.RETRY: Rule(_ATTEMPTED, State.POSTPONED, "the attempt failed and another will follow"),
+    Move.FAIL: Rule(_ATTEMPTED, State.FAILED, "the last attempt failed, or no other would help"),
+    Move.YIELD: Rule(_ATTEMPTED, State.PAUSED, "the attempt stopped because its user asked for a pause"),
+    Move.STOP: Rule(_ATTEMPTED, State.CANCELLED, "the attempt stopped because its user asked for a cancel"),
+    Move.CLAIM_FOLLOW_UP: Rule(TERMINAL, None, "another worker takes over what follows the outcome"),
     Move.CLOSE: Rule(TERMINAL, None, "everything that follows the outcome is done"),
+    Move.UNDO: Rule(_ATTEMPTED, State.ROLLING_BACK, "the last attempt failed, and what it did is to be undone"),
+    Move.CLAIM_ROLLBACK: Rule(
+        frozenset({State.ROLLING_BACK}), State.ROLLING_BACK, "a worker takes up the target's `rollback`"
+    ),
+    Move.ROLL_BACK: Rule(frozenset({State.ROLLING_BACK}), State.ROLLED_BACK, "the target's `rollback` returned"),
+    Move.RETRY_ROLLBACK: Rule(frozenset({State.ROLLING_BACK}), None, "the rollback failed and will be tried again"),
+    Move.FAIL_ROLLBACK: Rule(frozenset({State.ROLLING_BACK}), State.FAILED, "the rollback failed for the last time"),
     Move.CHANGE: Rule(NOT_STARTED, None, "its user changed what has not started"),
+    Move.EXPEDITE: Rule(WAITING | {State.PAUSED}, State.SCHEDULED, "its user had it run now"),
     Move.CANCEL: Rule(NOT_STARTED, State.CANCELLED, "its user took it back before it started"),
+    Move.PAUSE: Rule(WAITING, State.PAUSED, "its user holds it before it starts"),
+    Move.RESUME: Rule(frozenset({State.PAUSED}), State.SCHEDULED, "its user lets it go on"),
+    Move.ASK: Rule(_ATTEMPTED, None, "its user asks the running attempt to pause or to stop"),
+    Move.REOPEN: Rule(frozenset({State.FAILED}), State.SCHEDULED, "its user had the failed task tried again"),
+    Move.REQUEST_ROLLBACK: Rule(
+        frozenset({State.SUCCEEDED, State.FAILED}), State.ROLLING_BACK, "its user had the ended task undone"
+    ),
     Move.REPLACE: Rule(WAITING, None, "its message was dead-lettered although attempts are left; it is placed again"),
-    Move.GIVE_UP: Rule(frozenset({State.RUNNING}), State.FAILED, "its worker was lost, and its attempts are spent"),
+    Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and its attempts are spent"),
 }

@@ -30,11 +30,32 @@ class HandlerTarget:
     """The Python handler that the worker function has registered for the task's type."""
 
 
+class Phase(StrEnum):
+    """What a target may be asked to do; only `run` is a must.
+
+    Attributes:
+        PREPARE: make ready, before `run`; both happen under one attempt.
+        RUN: do the work.
+        CLEAN: tidy up, after the outcome, whatever it was.
+        ROLLBACK: undo the work.
+    """
+
+    PREPARE = "prepare"
+    RUN = "run"
+    CLEAN = "clean"
+    ROLLBACK = "rollback"
+
+
 @dataclass(frozen=True, slots=True)
 class HttpTarget:
-    """An HTTP endpoint."""
+    """An HTTP endpoint.
+
+    Attributes:
+        phases: what it offers besides `run`.
+    """
 
     url: str
+    phases: frozenset[Phase] = frozenset()
 
 
 Target = HandlerTarget | HttpTarget
@@ -100,6 +121,19 @@ class AttemptOutcome(StrEnum):
     FAILED = "failed"
     LOST = "lost"
     """Its worker vanished: the lease ran out."""
+    PAUSED = "paused"
+    """It stopped because its user asked for a pause; it counts as no attempt."""
+    CANCELLED = "cancelled"
+    """It stopped because its user asked for a cancel."""
+    ROLLED_BACK = "rolled_back"
+    """The target's `rollback` returned."""
+
+
+class Asked(StrEnum):
+    """What a user asks of a running attempt, which heeds it when it can."""
+
+    PAUSE = "pause"
+    CANCEL = "cancel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +142,7 @@ class LedgerLine:
 
     Attributes:
         attempt: its number, from 1.
+        fence: the fence it ran under; unlike the number it never repeats.
         holder: who ran it.
         started_at: when the target was called; 0 if its worker was lost and nobody knows.
         late: how long after its planned start that was, in milliseconds.
@@ -116,6 +151,7 @@ class LedgerLine:
     """
 
     attempt: int
+    fence: int
     holder: str
     started_at: Millis
     late: Millis
@@ -132,6 +168,8 @@ class TaskSpec:
         payload: JSON text in UTF-8, handed to the target as it is.
         due_at: when it shall run; `None` means now.
         delay: how long after its acceptance it shall run; excludes `due_at`.
+        deadline_seconds: how long after the start of an attempt a target that has only accepted the work may notify.
+        rollback: whether a final failure is undone by the target's `rollback`.
     """
 
     type: str
@@ -142,6 +180,8 @@ class TaskSpec:
     target: Target = field(default_factory=HandlerTarget)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout_seconds: int = 60
+    deadline_seconds: int = 3600
+    rollback: bool = False
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -156,11 +196,14 @@ class Task:
         turn: grows only when a new look is set; wakes, messages and claims carry it.
         version: grows with every write; the ETag and the order of events.
         fence: grows with every claim; every write of an attempt is checked against it.
-        attempt: how many attempts have begun.
+        attempt: how many attempts have begun, of the work or of its rollback; a pause takes one back.
         sent: the message of this turn was sent by whoever placed it, not left to the trigger.
         nonce: of the last write; finding one's own after a refusal means that the write had been applied.
         lease_holder: who may run the task; kept after the end, to say who ran it last.
         lease_ends_at: until when; a lease is over once it is past by more than clocks may differ.
+        deferred: the target has accepted the work and will notify; the lease lasts until its deadline.
+        asked: what its user asks of the running attempt.
+        checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
         finished_at: when the outcome was stored and everything that follows it was done.
         expires_at: when the record may be removed; set by terminal writes only.
@@ -179,6 +222,8 @@ class Task:
     target: Target = field(default_factory=HandlerTarget)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout_seconds: int = 60
+    deadline_seconds: int = 3600
+    rollback: bool = False
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     turn: int = 0
@@ -189,6 +234,9 @@ class Task:
     nonce: str = ""
     lease_holder: str | None = None
     lease_ends_at: Millis | None = None
+    deferred: bool = False
+    asked: Asked | None = None
+    checkpoint: Content | None = None
     progress: Progress | None = None
     result: Content | None = None
     error: TaskError | None = None
@@ -210,4 +258,6 @@ class Task:
     @property
     def contents_outside(self) -> tuple[Content, ...]:
         """The contents that lie outside the record."""
-        return tuple(content for content in (self.payload, self.result) if content and content.is_outside)
+        return tuple(
+            content for content in (self.payload, self.result, self.checkpoint) if content and content.is_outside
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.states import LEASED, LEGAL, Move
+from duetime.domain.states import LEGAL, WAITING, Move
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,8 +29,9 @@ class Guard:
         fence: the record is at this fence: nobody has claimed it since.
         version: the record is at this version: nobody has written it since.
         due_by: the record's next look is no later than this.
-        leased_until_before: for a record that is leased, instead of `turn` and `due_by`: its lease ended no later
-            than this, so it may be taken over.
+        leased_until_before: for a record that is or was leased, instead of `turn`: its lease ended no later than
+            this, so it may be taken over.
+        open: the record has an outcome that not all is done for yet (`finished_at` is not set).
     """
 
     owner: str | None = None
@@ -39,6 +40,7 @@ class Guard:
     version: int | None = None
     due_by: Millis | None = None
     leased_until_before: Millis | None = None
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +92,13 @@ def permits(write: Write, task: Task) -> bool:
         return False
     if guard.fence not in (None, task.fence):
         return False
-    if guard.leased_until_before is not None and task.state in LEASED:
-        return (task.lease_ends_at or 0) <= guard.leased_until_before
-    if guard.turn not in (None, task.turn):
+    if guard.open and task.finished_at is not None:
         return False
-    return guard.due_by is None or task.next_at <= guard.due_by
+    if guard.due_by is not None and task.next_at > guard.due_by:
+        return False
+    if guard.leased_until_before is not None and task.state not in WAITING:
+        return (task.lease_ends_at or 0) <= guard.leased_until_before
+    return guard.turn in (None, task.turn)
 
 
 def applied(write: Write, task: Task) -> Task:

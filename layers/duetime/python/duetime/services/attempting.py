@@ -5,25 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Ending, Failed, Run, claim
+from duetime.domain.attempts import Claimant, Ending, Failed, Run, Stopped, Succeeded, Yielded, failure
 from duetime.domain.errors import Unavailable
-from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, after_refusal
+from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, Undo, after_refusal
 from duetime.domain.limits import CLAIM_LEAD, HEARTBEATS_PER_LEASE, MAX_HOLD
-from duetime.domain.task import Content, TaskError
+from duetime.domain.states import Move, State
+from duetime.domain.task import Asked, Phase, TaskError
 from duetime.domain.times import SECOND, Millis
-from duetime.domain.writes import Applied, WriteResult
+from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
 from duetime.ports.targets import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.task import Progress, Task
+    from duetime.domain.task import Content, Progress, Task
     from duetime.ports.queues import Delivery
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.surroundings import Chance, Clock, Telemetry
     from duetime.ports.targets import TargetRunner
-    from duetime.services.closing import Closing
+    from duetime.services.closing import ClosingHere
     from duetime.services.finishing import Finishing
+    from duetime.services.undoing import Undoing
 
 _STORE_PAUSE: Millis = 200
 """First pause before a write that the store did not answer is made again; it doubles."""
@@ -38,8 +40,9 @@ class Shift:
 
     Attributes:
         task: the record as it was claimed; `None` before the claim and after the end.
-        started_at: when the target was called.
+        started_at: when the target was called for its present phase.
         ended: the target has returned; its end is being written down.
+        asked: what the user asks of the attempt, as of the last heartbeat.
         progress: what the target told last, written with the next heartbeat.
         renew_at: when its lease must be renewed.
         failed_beats: heartbeats in a row that the store did not answer.
@@ -50,6 +53,7 @@ class Shift:
     task: Task | None = None
     started_at: Millis | None = None
     ended: bool = False
+    asked: Asked | None = None
     progress: Progress | None = None
     renew_at: Millis = 0
     failed_beats: int = 0
@@ -64,6 +68,21 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    """What the thread that watches over a batch offers to the one that works on a delivery.
+
+    Attributes:
+        holder: who works, for the ledger.
+        is_closing_time: whether nothing new may be claimed any more.
+        beat: renews the lease at once, when the target asks for it.
+    """
+
+    holder: str
+    is_closing_time: Callable[[], bool]
+    beat: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Attempting:
     """Takes deliveries through their attempts.
 
@@ -75,23 +94,17 @@ class Attempting:
     contents: ContentStore
     targets: TargetRunner
     finishing: Finishing
-    closing: Closing
+    undoing: Undoing
+    closing: ClosingHere
     clock: Clock
     chance: Chance
     telemetry: Telemetry
     lease: Millis
 
-    def attempt(self, shift: Shift, holder: str, is_closing_time: Callable[[], bool], beat: Callable[[], None]) -> None:
-        """Work on one delivery until the fate of its message is decided. Never raises.
-
-        Args:
-            shift: the delivery.
-            holder: who works.
-            is_closing_time: whether nothing new may be claimed any more.
-            beat: renews the lease at once, when the target asks for it.
-        """
+    def attempt(self, shift: Shift, watch: Watch) -> None:
+        """Work on one delivery until the fate of its message is decided. Never raises."""
         try:
-            shift.fate = self._fate(shift, holder, is_closing_time, beat)
+            shift.fate = self._fate(shift, watch)
         except Unavailable as error:
             shift.fate = self._later(str(error))
         except Exception as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
@@ -101,55 +114,140 @@ class Attempting:
         finally:
             shift.task = None
 
-    def _fate(
-        self, shift: Shift, holder: str, is_closing_time: Callable[[], bool], beat: Callable[[], None]
-    ) -> LetGo | ComeBack:
+    def finish_overdue(self, shift: Shift) -> None:
+        """Write down that a target has not ended in time; its process must be ended right after."""
+        task, started = shift.task, shift.started_at
+        if task is None or started is None:
+            return
+        if task.is_terminal:
+            # It hangs in cleaning up: the outcome stands, and cleaning up is given up.
+            self.closing.finish(task)
+            shift.fate = LetGo("overdue")
+            return
+        error = TaskError("Timeout", f"the target did not end within {task.timeout_seconds} s")
+        # The wait keeps another worker from starting while this process is still ending.
+        end = self._written(task, Run(task, started, self.clock.now()), Failed(error, wait_at_least=SECOND))
+        shift.fate = self._decided(shift, end)
+
+    def _fate(self, shift: Shift, watch: Watch) -> LetGo | ComeBack:
         message = shift.delivery.message
         if message.due - self.clock.now() > MAX_HOLD:
             return ComeBack(message.due - SECOND, "not due")
         self.clock.sleep_until(message.due - CLAIM_LEAD)
-        if is_closing_time():
+        if watch.is_closing_time():
             return self._later("the worker is ending")
-        result = self._claim(shift, holder)
-        if not isinstance(result, Applied):
-            return self._after_refusal(shift, result.task)
-        task = result.task
-        if task.attempt > task.retry.max_attempts:
-            end = self.finishing.give_up(task)
+        result = self.tasks.apply(self._claimant(watch).claim(message, self.chance.nonce()))
+        if isinstance(result, Applied):
+            return self._through(shift, result.task, watch)
+        taken = self._take_over(shift, result.task, watch)
+        return self._through(shift, taken.task, watch) if isinstance(taken, Applied) else taken
+
+    def _take_over(self, shift: Shift, task: Task | None, watch: Watch) -> Applied | LetGo | ComeBack:
+        """What a refused claim leads to: the rest of an attempt that somebody else left, or the message's fate."""
+        self.telemetry.count("refused")
+        fate = after_refusal(task, shift.delivery.message, self.clock.now())
+        match fate:
+            case FollowUp(left):
+                result = self.tasks.apply(self._claimant(watch).claim_follow_up(left, self.chance.nonce()))
+            case Undo(left):
+                result = self.tasks.apply(self._claimant(watch).claim_rollback(left, self.chance.nonce()))
+            case _:
+                return fate
+        return result if isinstance(result, Applied) else self._later("somebody else took it over")
+
+    def _through(self, shift: Shift, task: Task, watch: Watch) -> LetGo | ComeBack:
+        """Take a claimed task through what is left of it."""
+        if task.is_terminal:
+            end: WriteResult = Applied(task)
+        elif task.state is State.ROLLING_BACK:
+            end = self._roll_back(shift, task, watch)
         else:
-            shift.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
-            shift.task = task
-            end = self._run(shift, task, beat)
-        return LetGo("done") if isinstance(end, Applied) else self._after_refusal(shift, end.task)
+            end = self._work(shift, task, watch)
+        if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
+            self._begin(shift, end.task)
+            self.closing.close(end.task)
+            shift.ended = True
+        return self._decided(shift, end)
 
-    def _claim(self, shift: Shift, holder: str) -> WriteResult:
-        message = shift.delivery.message
-        now = self.clock.now()
-        start = max(now, message.due)
-        nonce = self.chance.nonce()
-        return self.tasks.apply(claim(message, holder=holder, start=start, now=now, lease=self.lease, nonce=nonce))
-
-    def _run(self, shift: Shift, task: Task, beat: Callable[[], None]) -> WriteResult:
-        payload = self._payload(task)
+    def _work(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
+        phases = self.targets.phases(task)
+        if task.attempt > task.retry.max_attempts:
+            return self.finishing.give_up(task, phases)
+        self._begin(shift, task)
         self.clock.sleep_until(task.next_at)
         started = self.clock.now()
-        shift.started_at = started
         self.telemetry.measure("lateness", max(0, started - task.next_at))
+        ending = self._ending(shift, task, phases, watch)
+        shift.ended = True
+        if isinstance(ending, Refused):
+            return ending
+        run = Run(task, started, self.clock.now())
+        self.telemetry.measure("duration", run.ended_at - run.started_at)
+        return self._written(task, run, ending)
+
+    def _ending(self, shift: Shift, task: Task, phases: frozenset[Phase], watch: Watch) -> Ending | Refused:
+        """Have the target prepare and run, with the lease and the state checked before each phase."""
+        if task.asked is not None:
+            return Stopped() if task.asked is Asked.CANCEL else Yielded(None)
+        if Phase.PREPARE in phases:
+            step = self._step(task, Move.PREPARE)
+            if isinstance(step, Refused):
+                return step
+            prepared = self._call(shift, task, Phase.PREPARE, watch)
+            if not isinstance(prepared, Succeeded):
+                return prepared
+            step = self._step(task, Move.BEGIN)
+            if isinstance(step, Refused):
+                return step
+        return self._call(shift, task, Phase.RUN, watch)
+
+    def _roll_back(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
+        if task.attempt > task.retry.max_attempts:
+            return self.undoing.give_up(task)
+        self._begin(shift, task)
+        started = self.clock.now()
+        ending: Ending = failure("RollbackUnknown", "the target offers no `rollback`", retriable=False)
+        if Phase.ROLLBACK in self.targets.phases(task):
+            ending = self._call(shift, task, Phase.ROLLBACK, watch)
+        shift.ended = True
+        return self._written(task, Run(task, started, self.clock.now()), ending)
+
+    def _call(self, shift: Shift, task: Task, phase: Phase, watch: Watch) -> Ending:
+        """Have the target do one phase, within the task's timeout."""
 
         def report(progress: Progress | None) -> None:
             if progress is None:
-                beat()
+                watch.beat()
             else:
                 shift.progress = progress
 
-        work = Work(task, payload, started + task.timeout_seconds * SECOND, report)
-        ending = self.targets.run(task.target, work)
-        shift.ended = True
-        run = Run(task, started, self.clock.now())
-        self.telemetry.measure("duration", run.ended_at - run.started_at)
-        return self.finish(run, ending)
+        shift.started_at = self.clock.now()
+        return self.targets.run(
+            Work(
+                phase=phase,
+                task=task,
+                payload=self._bytes(task, task.payload),
+                checkpoint=None if task.checkpoint is None else self._bytes(task, task.checkpoint),
+                deadline=shift.started_at + task.timeout_seconds * SECOND,
+                report=report,
+                asked=lambda: shift.asked,
+            )
+        )
 
-    def finish(self, run: Run, ending: Ending) -> WriteResult:
+    def _step(self, task: Task, move: Move) -> WriteResult:
+        """Move on to the next phase, if the lease is still this attempt's."""
+        return self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))
+
+    def _begin(self, shift: Shift, task: Task) -> None:
+        shift.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
+        shift.started_at = self.clock.now() if task.is_terminal else None
+        shift.ended = False
+        shift.task = task
+
+    def _claimant(self, watch: Watch) -> Claimant:
+        return Claimant(watch.holder, self.clock.now(), self.lease)
+
+    def _written(self, task: Task, run: Run, ending: Ending) -> WriteResult:
         """Write an end down, again and again while the lease lasts: what has been done is worth keeping.
 
         Raises:
@@ -159,34 +257,25 @@ class Attempting:
         until = self.clock.now() + self.lease
         while True:
             try:
-                return self.finishing.finish(run, ending)
+                if task.state is State.ROLLING_BACK:
+                    return self.undoing.finish(run, ending)
+                return self.finishing.finish(run, ending, self.targets.phases(task))
             except Unavailable:
                 if self.clock.now() + pause >= until:
                     raise
                 self.clock.sleep_until(self.clock.now() + pause)
                 pause *= 2
 
-    def finish_overdue(self, shift: Shift) -> None:
-        """Write down that an attempt has not ended in time; its process must be ended right after."""
-        task, started = shift.task, shift.started_at
-        if task is None or started is None:
-            return
-        error = TaskError("Timeout", f"the attempt did not end within {task.timeout_seconds} s")
-        # The wait keeps another worker from starting while this process is still ending.
-        end = self.finish(Run(task, started, self.clock.now()), Failed(error, wait_at_least=SECOND))
-        shift.fate = LetGo("overdue") if isinstance(end, Applied) else self._after_refusal(shift, end.task)
-
-    def _payload(self, task: Task) -> bytes:
-        content: Content = task.payload
-        return self.contents.fetch(task.id, content) if content.data is None else content.data
-
-    def _after_refusal(self, shift: Shift, task: Task | None) -> LetGo | ComeBack:
-        fate = after_refusal(task, shift.delivery.message, self.clock.now())
+    def _decided(self, shift: Shift, end: WriteResult) -> LetGo | ComeBack:
+        """The message's fate after the last write of an attempt."""
+        if isinstance(end, Applied):
+            return LetGo("done")
         self.telemetry.count("refused")
-        if isinstance(fate, FollowUp):
-            self.closing.close(fate.task)
-            return LetGo("closed")
-        return fate
+        fate = after_refusal(end.task, shift.delivery.message, self.clock.now())
+        return fate if isinstance(fate, LetGo | ComeBack) else self._later("somebody else took it over")
+
+    def _bytes(self, task: Task, content: Content) -> bytes:
+        return self.contents.fetch(task.id, content) if content.data is None else content.data
 
     def _later(self, reason: str) -> ComeBack:
         return ComeBack(self.clock.now() + SECOND, reason)

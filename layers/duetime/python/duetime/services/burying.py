@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import failure
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
-from duetime.domain.states import LEASED, WAITING, Move
+from duetime.domain.states import LEASED, WAITING, Move, State
 from duetime.domain.times import SECOND
 from duetime.domain.writes import Applied, Guard, Write
 from duetime.ports.queues import Outgoing
@@ -57,9 +57,7 @@ class Burying:
         if task is None or task.turn != message.turn:
             return True
         if task.is_terminal:
-            if task.finished_at is None:
-                self.closing.close(task)
-            return True
+            return task.finished_at is not None or self._sent_after(task, self._lease_over_at(task))
         if task.state in LEASED:
             return self._leased(task)
         if task.state in WAITING:
@@ -70,11 +68,18 @@ class Burying:
 
     def _leased(self, task: Task) -> bool:
         now = self.clock.now()
-        over_at = (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
-        if over_at <= now and not task.retry.allows_after(task.attempt):
+        over_at = self._lease_over_at(task)
+        spent = not task.retry.allows_after(task.attempt)
+        if over_at <= now and spent and task.state is not State.ROLLING_BACK:
             return self._give_up(task)
         # A fresh message, with its receive count at nothing, takes the task over after the lease.
-        delay = max(0, min(over_at + LEASE_RETURN_MARGIN - now, MAX_DELAY)) // SECOND
+        return self._sent_after(task, over_at + LEASE_RETURN_MARGIN)
+
+    def _lease_over_at(self, task: Task) -> Millis:
+        return (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
+
+    def _sent_after(self, task: Task, at: Millis) -> bool:
+        delay = max(0, min(at - self.clock.now(), MAX_DELAY)) // SECOND
         return not self.queues.send([Outgoing(message_for(task), delay)])
 
     def _give_up(self, task: Task) -> bool:

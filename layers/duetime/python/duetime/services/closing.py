@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from duetime.domain.attempts import Failed
 from duetime.domain.states import Move
+from duetime.domain.task import HandlerTarget, HttpTarget, Phase
+from duetime.domain.times import SECOND
 from duetime.domain.writes import Guard, Write
+from duetime.ports.queues import Outgoing
+from duetime.ports.targets import Work
+from duetime.services.placing import message_for
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.task import Progress, Task
     from duetime.domain.times import Millis
+    from duetime.ports.queues import WorkQueues
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.ports.surroundings import Chance, Clock
+    from duetime.ports.surroundings import Chance, Clock, Telemetry
+    from duetime.ports.targets import TargetRunner
+
+
+class Closing(Protocol):
+    """Sees to what follows an outcome."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether what follows is done by whoever writes the outcome, under the attempt's lease."""
+        ...
+
+    def is_needed(self, task: Task) -> bool:
+        """Whether anything follows this task's outcome; if not, `finished_at` goes with the outcome itself."""
+        ...
+
+    def close(self, task: Task) -> None:
+        """Do, or have done, what follows, until the task is finished."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
-    """Does what follows an outcome, then sets `finished_at`.
+class ClosingHere:
+    """Does what follows an outcome in this process, under the attempt's lease: the worker's way.
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
@@ -25,19 +50,73 @@ class Closing:
 
     tasks: TaskStore
     contents: ContentStore
+    targets: TargetRunner
     clock: Clock
     chance: Chance
+    telemetry: Telemetry
     retention: Millis
 
+    @property
+    def is_here(self) -> bool:
+        """Under the attempt's own lease."""
+        return True
+
     def is_needed(self, task: Task) -> bool:
-        """Whether anything follows this task's outcome; if not, `finished_at` goes with the outcome itself."""
-        return bool(task.contents_outside)
+        """Whether the target cleans up, or anything lies outside the record."""
+        return Phase.CLEAN in self.targets.phases(task) or bool(task.contents_outside)
 
     def close(self, task: Task) -> None:
-        """Let what lies outside the record expire with it, then finish the task."""
+        """Have the target clean up, let what lies outside the record expire with it, then finish the task."""
+        if Phase.CLEAN in self.targets.phases(task):
+            self._clean(task)
+        self.finish(task)
+
+    def finish(self, task: Task) -> None:
+        """Finish the task without the target."""
         now = self.clock.now()
         expires = task.expires_at or now + self.retention
         for content in task.contents_outside:
             self.contents.expire(task.id, content, expires)
         sets = {"finished_at": now}
         self.tasks.apply(Write(task.id, Move.CLOSE, self.chance.nonce(), Guard(fence=task.fence), sets))
+
+    def _clean(self, task: Task) -> None:
+        """The outcome stands, whatever becomes of its cleaning up: a failure is told, not retried."""
+        payload = self.contents.fetch(task.id, task.payload)
+        deadline = self.clock.now() + task.timeout_seconds * SECOND
+        ending = self.targets.run(Work(Phase.CLEAN, task, payload, None, deadline, _say_nothing, _ask_nothing))
+        if isinstance(ending, Failed):
+            self.telemetry.count("cleans_failed")
+            self.telemetry.note("a target could not clean up", task=task.id.text, error=ending.error.message)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingElsewhere:
+    """Has a worker do what follows an outcome: for functions that have no targets to call."""
+
+    queues: WorkQueues
+
+    @property
+    def is_here(self) -> bool:
+        """By a worker, which takes a lease of its own."""
+        return False
+
+    def is_needed(self, task: Task) -> bool:
+        """Whether a worker must look at it: only a worker knows what a handler offers."""
+        match task.target:
+            case HandlerTarget():
+                return True
+            case HttpTarget(phases=phases):
+                return Phase.CLEAN in phases or bool(task.contents_outside)
+
+    def close(self, task: Task) -> None:
+        """Send a message; should it be lost, a patrol finds the outcome that is not finished."""
+        self.queues.send([Outgoing(message_for(task), 0)])
+
+
+def _say_nothing(_progress: Progress | None) -> None:
+    """A target that cleans up has no progress to tell."""
+
+
+def _ask_nothing() -> None:
+    """Nobody can ask a target that cleans up for anything."""

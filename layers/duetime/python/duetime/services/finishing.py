@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.attempts import Ending, Failed, Run, Succeeded, failure
-from duetime.domain.limits import LEDGER_LINES_INLINE, MAX_RESULT_BYTES
+from duetime.domain.attempts import Deferred, Ending, Failed, Run, Stopped, Succeeded, Yielded, failure
+from duetime.domain.limits import (
+    LEASE_RETURN_MARGIN,
+    LEDGER_LINES_INLINE,
+    MAX_CHECKPOINT_BYTES,
+    MAX_RESULT_BYTES,
+)
 from duetime.domain.states import Move
-from duetime.domain.task import AttemptOutcome, Content
+from duetime.domain.task import AttemptOutcome, Phase
+from duetime.domain.times import SECOND
 from duetime.domain.writes import Applied, Guard, Write, WriteResult
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.task import Content, Task
     from duetime.domain.times import Millis
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.surroundings import Chance, Clock, Telemetry
@@ -37,65 +43,123 @@ class Finishing:
     telemetry: Telemetry
     retention: Millis
 
-    def finish(self, run: Run, ending: Ending) -> WriteResult:
+    def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
         """Write down the end of a run; a run whose fence is no longer the task's is refused.
+
+        Args:
+            run: what ran, and when.
+            ending: how it ended.
+            phases: what the target offers: a final failure is undone only if it can be.
 
         Raises:
             Unavailable: the store did not answer; the write may be repeated.
         """
-        if isinstance(ending, Succeeded):
-            return self._succeed(run, ending.result)
-        self.telemetry.count("attempts_failed")
-        if ending.retriable and run.task.retry.allows_after(run.task.attempt):
-            return self._retry(run, ending)
-        return self._end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error})
+        match ending:
+            case Succeeded(result):
+                return self._succeed(run, result, phases)
+            case Failed():
+                return self._fail(run, ending, phases)
+            case Deferred():
+                return self._defer(run)
+            case Yielded(checkpoint):
+                return self._yield(run, checkpoint, phases)
+            case Stopped():
+                return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
 
-    def give_up(self, task: Task) -> WriteResult:
-        """Fail a task whose last worker vanished: no attempt is left, so nothing is run.
+    def give_up(self, task: Task, phases: frozenset[Phase]) -> WriteResult:
+        """Fail a task whose last attempt was lost: no attempt is left, so nothing is run.
 
         Args:
             task: the record as it was just claimed, one attempt beyond its policy.
+            phases: what the target offers.
         """
         last = task.retry.max_attempts
-        error = failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, vanished").error
+        error = _lost(task, last).error
         now = self.clock.now()
-        lines = Run(task, now, now).ledger(AttemptOutcome.FAILED)[:-1]
-        sets = {"error": error, "attempt": last, "ledger": lines[-LEDGER_LINES_INLINE:]}
-        return self._write_outcome(task, Move.FAIL, sets, now)
+        lines = Run(task, now, now).ledger_before
+        sets = {"error": error, "attempt": last, "ledger": lines[-LEDGER_LINES_INLINE:], "deferred": False}
+        if task.rollback and Phase.ROLLBACK in phases:
+            return self._undo(task, sets)
+        return self.write_outcome(task, Move.FAIL, sets, now)
 
-    def _succeed(self, run: Run, result: bytes) -> WriteResult:
+    def write_outcome(self, task: Task, move: Move, sets: dict[str, Any], ended_at: Millis) -> WriteResult:
+        """Write an outcome; if something follows it, the task is not finished yet, and must be closed."""
+        result: Content | None = sets.get("result", task.result)
+        follows = self.closing.is_needed(replace(task, result=result))
+        sets["expires_at"] = ended_at + self.retention
+        sets["finished_at"] = None if follows else ended_at
+        if not self.closing.is_here:
+            sets["lease_ends_at"] = None
+        write = Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence), sets)
+        end = self.tasks.apply(write)
+        if isinstance(end, Applied):
+            self.telemetry.count(f"tasks_{end.task.state}")
+        return end
+
+    def keep_old_lines(self, run: Run, outcome: AttemptOutcome) -> None:
+        """Move the ledger lines that the record has no more room for."""
+        for line in run.ledger(outcome)[:-LEDGER_LINES_INLINE]:
+            self.contents.keep_line(run.task.id, line, run.ended_at + self.retention)
+
+    def _succeed(self, run: Run, result: bytes, phases: frozenset[Phase]) -> WriteResult:
         if len(result) > MAX_RESULT_BYTES:
             message = f"the result has {len(result)} bytes; {MAX_RESULT_BYTES} are allowed"
-            return self.finish(run, failure("ResultTooLarge", message, retriable=False))
+            return self._fail(run, failure("ResultTooLarge", message, retriable=False), phases)
         kept = self.contents.keep(run.task.id, f"result.{run.task.fence}", result)
         return self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
 
+    def _fail(self, run: Run, ending: Failed, phases: frozenset[Phase]) -> WriteResult:
+        task = run.task
+        self.telemetry.count("attempts_failed")
+        if ending.retriable and task.retry.allows_after(task.attempt):
+            return self._retry(run, ending)
+        if task.rollback and Phase.ROLLBACK in phases:
+            self.keep_old_lines(run, AttemptOutcome.FAILED)
+            return self._undo(task, {**run.changes(AttemptOutcome.FAILED), "error": ending.error})
+        return self._end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error})
+
     def _retry(self, run: Run, ending: Failed) -> WriteResult:
         task = run.task
-        self._move_old_lines(run, AttemptOutcome.RETRIED)
+        self.keep_old_lines(run, AttemptOutcome.RETRIED)
         wait = max(task.retry.wait(task.attempt, self.chance.fraction()), ending.wait_at_least)
         sets = {**run.changes(AttemptOutcome.RETRIED), "error": ending.error, "progress": None}
         result = self.placing.move(task, Move.RETRY, run.ended_at + wait, Guard(fence=task.fence), sets)
         self.telemetry.count("tasks_retried")
         return result
 
-    def _end(self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any]) -> WriteResult:
-        self._move_old_lines(run, outcome)
-        return self._write_outcome(run.task, move, {**run.changes(outcome), **sets}, run.ended_at)
+    def _undo(self, task: Task, sets: dict[str, Any]) -> WriteResult:
+        """Have the target roll back: attempts are counted anew, and the lease is let go."""
+        sets = {**sets, "attempt": 0, "lease_ends_at": None}
+        return self.placing.move(task, Move.UNDO, self.clock.now(), Guard(fence=task.fence), sets)
 
-    def _write_outcome(self, task: Task, move: Move, sets: dict[str, Any], ended_at: Millis) -> WriteResult:
-        result: Content | None = sets.get("result")
-        follows = self.closing.is_needed(replace(task, result=result))
-        sets["expires_at"] = ended_at + self.retention
-        sets["finished_at"] = None if follows else ended_at
-        write = Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence), sets)
-        end = self.tasks.apply(write)
-        if isinstance(end, Applied):
-            self.telemetry.count(f"tasks_{end.task.state}")
-            if follows:
-                self.closing.close(end.task)
+    def _defer(self, run: Run) -> WriteResult:
+        """Wait for the target's notification until its deadline: the reminder first, then the long lease."""
+        task = run.task
+        deadline = run.started_at + task.deadline_seconds * SECOND
+        self.placing.remind(task, deadline + LEASE_RETURN_MARGIN)
+        sets = {"lease_ends_at": deadline, "deferred": True}
+        end = self.tasks.apply(Write(task.id, Move.DEFER, self.chance.nonce(), Guard(fence=task.fence), sets))
+        self.telemetry.count("tasks_deferred")
         return end
 
-    def _move_old_lines(self, run: Run, outcome: AttemptOutcome) -> None:
-        for line in run.ledger(outcome)[:-LEDGER_LINES_INLINE]:
-            self.contents.keep_line(run.task.id, line, run.ended_at + self.retention)
+    def _yield(self, run: Run, checkpoint: bytes | None, phases: frozenset[Phase]) -> WriteResult:
+        """Pause: the attempt counts for nothing, and what it leaves is given to the one that goes on."""
+        task = run.task
+        if checkpoint is not None and len(checkpoint) > MAX_CHECKPOINT_BYTES:
+            message = f"the checkpoint has {len(checkpoint)} bytes; {MAX_CHECKPOINT_BYTES} are allowed"
+            return self._fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
+        self.keep_old_lines(run, AttemptOutcome.PAUSED)
+        sets = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
+        if checkpoint is not None:
+            sets["checkpoint"] = self.contents.keep(task.id, f"checkpoint.{task.fence}", checkpoint)
+        return self.tasks.apply(Write(task.id, Move.YIELD, self.chance.nonce(), Guard(fence=task.fence), sets))
+
+    def _end(self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any]) -> WriteResult:
+        self.keep_old_lines(run, outcome)
+        return self.write_outcome(run.task, move, {**run.changes(outcome), **sets}, run.ended_at)
+
+
+def _lost(task: Task, last: int) -> Failed:
+    if task.deferred:
+        return failure("DeadlineExceeded", f"attempt {last}, the last one allowed, was not notified of in time")
+    return failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, vanished")

@@ -83,6 +83,16 @@ class Placing:
             self.send_due([result.task])
         return result
 
+    def remind(self, task: Task, at: Millis) -> None:
+        """Have a task looked at again at `at`, at its present turn, whatever becomes of its message."""
+        now = self.clock.now()
+        plan = placement(task.id, at, now, self.look_ahead)
+        if plan.wake:
+            self.tasks.add_wake(Wake(task.id, task.turn, at, task.priority, task.owner, sent=plan.direct))
+        if plan.direct:
+            message = Message(task.id, task.turn, at, task.priority, task.owner)
+            self.queues.send([Outgoing(message, delay_seconds(at, now, self.precision))])
+
 
 def message_for(task: Task) -> Message:
     """The message that makes a worker look at a task at its present turn."""

@@ -11,8 +11,8 @@ from duetime.domain.lifeline import ComeBack
 from duetime.domain.limits import HEARTBEATS_PER_LEASE, LEASE_RETURN_MARGIN, MAX_HOLD, OVERDUE_GRACE
 from duetime.domain.states import Move
 from duetime.domain.times import SECOND, Millis
-from duetime.domain.writes import Guard, Refused, Write
-from duetime.services.attempting import Shift
+from duetime.domain.writes import Applied, Guard, Refused, Write
+from duetime.services.attempting import Shift, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,9 +89,8 @@ class _Batch:
         self._give_back()
 
     def _attempt(self, shift: Shift) -> None:
-        self.inside.attempting.attempt(
-            shift, self.holder, lambda: self.doomed_until is not None, partial(self._beat, shift)
-        )
+        watch = Watch(self.holder, lambda: self.doomed_until is not None, partial(self._beat, shift))
+        self.inside.attempting.attempt(shift, watch)
 
     def _stay_invisible(self) -> None:
         """Keep the batch's messages from being delivered again before a lease that begins now is over.
@@ -133,6 +132,8 @@ class _Batch:
             shift.failed_beats += 1
             return shift.failed_beats >= HEARTBEATS_PER_LEASE
         shift.failed_beats = 0
+        if isinstance(result, Applied):
+            shift.asked = result.task.asked
         return isinstance(result, Refused) and (result.task is None or result.task.fence != task.fence)
 
     def _is_overdue(self, shift: Shift) -> bool:

@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.records import key_of
 from duetime.adapters.dynamodb.values import text
-from duetime.domain.states import LEASED, LEGAL, State
+from duetime.domain.states import LEGAL, WAITING, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,29 +68,30 @@ class _Expression:
             clauses.append(self._compare("version", "=", "guard_version", guard.version))
         if guard.fence is not None:
             clauses.append(self._compare("fence", "=", "guard_fence", guard.fence))
+        if guard.due_by is not None:
+            clauses.append(self._compare("next_at", "<=", "due_by", guard.due_by))
+        if guard.open:
+            clauses.append(f"attribute_not_exists({self._field('finished_at')})")
         return " AND ".join(clauses)
 
     def _states(self, write: Write) -> str:
         """The states it may leave, each kind with what else the guard asks of it."""
         sources, ended = LEGAL[write.move].sources, write.guard.leased_until_before
         if ended is None:
-            return self._waiting(sources, write.guard)
+            return self._at_turn(sources, write.guard)
         kinds = []
-        if leased := sources & LEASED:
+        if held := sources - WAITING:
             over = self._compare("lease_ends_at", "<=", "leased_until", ended)
             never = f"attribute_not_exists({self._field('lease_ends_at')})"
-            kinds.append(f"{self._state_in(leased)} AND ({never} OR {over})")
-        if others := sources - LEASED:
-            kinds.append(self._waiting(others, write.guard))
-        # AND binds tighter than OR; DynamoDB refuses parentheses that change nothing.
-        return f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]
+            kinds.append(f"{self._state_in(held)} AND ({never} OR {over})")
+        if waiting := sources & WAITING:
+            kinds.append(self._at_turn(waiting, write.guard))
+        return "((" + ") OR (".join(kinds) + "))"
 
-    def _waiting(self, states: frozenset[State], guard: Guard) -> str:
+    def _at_turn(self, states: frozenset[State], guard: Guard) -> str:
         clauses = [self._state_in(states)]
         if guard.turn is not None:
             clauses.append(self._compare("turn", "=", "guard_turn", guard.turn))
-        if guard.due_by is not None:
-            clauses.append(self._compare("next_at", "<=", "due_by", guard.due_by))
         return " AND ".join(clauses)
 
     def update(self, write: Write) -> str:

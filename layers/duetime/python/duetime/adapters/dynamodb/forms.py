@@ -11,12 +11,13 @@ from duetime.adapters.dynamodb.values import packed, unpacked
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import State
 from duetime.domain.task import (
+    Asked,
     AttemptOutcome,
     Content,
     ContentPlace,
-    HandlerTarget,
     HttpTarget,
     LedgerLine,
+    Phase,
     Priority,
     Progress,
     Task,
@@ -24,6 +25,8 @@ from duetime.domain.task import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.adapters.dynamodb.values import Value
     from duetime.domain.task import Target
 
@@ -32,10 +35,13 @@ _OUTCOMES = {
     AttemptOutcome.RETRIED: "r",
     AttemptOutcome.FAILED: "f",
     AttemptOutcome.LOST: "l",
+    AttemptOutcome.PAUSED: "p",
+    AttemptOutcome.CANCELLED: "c",
+    AttemptOutcome.ROLLED_BACK: "b",
 }
 _LETTERS = {letter: outcome for outcome, letter in _OUTCOMES.items()}
-_HTTP = "http "
-_TIMEOUT_SECONDS = Task.__dataclass_fields__["timeout_seconds"].default
+_HTTP = "http"
+_PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
 
 
 def name(value: str) -> Value | None:
@@ -63,9 +69,20 @@ def read_priority(value: Value) -> Priority:
     return Priority(value["S"])
 
 
-def timeout(value: int) -> Value | None:
-    """How long an attempt may take; nothing for the default."""
-    return None if value == _TIMEOUT_SECONDS else {"N": str(value)}
+def unless_default(field: str) -> Callable[[int], Value | None]:
+    """The form of a number of which a task has a default; nothing for the default."""
+    default = Task.__dataclass_fields__[field].default
+    return lambda value: None if value == default else {"N": str(value)}
+
+
+def asked(value: Asked) -> Value:
+    """What a user asks of the running attempt."""
+    return {"S": value.value}
+
+
+def read_asked(value: Value) -> Asked:
+    """Read what a user asks of the running attempt."""
+    return Asked(value["S"])
 
 
 def content(value: Content) -> Value:
@@ -84,13 +101,18 @@ def read_content(field: str, value: Value) -> Content:
 
 
 def target(value: Target) -> Value | None:
-    """What a task calls: the kind, then its address; nothing for the default."""
-    return {"S": _HTTP + value.url} if isinstance(value, HttpTarget) else None
+    """What a task calls: the kind with the phases that it offers, then its address; nothing for the default."""
+    if not isinstance(value, HttpTarget):
+        return None
+    offered = "".join(sorted(_PHASES[phase] for phase in value.phases))
+    return {"S": f"{_HTTP}{offered} {value.url}"}
 
 
 def read_target(value: Value) -> Target:
     """Read what a task calls."""
-    return HttpTarget(str(value["S"]).removeprefix(_HTTP)) if "S" in value else HandlerTarget()
+    kind, address = str(value["S"]).split(" ", 1)
+    offered = kind.removeprefix(_HTTP)
+    return HttpTarget(address, frozenset(phase for phase, letter in _PHASES.items() if letter in offered))
 
 
 def retry(value: RetryPolicy) -> Value | None:
@@ -140,14 +162,15 @@ def read_error(value: Value) -> TaskError:
 
 def line(value: LedgerLine) -> Value:
     """One attempt, in hexadecimal numbers; the holder comes last because it may hold any character."""
-    numbers = f"{value.attempt:x} {value.started_at:x} {value.late:x} {value.took:x}"
+    numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
     return {"S": f"{numbers} {_OUTCOMES[value.outcome]} {value.holder}"}
 
 
 def read_line(value: Value) -> LedgerLine:
     """Read one attempt."""
-    attempt, started_at, late, took, outcome, holder = value["S"].split(" ", 5)
-    return LedgerLine(int(attempt, 16), holder, int(started_at, 16), int(late, 16), int(took, 16), _LETTERS[outcome])
+    *numbers, outcome, holder = value["S"].split(" ", 6)
+    attempt, fence, started_at, late, took = (int(number, 16) for number in numbers)
+    return LedgerLine(attempt, fence, holder, started_at, late, took, _LETTERS[outcome])
 
 
 def ledger(value: tuple[LedgerLine, ...]) -> Value | None:

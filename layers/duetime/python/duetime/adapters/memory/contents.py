@@ -20,7 +20,7 @@ class MemoryContentStore:
 
     Attributes:
         expiries: when which content may be removed, by task and name; nothing is ever removed.
-        lines: the ledger lines kept, by task and attempt.
+        lines: the ledger lines kept, by task and fence.
     """
 
     def __init__(self) -> None:
@@ -61,5 +61,5 @@ class MemoryContentStore:
     def keep_line(self, task_id: TaskId, line: LedgerLine, expires_at: Millis) -> None:
         """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
         with self._lock:
-            self.lines[task_id, line.attempt] = line
-            self.expiries[task_id, f"line#{line.attempt}"] = expires_at
+            self.lines[task_id, line.fence] = line
+            self.expiries[task_id, f"line#{line.fence}"] = expires_at

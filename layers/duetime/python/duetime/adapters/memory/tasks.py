@@ -108,7 +108,9 @@ def _stored(task: Task) -> Task:
     """
     expires_at = None if task.expires_at is None else -(-task.expires_at // SECOND) * SECOND
     result = None if task.result is None else _held(task.result, "result")
-    return replace(task, expires_at=expires_at, payload=_held(task.payload, "payload"), result=result)
+    checkpoint = None if task.checkpoint is None else _held(task.checkpoint, "checkpoint")
+    payload = _held(task.payload, "payload")
+    return replace(task, expires_at=expires_at, payload=payload, result=result, checkpoint=checkpoint)
 
 
 def _held(content: Content, field: str) -> Content:

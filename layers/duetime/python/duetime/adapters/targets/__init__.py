@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.task import HandlerTarget, HttpTarget, Target
+from duetime.domain.task import HandlerTarget, HttpTarget, Phase, Task
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.handlers import HandlerRunner
@@ -21,10 +21,18 @@ class Targets:
     handlers: HandlerRunner
     http: HttpRunner
 
-    def run(self, target: Target, work: Work) -> Ending:
-        """Call the target and wait for its end."""
-        match target:
+    def phases(self, task: Task) -> frozenset[Phase]:
+        """What the task's target offers; `run` is always among it."""
+        match task.target:
+            case HandlerTarget():
+                return self.handlers.phases(task)
+            case HttpTarget(phases=phases):
+                return phases | {Phase.RUN}
+
+    def run(self, work: Work) -> Ending:
+        """Have the target do one phase and wait for its end."""
+        match work.task.target:
             case HandlerTarget():
                 return self.handlers.run(work)
-            case HttpTarget():
+            case HttpTarget() as target:
                 return self.http.run(target, work)

@@ -5,21 +5,30 @@ from __future__ import annotations
 import importlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Ending, Failed, Succeeded, failure
+from duetime.domain.attempts import Deferred, Ending, Stopped, Succeeded, Yielded, failure
 from duetime.domain.limits import MAX_PROGRESS_MESSAGE_LENGTH
-from duetime.domain.task import Progress
+from duetime.domain.task import Phase, Progress
 from duetime.domain.times import to_datetime
-from duetime.handlers import REGISTRY, Context, Handler, Unretriable
+from duetime.handlers import (
+    REGISTRY,
+    Accepted,
+    AttemptCancelled,
+    AttemptPaused,
+    Context,
+    Registered,
+    Unretriable,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from duetime.domain.task import Task
     from duetime.ports.targets import Work
 
 
-def load(package: str) -> Mapping[str, Handler]:
+def load(package: str) -> Mapping[str, Registered]:
     """Import the user's package of handlers, which registers them; none if the name is empty.
 
     Raises:
@@ -34,21 +43,38 @@ def load(package: str) -> Mapping[str, Handler]:
 class HandlerRunner:
     """Calls the handler that is registered for the task's type, in this process."""
 
-    registry: Mapping[str, Handler]
+    registry: Mapping[str, Registered]
+
+    def phases(self, task: Task) -> frozenset[Phase]:
+        """What the handler offers; only `run`, which will fail, if there is none."""
+        registered = self.registry.get(task.type)
+        return frozenset({Phase.RUN}) if registered is None else frozenset(map(Phase, registered.phases))
 
     def run(self, work: Work) -> Ending:
-        """Call the handler; whatever it raises fails the attempt."""
-        task = work.task
-        function = self.registry.get(task.type)
-        if function is None:
-            return failure("HandlerUnknown", f"no handler is registered for the type {task.type!r}", retriable=False)
+        """Have the handler do a phase; whatever it raises fails the attempt."""
+        task_type = work.task.type
+        registered = self.registry.get(task_type)
+        if registered is None:
+            return failure("HandlerUnknown", f"no handler is registered for the type {task_type!r}", retriable=False)
         try:
-            result = function(_context(work), json.loads(work.payload))
+            result = registered.phases[work.phase](_context(work), json.loads(work.payload))
+        except AttemptPaused as pause:
+            return _encoded(pause.checkpoint, Yielded)
+        except AttemptCancelled:
+            return Stopped()
         except Unretriable as error:
             return failure(type(error).__name__, str(error), retriable=False)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
             return failure(type(error).__name__, str(error))
-        return _encoded(result)
+        if isinstance(result, Accepted):
+            return _deferred(work.phase)
+        return _encoded(result, Succeeded)
+
+
+def _deferred(phase: Phase) -> Ending:
+    if phase is Phase.RUN:
+        return Deferred()
+    return failure("PhaseDeferred", f"only `run` can be deferred, not `{phase}`", retriable=False)
 
 
 def _context(work: Work) -> Context:
@@ -61,14 +87,17 @@ def _context(work: Work) -> Context:
         attempt=work.task.attempt,
         fence=work.task.fence,
         deadline=to_datetime(work.deadline),
+        checkpoint=None if work.checkpoint is None else json.loads(work.checkpoint),
         report=report,
+        ask=work.asked,
     )
 
 
-def _encoded(result: Any) -> Succeeded | Failed:  # noqa: ANN401 - a handler may return any JSON
+def _encoded(value: object, ending: Callable[[bytes], Ending]) -> Ending:
+    """An ending with a value in JSON, or the failure to make JSON of it."""
     try:
-        text = json.dumps(result, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        return Succeeded(text.encode("utf-8"))
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        return ending(text.encode("utf-8"))
     except (TypeError, ValueError, RecursionError) as error:
         # UnicodeEncodeError, of a lone surrogate, is a ValueError too.
-        return failure("ResultNotJson", f"the handler's result is not JSON: {error}", retriable=False)
+        return failure("ResultNotJson", f"what the handler left is not JSON: {error}", retriable=False)

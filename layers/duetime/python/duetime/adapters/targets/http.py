@@ -1,4 +1,4 @@
-"""HTTP endpoints: `PUT {url}?action=run`, with a limit on time and size, no redirects and no proxies."""
+"""HTTP endpoints: `PUT {url}?action={phase}`, with a limit on time and size, no redirects and no proxies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import urllib3
 
 from duetime.adapters.targets.destinations import Destination, DestinationRefused, find
-from duetime.domain.attempts import Ending, Succeeded, failure
+from duetime.domain.attempts import Deferred, Ending, Succeeded, failure
 from duetime.domain.limits import MAX_RESULT_BYTES
+from duetime.domain.task import Phase
 from duetime.domain.times import DAY, SECOND, to_iso
 
 if TYPE_CHECKING:
@@ -64,14 +65,14 @@ class HttpRunner:
         with _pool(destination, seconds) as pool:
             answer = pool.request(
                 "PUT",
-                f"{destination.path}{'&' if '?' in destination.path else '?'}action=run",
+                f"{destination.path}{'&' if '?' in destination.path else '?'}action={work.phase}",
                 body=_body(work),
                 headers=_headers(destination, work),
                 redirect=False,
                 retries=False,
                 preload_content=False,
             )
-            return _ending(answer, _read(answer, until))
+            return _ending(answer, _read(answer, until), work.phase)
 
 
 def _pool(destination: Destination, seconds: float) -> urllib3.HTTPConnectionPool:
@@ -129,12 +130,10 @@ def _read(answer: BaseHTTPResponse, until: float) -> bytes:
     return bytes(data)
 
 
-def _ending(answer: BaseHTTPResponse, data: bytes) -> Ending:
+def _ending(answer: BaseHTTPResponse, data: bytes, phase: Phase) -> Ending:
     status = answer.status
-    if status == _ACCEPTED:
-        return failure(
-            "AnswerUnsupported", "the endpoint answered 202: asynchronous targets come later", retriable=False
-        )
+    if status == _ACCEPTED and phase is Phase.RUN:
+        return Deferred()
     if status in _OK:
         return Succeeded(_json(data))
     retriable = status in _RETRIABLE or status not in _CLIENT_ERRORS
@@ -149,14 +148,14 @@ def _json(data: bytes) -> bytes:
     if not data.strip():
         return b"null"
     try:
-        value = json.loads(data, parse_constant=_refuse_constant)
+        return _compact(json.loads(data))
     except (ValueError, RecursionError):
-        value = data.decode("utf-8", "replace")
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
+        return _compact(data.decode("utf-8", "replace"))
 
 
-def _refuse_constant(text: str) -> None:
-    raise ValueError(text)
+def _compact(value: object) -> bytes:
+    # What JSON cannot hold, NaN and numbers beyond a float among it, is refused here.
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _retry_after(text: str) -> int:

@@ -1,0 +1,197 @@
+"""What users and targets may ask of a task that exists already: the unified task interface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.attempts import Ending, Failed, Run, Succeeded
+from duetime.domain.errors import FenceDiffers, MoveRefused, NotifiedOtherwise, TaskUnknown, VersionDiffers
+from duetime.domain.limits import LEASE_RETURN_MARGIN
+from duetime.domain.states import LEASED, LEGAL, Move, State
+from duetime.domain.task import Asked, Content, HttpTarget, Phase
+from duetime.domain.times import SECOND
+from duetime.domain.writes import Applied, Guard, Write
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Progress, Task
+    from duetime.domain.times import Millis
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.surroundings import Chance, Clock
+    from duetime.services.closing import Closing
+    from duetime.services.finishing import Finishing
+    from duetime.services.placing import Placing
+
+_TRIES = 5
+_DONE: dict[Move, str] = {
+    Move.PAUSE: "paused",
+    Move.RESUME: "resumed",
+    Move.EXPEDITE: "run now",
+    Move.REOPEN: "retried",
+    Move.REQUEST_ROLLBACK: "rolled back",
+    Move.CANCEL: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """Steers tasks: each call is one legal move, or says why it cannot be made.
+
+    Every method raises `TaskUnknown` for a task that does not exist or is another owner's, `MoveRefused` if the
+    task's state does not allow it, and `VersionDiffers` if others keep writing the record in between.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    placing: Placing
+    finishing: Finishing
+    closing: Closing
+    clock: Clock
+    chance: Chance
+
+    def pause(self, owner: str, task_id: TaskId) -> Task:
+        """Hold a task that has not started; ask a running one to pause, which it does when it can."""
+        task = self._read(owner, task_id)
+        if task.state is State.PAUSED:
+            return task
+        if task.state in LEGAL[Move.PAUSE].sources:
+            return self._moved(task, Move.PAUSE)
+        return self._ask(task, Asked.PAUSE, "paused")
+
+    def stop(self, owner: str, task_id: TaskId) -> Task:
+        """Ask a running task to stop, which it does when it can."""
+        return self._ask(self._read(owner, task_id), Asked.CANCEL, "cancelled")
+
+    def resume(self, owner: str, task_id: TaskId) -> Task:
+        """Let a paused task go on: at its due time if that is still ahead, else now."""
+        task = self._read(owner, task_id)
+        if task.state is State.PAUSED:
+            return self._placed(task, Move.RESUME, task.next_at, {})
+        if task.asked is Asked.PAUSE:
+            return self._moved(task, Move.ASK, {"asked": None})
+        raise MoveRefused(task, "resumed")
+
+    def run_now(self, owner: str, task_id: TaskId) -> Task:
+        """Have a task that has not started run now."""
+        return self._placed(self._read(owner, task_id), Move.EXPEDITE, self.clock.now(), {})
+
+    def retry(self, owner: str, task_id: TaskId) -> Task:
+        """Have a failed task tried again from its first attempt on."""
+        task = self._read(owner, task_id)
+        return self._placed(task, Move.REOPEN, self.clock.now(), {**self._reopened(task, Move.REOPEN), "error": None})
+
+    def roll_back(self, owner: str, task_id: TaskId) -> Task:
+        """Have an ended task undone by its target's `rollback`.
+
+        Raises:
+            MoveRefused: also if the target is known to offer none.
+        """
+        task = self._read(owner, task_id)
+        if isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases:
+            raise MoveRefused(task, "rolled back: its target offers no rollback")
+        sets = {**self._reopened(task, Move.REQUEST_ROLLBACK), "lease_ends_at": None}
+        return self._placed(task, Move.REQUEST_ROLLBACK, self.clock.now(), sets)
+
+    def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:
+        """Take the end of an attempt from its target.
+
+        An equal repeat changes nothing and answers the same.
+
+        Raises:
+            FenceDiffers: the fence is not the running attempt's, or its deadline is over.
+            NotifiedOtherwise: the attempt ended differently before.
+        """
+        task = self._read(owner, task_id)
+        if task.state is not State.RUNNING and task.ledger and task.ledger[-1].fence == fence:
+            return self._repeated(task, ending)
+        now = self.clock.now()
+        if task.fence != fence or task.state is not State.RUNNING or (task.lease_ends_at or 0) < now:
+            raise FenceDiffers(task)
+        offered = task.target.phases if isinstance(task.target, HttpTarget) else frozenset()
+        end = self.finishing.finish(Run(task, task.started_at or now, now), ending, offered)
+        if not isinstance(end, Applied):
+            return self._repeated(self._read(owner, task_id), ending)
+        if end.task.is_terminal and end.task.finished_at is None:
+            self.closing.close(end.task)
+        return end.task
+
+    def heartbeat(self, owner: str, task_id: TaskId, fence: int, progress: Progress | None) -> Task:
+        """Tell the progress of a running attempt; one that was deferred gets its whole deadline again.
+
+        Raises:
+            FenceDiffers: the fence is not the running attempt's, or its deadline is over.
+        """
+        task = self._read(owner, task_id)
+        now = self.clock.now()
+        if task.fence != fence or task.state not in LEASED or (task.lease_ends_at or 0) < now:
+            raise FenceDiffers(task)
+        sets: dict[str, Any] = {} if progress is None else {"progress": progress}
+        if task.deferred:
+            deadline = now + task.deadline_seconds * SECOND
+            self.placing.remind(task, deadline + LEASE_RETURN_MARGIN)
+            sets["lease_ends_at"] = deadline
+        write = Write(task_id, Move.HEARTBEAT, self.chance.nonce(), Guard(owner=owner, fence=fence), sets)
+        result = self.tasks.apply(write)
+        if isinstance(result, Applied):
+            return result.task
+        raise FenceDiffers(result.task or task)
+
+    def _read(self, owner: str, task_id: TaskId) -> Task:
+        task = self.tasks.read(task_id)
+        if task is None or task.owner != owner:
+            raise TaskUnknown(task_id)
+        return task
+
+    def _ask(self, task: Task, asked: Asked, wanted: str) -> Task:
+        if task.state not in LEGAL[Move.ASK].sources:
+            raise MoveRefused(task, wanted)
+        if task.asked is asked:
+            return task
+        return self._moved(task, Move.ASK, {"asked": asked})
+
+    def _moved(self, task: Task, move: Move, sets: dict[str, Any] | None = None) -> Task:
+        """Make a move, again while others write in between and it stays legal."""
+        for _ in range(_TRIES):
+            self._check(task, move)
+            guard = Guard(version=task.version)
+            result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets or {}))
+            if isinstance(result, Applied):
+                return result.task
+            task = result.task or task
+        raise VersionDiffers(task)
+
+    def _placed(self, task: Task, move: Move, at: Millis, sets: dict[str, Any]) -> Task:
+        """Make a move that sets a new look, again while others write in between and it stays legal."""
+        for _ in range(_TRIES):
+            self._check(task, move)
+            result = self.placing.move(task, move, at, Guard(version=task.version), sets)
+            if isinstance(result, Applied):
+                return result.task
+            task = result.task or task
+        raise VersionDiffers(task)
+
+    def _check(self, task: Task, move: Move) -> None:
+        if task.state not in LEGAL[move].sources:
+            raise MoveRefused(task, _DONE.get(move, move.value))
+
+    def _reopened(self, task: Task, move: Move) -> dict[str, Any]:
+        """What an ended task needs to be worked on again: no end, no expiry, and its contents kept."""
+        self._check(task, move)
+        for content in task.contents_outside:
+            self.contents.keep(task.id, content.name, self.contents.fetch(task.id, content))
+        return {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None}
+
+    def _repeated(self, task: Task, ending: Ending) -> Task:
+        """A notification of an attempt that has ended: fine if it says the same."""
+        match ending, task.state:
+            case Succeeded(result), State.SUCCEEDED if self._bytes(task, task.result) == result:
+                return task
+            case Failed(error), State.FAILED | State.POSTPONED | State.ROLLING_BACK if task.error == error:
+                return task
+        raise NotifiedOtherwise(task)
+
+    def _bytes(self, task: Task, content: Content | None) -> bytes | None:
+        if content is None:
+            return None
+        return self.contents.fetch(task.id, content) if content.data is None else content.data

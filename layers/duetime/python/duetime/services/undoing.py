@@ -1,0 +1,54 @@
+"""Writing down how a rollback ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.attempts import Ending, Failed, Run, Succeeded, failure
+from duetime.domain.states import Move
+from duetime.domain.task import AttemptOutcome
+from duetime.domain.writes import Guard, WriteResult
+
+if TYPE_CHECKING:
+    from duetime.domain.task import Task
+    from duetime.ports.surroundings import Chance, Clock
+    from duetime.services.finishing import Finishing
+    from duetime.services.placing import Placing
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """Ends rollbacks: they have their own lease, their own retries and their own outcome."""
+
+    finishing: Finishing
+    placing: Placing
+    clock: Clock
+    chance: Chance
+
+    def finish(self, run: Run, ending: Ending) -> WriteResult:
+        """Write down the end of a rollback; one whose fence is no longer the task's is refused."""
+        task = run.task
+        if isinstance(ending, Succeeded):
+            return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})
+        failed = ending if isinstance(ending, Failed) else _unfit()
+        if failed.retriable and task.retry.allows_after(task.attempt):
+            self.finishing.keep_old_lines(run, AttemptOutcome.RETRIED)
+            wait = max(task.retry.wait(task.attempt, self.chance.fraction()), failed.wait_at_least)
+            sets = {**run.changes(AttemptOutcome.RETRIED), "error": failed.error, "lease_ends_at": None}
+            return self.placing.move(task, Move.RETRY_ROLLBACK, run.ended_at + wait, Guard(fence=task.fence), sets)
+        return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, {"error": failed.error})
+
+    def give_up(self, task: Task) -> WriteResult:
+        """Fail a rollback whose last worker vanished."""
+        now = self.clock.now()
+        error = failure("RollbackLost", "the worker of the last rollback allowed vanished", retriable=False)
+        return self.finish(Run(task, now, now), error)
+
+    def _end(self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, object]) -> WriteResult:
+        self.finishing.keep_old_lines(run, outcome)
+        return self.finishing.write_outcome(run.task, move, {**run.changes(outcome), **sets}, run.ended_at)
+
+
+def _unfit() -> Failed:
+    return failure("RollbackUnfit", "a rollback can neither be deferred, paused nor cancelled", retriable=False)

@@ -1,0 +1,298 @@
+"""Pause, resume, run now, retry, roll back, notify, heartbeat: what may be asked of a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.attempts import Deferred, Ending, Succeeded, Yielded, failure
+from duetime.domain.errors import FenceDiffers, MoveRefused, NotifiedOtherwise, TaskUnknown
+from duetime.domain.limits import MAX_CHECKPOINT_BYTES
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.states import State
+from duetime.domain.task import Asked, AttemptOutcome, ContentPlace, HttpTarget, Phase, Progress, TaskSpec
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from tests.virtual.world import LEASE, OWNER, START, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.task import Task
+    from duetime.ports.targets import Work
+
+
+def yielding(world: World, checkpoint: bytes | None) -> None:
+    """Targets work a minute, in steps, and leave off when asked for a pause; resumed, they end at once."""
+
+    def behave(work: Work) -> Ending:
+        for _ in range(60 if work.checkpoint is None else 0):
+            if work.asked() is Asked.PAUSE:
+                return Yielded(checkpoint)
+            world.take(SECOND)
+        return Succeeded(work.checkpoint or b"1")
+
+    world.behave = behave
+
+
+def test_a_paused_task_does_not_run_until_it_is_resumed() -> None:
+    """Held beyond its due time, nothing runs and nothing is lost; resumed, it runs at once."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=5 * MINUTE))
+    assert world.steering.pause(OWNER, task.id).state is State.PAUSED
+    world.pass_time(2 * DAY)
+    assert not world.effects
+    world.steering.resume(OWNER, task.id)
+    world.pass_time(SECOND)
+    assert world.get(task).state is State.SUCCEEDED
+
+
+def test_a_task_resumed_in_time_keeps_its_due_time() -> None:
+    """Paused and resumed before it is due: it runs when it was to run."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=30 * MINUTE))
+    world.steering.pause(OWNER, task.id)
+    world.pass_time(10 * MINUTE)
+    world.steering.resume(OWNER, task.id)
+    world.pass_time(HOUR)
+    assert [effect.at for effect in world.effects] == pytest.approx([START + 30 * MINUTE], abs=20)
+
+
+def test_a_pause_wins_over_a_message_under_way() -> None:
+    """Until the claim, a pause counts."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=2 * SECOND))
+    world.pass_time(1_900)
+    world.steering.pause(OWNER, task.id)
+    world.pass_time(5 * MINUTE)
+    assert (world.get(task).state, world.effects) == (State.PAUSED, [])
+    assert world.queues.next_visible_at() is None
+
+
+def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint() -> None:
+    """Asked at a heartbeat, it leaves a checkpoint; the attempt that goes on is given it, and none is counted."""
+    world = World()
+    yielding(world, b'{"row":17}')
+    task = world.create(TaskSpec("report", timeout_seconds=600, retry=RetryPolicy(max_attempts=1)))
+    world.pass_time(5 * SECOND)
+    assert world.steering.pause(OWNER, task.id).asked is Asked.PAUSE
+    world.pass_time(LEASE)
+    paused = world.get(task)
+    assert (paused.state, paused.attempt, paused.asked) == (State.PAUSED, 0, None)
+    assert paused.checkpoint is not None
+    assert paused.checkpoint.place is ContentPlace.RECORD
+    world.steering.resume(OWNER, task.id)
+    world.pass_time(MINUTE)
+    done = world.get(task)
+    assert (done.state, done.attempt, done.fence) == (State.SUCCEEDED, 1, 2)
+    assert done.result is not None
+    assert done.result.data == b'{"row":17}'
+    assert [line.outcome for line in done.ledger] == [AttemptOutcome.PAUSED, AttemptOutcome.SUCCEEDED]
+
+
+def test_a_checkpoint_that_is_too_large_fails_the_attempt() -> None:
+    """The limit is told, and nothing of it is kept."""
+    world = World()
+    yielding(world, b'"' + b"x" * MAX_CHECKPOINT_BYTES + b'"')
+    task = world.create(TaskSpec("report", timeout_seconds=600))
+    world.pass_time(5 * SECOND)
+    world.steering.pause(OWNER, task.id)
+    world.pass_time(LEASE)
+    failed = world.get(task)
+    assert failed.state is State.FAILED
+    assert failed.error is not None
+    assert failed.error.kind == "CheckpointTooLarge"
+
+
+def test_a_pause_that_is_taken_back_is_not_heeded() -> None:
+    """Resumed before the attempt heard of it: it runs on."""
+    world = World()
+    yielding(world, None)
+    task = world.create(TaskSpec("report", timeout_seconds=600))
+    world.pass_time(SECOND)
+    world.steering.pause(OWNER, task.id)
+    world.steering.resume(OWNER, task.id)
+    world.pass_time(2 * MINUTE)
+    assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 1)
+
+
+def test_a_request_outlives_the_worker_that_was_asked() -> None:
+    """The worker vanishes before it heeds the pause: whoever takes the task over heeds it before it runs anything."""
+    world = World()
+    world.behave = lambda work: world.hang(work, attempts=9)
+    task = world.create(TaskSpec("report", timeout_seconds=600))
+    world.pass_time(SECOND)
+    world.steering.pause(OWNER, task.id)
+    world.kill_workers()
+    world.pass_time(LEASE + MINUTE)
+    assert (world.get(task).state, len(world.effects)) == (State.PAUSED, 1)
+
+
+def test_a_task_can_be_run_now() -> None:
+    """Due tomorrow or paused: it runs at once, once."""
+    world = World()
+    tomorrow = world.create(TaskSpec("report", delay=DAY))
+    paused = world.create(TaskSpec("report", delay=DAY))
+    world.steering.pause(OWNER, paused.id)
+    for task in (tomorrow, paused):
+        world.steering.run_now(OWNER, task.id)
+    world.pass_time(2 * DAY)
+    assert sorted(effect.task_id for effect in world.effects) == sorted([tomorrow.id, paused.id])
+    assert max(effect.at for effect in world.effects) < START + SECOND
+
+
+def test_a_failed_task_can_be_tried_again() -> None:
+    """From its first attempt on, with its payload, even if that lies outside the record; the ledger goes on."""
+    world = World()
+    world.behave = lambda _work: failure("Boom", "no", retriable=False)
+    payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(400)) + b'"'
+    task = world.create(TaskSpec("report", payload=payload))
+    world.pass_time(SECOND)
+    assert (world.get(task).state, len(world.contents.expiries)) == (State.FAILED, 1)
+    seen: list[bytes] = []
+
+    def succeed(work: Work) -> Ending:
+        seen.append(work.payload)
+        return Succeeded(b"1")
+
+    world.behave = succeed
+    reopened = world.steering.retry(OWNER, task.id)
+    assert (reopened.expires_at, reopened.finished_at, reopened.attempt) == (None, None, 0)
+    assert not world.contents.expiries
+    world.pass_time(SECOND)
+    done = world.get(task)
+    assert (done.state, done.attempt, done.fence, done.error) == (State.SUCCEEDED, 1, 2, None)
+    assert seen == [payload]
+    assert [line.outcome for line in done.ledger] == [AttemptOutcome.FAILED, AttemptOutcome.SUCCEEDED]
+
+
+def test_an_ended_task_can_be_rolled_back() -> None:
+    """A success of yesterday is undone by its target."""
+    world = World()
+    world.offered = frozenset({Phase.RUN, Phase.ROLLBACK})
+    task = world.create()
+    world.pass_time(DAY)
+    assert world.steering.roll_back(OWNER, task.id).state is State.ROLLING_BACK
+    world.pass_time(SECOND)
+    done = world.get(task)
+    assert (done.state, done.finished_at is not None, done.expires_at is not None) == (State.ROLLED_BACK, True, True)
+
+
+def test_a_target_that_offers_no_rollback_is_not_asked() -> None:
+    """Known from the task: refused. Known only to the worker: the task fails with the reason."""
+    world = World()
+    http = world.create(TaskSpec("report", target=HttpTarget("https://example.org/")))
+    handler = world.create()
+    world.pass_time(SECOND)
+    with pytest.raises(MoveRefused, match="offers no rollback"):
+        world.steering.roll_back(OWNER, http.id)
+    world.steering.roll_back(OWNER, handler.id)
+    world.pass_time(SECOND)
+    failed = world.get(handler)
+    assert failed.error is not None
+    assert (failed.state, failed.error.kind) == (State.FAILED, "RollbackUnknown")
+
+
+def deferred(world: World, **fields: object) -> Task:
+    """A task whose target has accepted it."""
+    world.behave = lambda _work: Deferred()
+    task = world.create(TaskSpec("report", **fields))  # type: ignore[arg-type]  # fields of TaskSpec
+    world.pass_time(SECOND)
+    return world.get(task)
+
+
+def test_an_equal_notification_is_answered_the_same() -> None:
+    """Told twice, it ends once."""
+    world = World()
+    task = deferred(world)
+    first = world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+    again = world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+    assert (first.state, again.state, again.fence) == (State.SUCCEEDED, State.SUCCEEDED, first.fence)
+    world.pass_time(SECOND)
+    assert world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7")).state is State.SUCCEEDED
+
+
+def test_a_different_notification_is_refused() -> None:
+    """An outcome is not changed by a second word."""
+    world = World()
+    task = deferred(world)
+    world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+    for ending in (Succeeded(b"8"), failure("Boom", "no")):
+        with pytest.raises(NotifiedOtherwise):
+            world.steering.notify(OWNER, task.id, task.fence, ending)
+    assert world.get(task).state is State.SUCCEEDED
+
+
+def test_a_failure_that_is_notified_is_retried_by_the_policy() -> None:
+    """As if the target had failed here."""
+    world = World()
+    task = deferred(world, retry=RetryPolicy(max_attempts=2, initial_seconds=1))
+    assert world.steering.notify(OWNER, task.id, task.fence, failure("Boom", "no")).state is State.POSTPONED
+    assert world.steering.notify(OWNER, task.id, task.fence, failure("Boom", "no")).state is State.POSTPONED
+    world.pass_time(5 * SECOND)
+    assert (world.get(task).state, world.get(task).fence) == (State.RUNNING, 2)
+
+
+@pytest.mark.parametrize("fence", [0, 2])
+def test_a_notification_under_another_fence_is_refused(fence: int) -> None:
+    """A zombie's word, or a guess, changes nothing."""
+    world = World()
+    task = deferred(world)
+    with pytest.raises(FenceDiffers):
+        world.steering.notify(OWNER, task.id, fence, Succeeded(b"7"))
+    assert world.get(task) == task
+
+
+def test_a_notification_after_the_deadline_is_refused() -> None:
+    """The attempt's time is over, whether or not the next has begun."""
+    world = World()
+    task = deferred(world, deadline_seconds=60)
+    world.pass_time(61 * SECOND)
+    with pytest.raises(FenceDiffers):
+        world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+
+
+def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again() -> None:
+    """Told every forty seconds, a deadline of sixty never passes; untold, it does."""
+    world = World()
+    task = deferred(world, deadline_seconds=60)
+    for percent in range(10, 60, 10):
+        world.pass_time(40 * SECOND)
+        beaten = world.steering.heartbeat(OWNER, task.id, task.fence, Progress(percent, "on its way"))
+        assert beaten.progress == Progress(percent, "on its way")
+    assert len(world.effects) == 1
+    world.pass_time(70 * SECOND)
+    assert len(world.effects) == 2
+
+
+def test_another_owners_task_cannot_be_steered() -> None:
+    """For others it does not exist."""
+    world = World()
+    task = deferred(world)
+    steering = world.steering
+    calls: list[Callable[[], Task]] = [
+        lambda: steering.pause("you", task.id),
+        lambda: steering.stop("you", task.id),
+        lambda: steering.resume("you", task.id),
+        lambda: steering.run_now("you", task.id),
+        lambda: steering.retry("you", task.id),
+        lambda: steering.roll_back("you", task.id),
+        lambda: steering.notify("you", task.id, 1, Succeeded(b"1")),
+        lambda: steering.heartbeat("you", task.id, 1, None),
+    ]
+    for call in calls:
+        with pytest.raises(TaskUnknown):
+            call()
+    assert world.get(task) == task
+
+
+def test_a_finished_task_can_be_neither_paused_resumed_nor_run() -> None:
+    """The answer says which state it is in; nothing changes."""
+    world = World()
+    task = world.create()
+    world.pass_time(SECOND)
+    done = world.get(task)
+    for call in (world.steering.pause, world.steering.resume, world.steering.run_now, world.steering.retry):
+        with pytest.raises(MoveRefused, match="succeeded"):
+            call(OWNER, task.id)
+    assert world.get(task) == done
