@@ -61,7 +61,18 @@ def deploy(emulator: Emulator, report: Callable[[str], None]) -> Deployment:
     )
     run_tool(
         "cdk deploy",
-        [str(CDK), "deploy", "--all", "--require-approval", "never", "--output", str(assembly), *common],
+        [
+            str(CDK),
+            "deploy",
+            "--all",
+            "--require-approval",
+            "never",
+            "--method",
+            "direct",
+            "--output",
+            str(assembly),
+            *common,
+        ],
         environ,
         report,
     )

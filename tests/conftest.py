@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
 from local import emulator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from xdist.remote import Producer
 
     from local.emulator import Emulator
 
@@ -38,7 +36,7 @@ TOGETHER = {"tests/deployed/": "deployed", "tests/infra/": "infra", "tests/docs/
 """Folders whose tests share something slow: one deployment, and the templates of every environment."""
 
 
-class ByWhatIsShared(LoadScopeScheduling):
+class ByWhatIsShared(LoadScopeScheduling):  # type: ignore[misc]  # same
     """Sends what shares a slow fixture to one process of pytest-xdist, and the tests of any other file to one.
 
     pytest-xdist 3.8 has a mark for this, `xdist_group`, which pytest 9.2 silently ignores.
@@ -50,6 +48,6 @@ class ByWhatIsShared(LoadScopeScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByWhatIsShared:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatIsShared:
     """Distribute tests by what they share."""
     return ByWhatIsShared(config, log)

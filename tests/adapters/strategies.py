@@ -135,6 +135,7 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
         turn=st.sampled_from([None, task.turn]),
         due_by=st.sampled_from([None, task.next_at]),
         leased_until_before=st.sampled_from([None, task.lease_ends_at or 0]),
+        open=st.booleans(),
     )
     return usual | st.builds(
         Guard,

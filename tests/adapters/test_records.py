@@ -11,7 +11,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
 from duetime.adapters.dynamodb.minutes import wake_item_of
 from duetime.adapters.dynamodb.records import SchemaUnknown, item_of, key_of, task_of
-from duetime.domain.attempts import Run, Claimant, failure
+from duetime.domain.attempts import Claimant, Run, failure
 from duetime.domain.dispatch import Entry, Wake
 from duetime.domain.limits import LEDGER_LINES_INLINE, MAX_ERROR_MESSAGE_LENGTH, WAKE_LIFE
 from duetime.domain.states import Move, State

@@ -64,7 +64,7 @@ HOLDING = [
     (WAITING_TASK, Guard(owner=OWNER, turn=2, fence=3, version=4, due_by=HOME)),
     (WAITING_TASK, Guard(turn=2, due_by=HOME, leased_until_before=0)),
     (LEASED_TASK, Guard(owner=OWNER, fence=3, version=4, leased_until_before=HOME - 6_000)),
-    (LEASED_TASK, Guard(turn=9, due_by=0, leased_until_before=HOME - 6_000)),
+    (LEASED_TASK, Guard(turn=9, due_by=HOME, leased_until_before=HOME - 6_000)),
     (replace(LEASED_TASK, lease_ends_at=None), Guard(leased_until_before=0)),
 ]
 BROKEN = [
@@ -78,6 +78,8 @@ BROKEN = [
     (LEASED_TASK, Guard(due_by=HOME - 1)),
     (LEASED_TASK, Guard(turn=2, leased_until_before=HOME - 6_001)),
     (LEASED_TASK, Guard(fence=4, leased_until_before=HOME)),
+    (LEASED_TASK, Guard(due_by=HOME - 1, leased_until_before=HOME)),
+    (replace(LEASED_TASK, finished_at=HOME), Guard(open=True)),
 ]
 
 
@@ -105,3 +107,14 @@ def test_a_write_means_what_permits_and_applied_say(task_store: TaskStore, data:
     expected = Applied(applied(write, before)) if permits(write, before) else Refused(before)
     assert task_store.apply(write) == expected
     assert task_store.read(before.id) == expected.task
+
+
+@pytest.mark.parametrize(
+    ("move", "state"), [(Move.CLAIM_FOLLOW_UP, State.SUCCEEDED), (Move.CLAIM_ROLLBACK, State.ROLLING_BACK)]
+)
+def test_what_only_held_records_allow_is_a_valid_request(task_store: TaskStore, move: Move, state: State) -> None:
+    """A guard on the lease also works for moves that leave no waiting state: the store accepts the condition."""
+    before = replace(LEASED_TASK, state=state)
+    task_store.create(before)
+    assert task_store.apply(Write(before.id, move, "n", Guard(leased_until_before=HOME - 6_001))) == Refused(before)
+    assert isinstance(task_store.apply(Write(before.id, move, "n", Guard(leased_until_before=HOME - 6_000))), Applied)

@@ -86,7 +86,8 @@ class _Expression:
             kinds.append(f"{self._state_in(held)} AND ({never} OR {over})")
         if waiting := sources & WAITING:
             kinds.append(self._at_turn(waiting, write.guard))
-        return "((" + ") OR (".join(kinds) + "))"
+        # AND binds tighter than OR; DynamoDB refuses parentheses that change nothing.
+        return f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]
 
     def _at_turn(self, states: frozenset[State], guard: Guard) -> str:
         clauses = [self._state_in(states)]
