@@ -8,6 +8,8 @@ from aws_cdk import Acknowledgment, Duration, RemovalPolicy, Stack, Validations
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from duetime.adapters.dynamodb import schema
+
 if TYPE_CHECKING:
     from aws_cdk import CfnElement
 
@@ -16,10 +18,11 @@ if TYPE_CHECKING:
 
 
 class Content(Construct):
-    """An object is written before the record that names it, and never changed."""
+    """An object is written before the record that names it, and expires some time after its task has ended."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
+        key, value = schema.EXPIRING_TAG
         self.bucket = s3.Bucket(
             self,
             "Bucket",
@@ -27,7 +30,11 @@ class Content(Construct):
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             enforce_ssl=True,
-            lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))],
+            lifecycle_rules=[
+                s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
+                # An object is written anew, with the tag, when its task ends: its age counts from then.
+                s3.LifecycleRule(tag_filters={key: value}, expiration=Duration.days(environment.retention_days + 1)),
+            ],
             removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
         )
         Validations.of(self.bucket).acknowledge(
@@ -39,8 +46,8 @@ class Content(Construct):
         )
 
     def open_to(self, door: Door) -> None:
-        """Let a function read and write any object, but neither list nor delete."""
-        door.allow(["s3:GetObject", "s3:PutObject"], [self.bucket.arn_for_objects("*")])
+        """Let a function read, write and tag any object, but neither list nor delete."""
+        door.allow(["s3:GetObject", "s3:PutObject", "s3:PutObjectTagging"], [self.bucket.arn_for_objects("*")])
         logical_id = Stack.of(self).get_logical_id(cast("CfnElement", self.bucket.node.default_child))
         Validations.of(door.role).acknowledge(
             Acknowledgment(

@@ -3,6 +3,7 @@
 No other module of the project knows which emulator it is.
 """
 
-from local.emulator.server import Emulator, EmulatorFailed, EmulatorNotInstalled, running
+from local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
+from local.emulator.server import Emulator, running
 
 __all__ = ["Emulator", "EmulatorFailed", "EmulatorNotInstalled", "running"]

@@ -5,6 +5,8 @@ After the deploy (`complete_deployment`), because its CloudFormation accepts the
 * time to live and point-in-time recovery of a table;
 * `ReservedConcurrentExecutions` and `RecursiveLoop` of a function.
 
+It also keeps an HTTP API's CORS settings without answering by them; our stack has none so far.
+
 By settings of the `local` environment (`infra/`), because nothing else would work:
 
 * Lambdas run as warm subprocesses of the emulator's own Python, whatever runtime is declared: layers hold boto3 and

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import socket
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, overload
@@ -16,6 +15,8 @@ from typing import IO, TYPE_CHECKING, Literal, overload
 import boto3
 import botocore.session
 
+from local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
+from local.emulator.place import free_port, roomy_memory, usable_port
 from local.guarded import guarded
 
 if TYPE_CHECKING:
@@ -32,30 +33,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / ".venv-emulator" / "bin" / "ministack"
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
-PREFERRED_PORT = 8750
-"""A fixed one, so that addresses stay the same from one run to the next."""
 HOME, TEMPORARY = "home", "tmp"
 """Folders inside the emulator's own."""
-MEMORY = "/dev/shm"  # noqa: S108 - the folder below it is private
-MEMORY_BYTES = 4 * 1024**3
-"""Free memory from which on half a gigabyte is not missed."""
 START_SECONDS = 30.0
 SAVE_SECONDS = 10.0
 """How long it may take to save its state when it is stopped."""
-
-
-class EmulatorNotInstalled(RuntimeError):
-    """The emulator's own virtual environment is missing."""
-
-    def __init__(self) -> None:
-        super().__init__("the embedded AWS is not installed: run `make setup`")
-
-
-class EmulatorFailed(RuntimeError):
-    """The emulator ended, or did not answer in time."""
-
-    def __init__(self, what: str, last_lines: str) -> None:
-        super().__init__(f"the embedded AWS {what}\n{last_lines}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +99,8 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
     """
     if not PROGRAM.exists():
         raise EmulatorNotInstalled
-    port = _usable_port() if port is None else _free_port(port)
-    folder = Path(tempfile.mkdtemp(prefix="duetime-", dir=_roomy_memory()))
+    port = usable_port() if port is None else free_port(port)
+    folder = Path(tempfile.mkdtemp(prefix="duetime-", dir=roomy_memory()))
     with (
         tempfile.TemporaryFile() as log,
         guarded(
@@ -162,40 +144,6 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
             "S3_DATA_DIR": str(data_dir / "s3"),
         }
     return environ
-
-
-def _roomy_memory() -> str | None:
-    """Return a folder in memory if there is one with room to spare, else nothing: the usual place is used.
-
-    Each Lambda process unpacks its layers, half a gigabyte in all; wiping that from a disk can take a minute.
-    """
-    try:
-        status = os.statvfs(MEMORY)
-    except OSError:
-        return None
-    has_room = status.f_bavail * status.f_frsize >= MEMORY_BYTES
-    # Where nothing may be executed, no compiled library can be loaded either.
-    return MEMORY if has_room and not status.f_flag & os.ST_NOEXEC and os.access(MEMORY, os.W_OK) else None
-
-
-def _usable_port() -> int:
-    """Return the preferred port, or any other if somebody listens there."""
-    with suppress(EmulatorFailed):
-        return _free_port(PREFERRED_PORT)
-    return _free_port(0)
-
-
-def _free_port(wanted: int) -> int:
-    """Return `wanted` if nobody listens there, or any free port for 0."""
-    with socket.socket() as probe:
-        # As a server does: connections of a stopped emulator that still linger do not count.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", wanted))
-        except OSError as error:
-            # Asked before it starts, because another emulator on that port would answer in its place.
-            raise EmulatorFailed(f"cannot have port {wanted}: {error.strerror}", "") from None
-        return int(probe.getsockname()[1])
 
 
 def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.compression import inflated
-from duetime.adapters.contents import EXPIRE_TAG, ContentLost, SplitContentStore
+from duetime.adapters.contents import ContentLost, SplitContentStore
 from duetime.adapters.dynamodb import forms, schema, values
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
 from duetime.domain.task import AttemptOutcome, Content, ContentPlace, LedgerLine
@@ -111,7 +111,7 @@ def test_an_expiring_object_is_written_anew_with_a_tag(moto_cloud: Cloud) -> Non
     assert moto_cloud.s3.get_object_tagging(Bucket=bucket, Key=key)["TagSet"] == []
     store.expire(TASK, content, HOME)
     tags = moto_cloud.s3.get_object_tagging(Bucket=bucket, Key=key)["TagSet"]
-    assert [f"{tag['Key']}={tag['Value']}" for tag in tags] == [EXPIRE_TAG]
+    assert [(tag["Key"], tag["Value"]) for tag in tags] == [schema.EXPIRING_TAG]
     stored = moto_cloud.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
     assert inflated(stored) == noise(300_000)
 

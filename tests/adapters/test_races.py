@@ -69,8 +69,8 @@ def test_one_claim_or_cancel_wins(engine_cloud: Cloud) -> None:
     """Of workers that take up a due task, or take over a lost one, and of users that cancel it, exactly one does."""
     waiting = [task(), task(state=State.POSTPONED)]
     lost = task(state=State.RUNNING, lease_holder="lost", lease_ends_at=HOME - DAY)
-    befores = [*waiting, lost]
-    rounds = [replace(befores[number % 3], id=numbered(number)) for number in range(ROUNDS)]
+    starts = [*waiting, lost]
+    rounds = [replace(starts[number % 3], id=numbered(number)) for number in range(ROUNDS)]
     store = store_of(engine_cloud, rounds)
 
     def contend(number: int, who: int) -> bool:

@@ -32,7 +32,7 @@ USED = {
     "trigger": EVERYWHERE,
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.HTTP_ALLOW},
-    "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
+    "deadletter": EVERYWHERE | {Variable.RETENTION_DAYS},
 }
 
 

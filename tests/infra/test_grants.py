@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 OBSERVED = {"logs:CreateLogStream", "logs:PutLogEvents", "xray:PutTelemetryRecords", "xray:PutTraceSegments"}
 MOVES = {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}
 READS = {"dynamodb:Query", "dynamodb:BatchGetItem"}
-OBJECTS = {"s3:GetObject", "s3:PutObject"}
+OBJECTS = {"s3:GetObject", "s3:PutObject", "s3:PutObjectTagging"}
 CONSUMES = {
     "sqs:ReceiveMessage",
     "sqs:DeleteMessage",

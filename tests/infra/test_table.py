@@ -61,12 +61,15 @@ def test_data_outlives_the_stack_where_it_matters(every: Synthesis) -> None:
 
 
 def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
-    """Objects are encrypted, never public, reached over TLS only, and half uploads are cleaned away."""
+    """Objects are encrypted, never public, reached over TLS only; half uploads and ended tasks' are cleaned away."""
     (bucket,) = every.properties("AWS::S3::Bucket").values()
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
-    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
-    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    halves, ended = bucket["LifecycleConfiguration"]["Rules"]
+    assert halves["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
+    key, value = schema.EXPIRING_TAG
+    assert ended["TagFilters"] == [{"Key": key, "Value": value}]
+    assert ended["ExpirationInDays"] == every.environment.retention_days + 1
     (policy,) = every.properties("AWS::S3::BucketPolicy").values()
     (statement,) = policy["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})

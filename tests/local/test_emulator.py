@@ -18,6 +18,8 @@ from local.emulator.differences import complete_deployment
 from tests.waiting import until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
@@ -286,3 +288,17 @@ def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine:
     assert settings() == ("DISABLED", "DISABLED")
     complete_deployment(engine, TEMPLATE, {"Table": name})
     assert settings() == ("ENABLED", "ENABLED")
+
+
+def test_what_a_data_folder_holds_is_there_after_a_restart_on_another_port(tmp_path: Path) -> None:
+    """With a folder for its data, a graceful stop keeps tables and messages."""
+    with emulator.running(port=0, data_dir=tmp_path) as first:
+        dynamodb, sqs = first.client("dynamodb"), first.client("sqs")
+        name, url = table(dynamodb), queue(sqs)
+        dynamodb.put_item(TableName=name, Item={"p": {"S": "kept"}})
+        sqs.send_message(QueueUrl=url, MessageBody="kept")
+
+    with emulator.running(port=0, data_dir=tmp_path) as second:
+        assert second.client("dynamodb").scan(TableName=name)["Items"] == [{"p": {"S": "kept"}}]
+        # The address that functions were told at the first deploy still leads to the queue.
+        assert until(lambda: received(second.client("sqs"), url)) == ["kept"]

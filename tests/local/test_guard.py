@@ -98,7 +98,7 @@ def test_an_emulator_that_ends_while_it_starts_is_told_with_its_last_lines(
     program.write_text("#!/bin/sh\necho no such luck\nexit 3\n")
     program.chmod(0o755)
     monkeypatch.setattr("local.emulator.server.PROGRAM", program)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("local.emulator.server.roomy_memory", lambda: str(tmp_path))
 
     with pytest.raises(emulator.EmulatorFailed, match="no such luck"), emulator.running(port=0):
         pass

@@ -251,6 +251,20 @@ def test_progress_is_written_with_a_heartbeat() -> None:
     assert (progress.percent, progress.message) == (50, "half way")
 
 
+def test_the_last_progress_is_written_with_the_outcome() -> None:
+    """What was told after the last heartbeat is not lost."""
+    world = World()
+
+    def tell(work: Work) -> Ending:
+        work.report(Progress(100, "all done"))
+        return world.take(0)
+
+    world.behave = tell
+    task = world.create()
+    world.pass_time(SECOND)
+    assert world.get(task).progress == Progress(100, "all done")
+
+
 def test_a_zombies_outcome_is_refused() -> None:
     """An attempt that was taken over cannot write its end; cut off from the store, it even stops itself."""
     world = World()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,15 +9,16 @@ from duetime.domain.creation import TaskChange
 from duetime.domain.errors import FieldInvalid, KeyReused, MoveRefused, TaskUnknown, VersionDiffers
 from duetime.domain.filters import TaskFilter
 from duetime.domain.limits import MAX_DUE_AHEAD
-from duetime.domain.states import State
+from duetime.domain.states import Move, State
 from duetime.domain.task import Task, TaskSpec
-from duetime.domain.times import DAY, MINUTE, SECOND
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime.ports.stores import ListQuery
 from duetime.services.creating import IdempotencyKey, Order
 from tests.virtual.world import OWNER, START, World
 
 if TYPE_CHECKING:
     from duetime.domain.attempts import Ending
+    from duetime.domain.writes import Write
     from duetime.ports.targets import Work
 
 
@@ -101,6 +103,27 @@ def test_a_changed_payload_reaches_the_target() -> None:
     world.changing.change(OWNER, task.id, TaskChange({}, payload=b"2"), None)
     world.pass_time(5 * SECOND)
     assert seen == [b"2"]
+
+
+def test_of_two_payloads_the_unused_one_expires() -> None:
+    """After a change the old bytes are let go, after a refused change the new ones; the task's own are kept."""
+    world = World()
+    old, new, late = (b'"' + random.Random(seed).randbytes(3000).hex().encode() + b'"' for seed in range(3))  # noqa: S311 - the same bytes in every run
+    task = world.create(TaskSpec("report", delay=HOUR, payload=old))
+    changed = world.changing.change(OWNER, task.id, TaskChange({}, payload=new), None)
+    assert list(world.contents.expiries) == [(task.id, "payload")]
+    world.tasks.before_write = lambda write: _cancel_first(world, write)
+    with pytest.raises(MoveRefused):
+        world.changing.change(OWNER, task.id, TaskChange({}, payload=late), None)
+    assert world.get(task).payload.data == new
+    assert len(world.contents.expiries) == 3
+    assert changed.payload.name in {name for _task, name in world.contents.expiries}
+
+
+def _cancel_first(world: World, write: Write) -> None:
+    """Cancel a task just before a change of it is written."""
+    if write.move is Move.CHANGE:
+        world.changing.cancel(OWNER, write.task_id, None)
 
 
 def test_the_same_key_and_body_make_one_task() -> None:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from duetime.domain.task import LedgerLine
     from duetime.domain.times import Millis
 
-EXPIRE_TAG = "expire=true"
-"""Tag of an object whose task has ended; the bucket's lifecycle rule removes such objects by their age."""
 _DATA = "b"
 _MISSING = frozenset({"NoSuchKey", "AccessDenied"})
 """S3 says `AccessDenied` of a missing key to whoever may not list the bucket (Source: S3 API Reference, GetObject)."""
@@ -118,7 +116,7 @@ class SplitContentStore:
                 CopySource={"Bucket": self._bucket, "Key": key},
                 MetadataDirective="REPLACE",
                 TaggingDirective="REPLACE",
-                Tagging=EXPIRE_TAG,
+                Tagging="=".join(schema.EXPIRING_TAG),
             )
         except self._s3.exceptions.NoSuchKey:
             return

@@ -18,6 +18,7 @@ from duetime.domain.writes import Guard, Write
 if TYPE_CHECKING:
     from duetime.domain.dispatch import Message
     from duetime.domain.ids import TaskId
+    from duetime.domain.task import Progress
     from duetime.domain.times import Millis
 
 _CUT = " [cut]"
@@ -113,11 +114,16 @@ class Claimant:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a target, as it is entered in the ledger."""
+    """One run of a target, as it is entered in the ledger.
+
+    Attributes:
+        progress: what the target told last and no heartbeat has written.
+    """
 
     task: Task
     started_at: Millis
     ended_at: Millis
+    progress: Progress | None = None
 
     def line(self, outcome: AttemptOutcome) -> LedgerLine:
         """The ledger line of this run."""
@@ -156,6 +162,8 @@ class Run:
             "asked": None,
             "deferred": False,
         }
+        if self.progress is not None:
+            changes["progress"] = self.progress
         if self.task.started_at is None or self.task.fence == 1:
             changes["started_at"] = self.started_at
         return changes

@@ -82,8 +82,8 @@ class Content:
 
     Attributes:
         place: where the bytes lie: in the record, in an item of their own, or in S3.
-        name: what the bytes are called where they lie outside: `payload`, `payload.3`, `result.2`. A writer that
-            may yet be refused (a change, an attempt) uses a name of its own, so it overwrites nobody's bytes.
+        name: what the bytes are called where they lie outside: `payload`, `payload.<nonce>`, `result.<nonce>`. A
+            writer that may yet be refused (a change, an attempt) uses a name of its own and overwrites nobody's bytes.
         data: the bytes; `None` while they lie outside and have not been fetched.
     """
 

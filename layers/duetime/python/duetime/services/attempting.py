@@ -181,7 +181,7 @@ class Attempting:
         shift.ended = True
         if isinstance(ending, Refused):
             return ending
-        run = Run(task, started, self.clock.now())
+        run = Run(task, started, self.clock.now(), shift.progress)
         self.telemetry.measure("duration", run.ended_at - run.started_at)
         return self._written(task, run, ending)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.domain.creation import due_of
 from duetime.domain.errors import MoveRefused, TaskUnknown, Unavailable, VersionDiffers
@@ -88,10 +88,19 @@ class Changing:
         raise VersionDiffers(self._checked(owner, task_id, result.task, version, "cancelled"))
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
+        """Make a change once; of the old payload and the new one, the one that is not the task's is let expire."""
+        if wanted.payload is None:
+            return self._write(task, wanted, dict(wanted.fields))
+        # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
+        kept = self.contents.keep(task.id, f"{PAYLOAD}.{self.chance.nonce()}", wanted.payload)
+        result = self._write(task, wanted, {**wanted.fields, "payload": kept})
+        unused = task.payload if isinstance(result, Applied) else kept
+        if unused.is_outside:
+            self.contents.expire(task.id, unused, self.clock.now() + self.retention)
+        return result
+
+    def _write(self, task: Task, wanted: TaskChange, sets: dict[str, Any]) -> WriteResult:
         now = self.clock.now()
-        sets = dict(wanted.fields)
-        if wanted.payload is not None:
-            sets["payload"] = self.contents.keep(task.id, f"{PAYLOAD}.{task.version}", wanted.payload)
         guard = Guard(owner=task.owner, version=task.version)
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)

@@ -15,7 +15,7 @@ from duetime.domain.limits import (
 from duetime.domain.states import Move
 from duetime.domain.task import AttemptOutcome, Phase
 from duetime.domain.times import SECOND
-from duetime.domain.writes import Applied, Guard, Write, WriteResult
+from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
 
 if TYPE_CHECKING:
     from duetime.domain.task import Content, Task
@@ -105,8 +105,12 @@ class Finishing:
         if len(result) > MAX_RESULT_BYTES:
             message = f"the result has {len(result)} bytes; {MAX_RESULT_BYTES} are allowed"
             return self._fail(run, failure("ResultTooLarge", message, retriable=False), phases)
-        kept = self.contents.keep(run.task.id, f"result.{run.task.fence}", result)
-        return self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
+        kept = self.contents.keep(run.task.id, f"result.{self.chance.nonce()}", result)
+        end = self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
+        if isinstance(end, Refused) and kept.is_outside:
+            # Nobody will ever read what a zombie kept.
+            self.contents.expire(run.task.id, kept, run.ended_at + self.retention)
+        return end
 
     def _fail(self, run: Run, ending: Failed, phases: frozenset[Phase]) -> WriteResult:
         task = run.task
@@ -151,7 +155,7 @@ class Finishing:
         self.keep_old_lines(run, AttemptOutcome.PAUSED)
         sets = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
         if checkpoint is not None:
-            sets["checkpoint"] = self.contents.keep(task.id, f"checkpoint.{task.fence}", checkpoint)
+            sets["checkpoint"] = self.contents.keep(task.id, f"checkpoint.{self.chance.nonce()}", checkpoint)
         return self.tasks.apply(Write(task.id, Move.YIELD, self.chance.nonce(), Guard(fence=task.fence), sets))
 
     def _end(self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any]) -> WriteResult:

@@ -45,6 +45,8 @@ WAKE_MARK = "#w#"
 WAKE_OWNER = "O"
 """Owner of a wake's task. Not `OWNER_KEY`, which would put every wake into the owner list."""
 
+EXPIRING_TAG = ("expire", "true")
+"""Key and value of the tag of an object in the content bucket whose task has ended: a lifecycle rule removes it."""
 CONTENT_PREFIX = "x#"
 """Partition of what the trigger need not read: spilled payloads and results, old ledger lines."""
 KEY_PREFIX = "k#"
