@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo check format test test-deployed docs bench lock clean distclean
+.PHONY: help setup run demo check format test test-deployed docs simulate bench lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ test-deployed: setup ## run only the tests of the whole path on the deployed sta
 
 docs: setup ## write what the code knows into the reference pages
 	@$(BIN)/python docs/generate.py
+
+simulate: setup ## run storms of random faults in virtual time (FIRST=0 SEEDS=100)
+	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100)
 
 bench: setup ## measure (see bench/)
 	@$(BIN)/python -m bench

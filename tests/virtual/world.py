@@ -88,11 +88,11 @@ class World:
         crashes: how many workers ended their process.
     """
 
-    def __init__(self, *, shards: int = 4) -> None:
+    def __init__(self, *, shards: int = 4, tasks: FaultyTaskStore | None = None) -> None:
         self.time = VirtualTime(START)
         self.chance = SeededChance()
         self.facts = Facts()
-        self.tasks = FaultyTaskStore()
+        self.tasks = tasks or FaultyTaskStore()
         self.contents = FaultyContentStore()
         self.cursors = MemoryCursorStore()
         self.queues = FaultyQueues(self.time, 900 * SECOND, self._look_for_messages)

@@ -34,7 +34,7 @@ class MoveRefused(RequestRefused):
     """The task's state does not allow what was asked."""
 
     def __init__(self, task: Task, wanted: str) -> None:
-        super().__init__(f"the task is {task.state} and can no longer be {wanted}")
+        super().__init__(f"the task is {task.state} and cannot be {wanted}")
         self.task = task
 
 

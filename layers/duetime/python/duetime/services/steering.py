@@ -178,6 +178,8 @@ class Steering:
     def _reopened(self, task: Task, move: Move) -> dict[str, Any]:
         """What an ended task needs to be worked on again: no end, no expiry, and its contents kept."""
         self._check(task, move)
+        if task.finished_at is None:
+            raise MoveRefused(task, f"{_DONE[move]} before what follows its end is done")
         for content in task.contents_outside:
             self.contents.keep(task.id, content.name, self.contents.fetch(task.id, content))
         return {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None}

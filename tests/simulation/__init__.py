@@ -1,0 +1,1 @@
+"""Random faults in virtual time: the same seed gives the same run."""
