@@ -119,7 +119,10 @@ class Functions(Construct):
     def _deadletter(self) -> Door:
         door = self._door(
             FunctionName.DEADLETTER,
-            {Variable.RETENTION_DAYS: str(self._environment.retention_days)},
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.RETENTION_DAYS: str(self._environment.retention_days),
+            },
         )
         source = sources.SqsEventSource(
             self._stores.queues.dead_letters, batch_size=BATCH_SIZE, report_batch_item_failures=True

@@ -80,7 +80,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "sent": st.booleans(),
     "lease_holder": st.none() | TEXT,
     "lease_ends_at": st.none() | INSTANTS,
-    "deferred": st.booleans(),
+    "deferred_fence": st.none() | COUNTS,
     "asked": st.none() | st.sampled_from(Asked),
     "checkpoint": st.none() | contents("checkpoint"),
     "progress": st.none() | st.builds(Progress, st.integers(0, 100), TEXT),

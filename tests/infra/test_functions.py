@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from duetime.composition import Composition, Outside
 from duetime.settings import Variable
 from infra.environments import FunctionName
 from layers.build import ROOT
@@ -32,14 +33,36 @@ USED = {
     "trigger": EVERYWHERE,
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.HTTP_ALLOW},
-    "deadletter": EVERYWHERE | {Variable.RETENTION_DAYS},
+    "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
 }
+
+PARTS = {
+    "api": ("creating", "reading", "changing", "steering"),
+    "trigger": ("dispatching",),
+    "worker": ("working",),
+    "deadletter": ("burying",),
+}
+"""What each function asks the composition root for."""
 
 
 def code_of(synthesis: Synthesis, function: str) -> Path:
     """The folder that is uploaded as a function's code."""
     key: str = synthesis.functions()[function]["Code"]["S3Key"]
     return synthesis.folder / f"asset.{key.removesuffix('.zip')}"
+
+
+@pytest.mark.parametrize(("function", "parts"), sorted(PARTS.items()))
+def test_a_function_is_composed_from_the_variables_it_declares(
+    every: Synthesis, function: str, parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that a function does asks for a variable that it is not given."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    declared = every.functions()[function]["Environment"]["Variables"]
+    # What the template only refers to, names and addresses, is any text.
+    environ = {name: value if isinstance(value, str) else "https://example.org/any" for name, value in declared.items()}
+    composition = Composition(Outside(environ={**environ, Variable.HANDLERS: ""}))
+    for part in (*parts, "queues", "telemetry"):
+        assert getattr(composition, part)
 
 
 def test_the_functions_are_the_four_doors(every: Synthesis) -> None:

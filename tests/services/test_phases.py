@@ -288,6 +288,25 @@ def test_a_notification_that_comes_before_the_deferral_wins() -> None:
     assert len(world.effects) == 1
 
 
+def test_what_follows_an_early_notification_waits_for_the_call_to_end() -> None:
+    """The target notifies while its call goes on: cleaning up begins only when nobody works on it any more."""
+    world = World()
+    world.offered = frozenset({Phase.RUN, Phase.CLEAN})
+
+    def notify_and_go_on(work: Work) -> Ending:
+        if work.phase is Phase.RUN:
+            world.steering.notify(OWNER, work.task.id, work.task.fence, Succeeded(b"1"))
+            return world.take(20 * SECOND)
+        return Succeeded(b"null")
+
+    world.behave = notify_and_go_on
+    task = world.create()
+    world.pass_time(5 * MINUTE)
+    run, clean = world.effects
+    assert clean.at >= run.at + 20 * SECOND
+    assert world.get(task).finished_at is not None
+
+
 def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
     """The attempt's own word, and what was asked is no longer open."""
     world = World()

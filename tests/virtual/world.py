@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -120,11 +120,12 @@ class World:
         finishing = Finishing(self.tasks, self.contents, self.placing, closing, time, chance, facts, RETENTION)
         undoing = Undoing(finishing, self.placing, time, chance)
         elsewhere = ClosingElsewhere(self.queues)
+        finishing_elsewhere = replace(finishing, closing=elsewhere)
         self.steering = Steering(
             self.tasks,
             self.contents,
             self.placing,
-            Finishing(self.tasks, self.contents, self.placing, elsewhere, time, chance, facts, RETENTION),
+            finishing_elsewhere,
             elsewhere,
             time,
             chance,
@@ -136,7 +137,7 @@ class World:
         self.dispatching = Dispatching(
             self.tasks, self.cursors, self.queues, self, time, time, facts, self.shards, LOOK_AHEAD, Precision.NORMAL
         )
-        self.burying = Burying(self.tasks, self.queues, self.placing, elsewhere, time, chance, facts, RETENTION)
+        self.burying = Burying(self.tasks, self.queues, self.placing, finishing_elsewhere, elsewhere, time, facts)
 
     # The world plays the targets, the process and the fan-out itself.
 

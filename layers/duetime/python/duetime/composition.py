@@ -231,16 +231,9 @@ class Composition:
     def burying(self) -> Burying:
         """Looks into dead letters."""
         outside = self.outside
-        return Burying(
-            tasks=self.tasks,
-            queues=self.queues,
-            placing=self.placing,
-            closing=ClosingElsewhere(self.queues),
-            clock=outside.clock,
-            chance=outside.chance,
-            telemetry=self.telemetry,
-            retention=self.settings.retention_ms,
-        )
+        closing = ClosingElsewhere(self.queues)
+        finishing = self._finishing(closing)
+        return Burying(self.tasks, self.queues, self.placing, finishing, closing, outside.clock, self.telemetry)
 
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
         """The deliveries in a Lambda event from SQS; what cannot be read is noted and left out."""

@@ -160,7 +160,7 @@ class Run:
         changes: dict[str, Any] = {
             "ledger": self.ledger(outcome)[-LEDGER_LINES_INLINE:],
             "asked": None,
-            "deferred": False,
+            "deferred_fence": None,
         }
         if self.progress is not None:
             changes["progress"] = self.progress

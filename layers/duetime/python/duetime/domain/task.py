@@ -201,7 +201,7 @@ class Task:
         nonce: of the last write; finding one's own after a refusal means that the write had been applied.
         lease_holder: who may run the task; kept after the end, to say who ran it last.
         lease_ends_at: until when; a lease is over once it is past by more than clocks may differ.
-        deferred: the target has accepted the work and will notify; the lease lasts until its deadline.
+        deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
         asked: what its user asks of the running attempt.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
@@ -234,7 +234,7 @@ class Task:
     nonce: str = ""
     lease_holder: str | None = None
     lease_ends_at: Millis | None = None
-    deferred: bool = False
+    deferred_fence: int | None = None
     asked: Asked | None = None
     checkpoint: Content | None = None
     progress: Progress | None = None
@@ -249,6 +249,11 @@ class Task:
     def is_terminal(self) -> bool:
         """Whether an outcome is stored."""
         return self.state in TERMINAL
+
+    @property
+    def deferred(self) -> bool:
+        """Whether the present attempt is deferred: its lease lasts until its target's deadline."""
+        return self.deferred_fence == self.fence
 
     @property
     def lateness(self) -> Millis | None:

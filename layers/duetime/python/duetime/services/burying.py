@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import failure
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
 from duetime.domain.states import LEASED, WAITING, Move, State
 from duetime.domain.times import SECOND
-from duetime.domain.writes import Applied, Guard, Write
+from duetime.domain.writes import Applied, Guard
 from duetime.ports.queues import Outgoing
 from duetime.services.placing import message_for
 
@@ -19,27 +18,23 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.stores import TaskStore
-    from duetime.ports.surroundings import Chance, Clock, Telemetry
+    from duetime.ports.surroundings import Clock, Telemetry
     from duetime.services.closing import Closing
+    from duetime.services.finishing import Finishing
     from duetime.services.placing import Placing
 
 
 @dataclass(frozen=True, slots=True)
 class Burying:
-    """Decides what a dead letter means for its task.
-
-    Attributes:
-        retention: how long a finished task is kept, in milliseconds.
-    """
+    """Decides what a dead letter means for its task."""
 
     tasks: TaskStore
     queues: WorkQueues
     placing: Placing
+    finishing: Finishing
     closing: Closing
     clock: Clock
-    chance: Chance
     telemetry: Telemetry
-    retention: Millis
 
     def bury(self, message: Message) -> bool:
         """Look into one dead letter.
@@ -70,9 +65,10 @@ class Burying:
         now = self.clock.now()
         over_at = self._lease_over_at(task)
         spent = not task.retry.allows_after(task.attempt)
-        if over_at <= now and spent and task.state is not State.ROLLING_BACK:
+        if over_at <= now and spent and not task.rollback and task.state is not State.ROLLING_BACK:
             return self._give_up(task)
-        # A fresh message, with its receive count at nothing, takes the task over after the lease.
+        # A fresh message, with its receive count at nothing, takes the task over after the lease. What may have to
+        # be undone is left to a worker too: it knows what the target offers.
         return self._sent_after(task, over_at + LEASE_RETURN_MARGIN)
 
     def _lease_over_at(self, task: Task) -> Millis:
@@ -83,14 +79,7 @@ class Burying:
         return not self.queues.send([Outgoing(message_for(task), delay)])
 
     def _give_up(self, task: Task) -> bool:
-        now = self.clock.now()
-        error = failure("WorkerLost", f"the worker of attempt {task.attempt}, the last one allowed, vanished").error
-        follows = self.closing.is_needed(task)
-        sets = {"error": error, "expires_at": now + self.retention, "finished_at": None if follows else now}
-        write = Write(task.id, Move.GIVE_UP, self.chance.nonce(), Guard(version=task.version), sets)
-        end = self.tasks.apply(write)
-        if isinstance(end, Applied):
-            self.telemetry.count(f"tasks_{end.task.state}")
-            if follows:
-                self.closing.close(end.task)
+        end = self.finishing.bury(task)
+        if isinstance(end, Applied) and end.task.finished_at is None:
+            self.closing.close(end.task)
         return isinstance(end, Applied)

@@ -13,7 +13,7 @@ from duetime.domain.limits import (
     MAX_RESULT_BYTES,
 )
 from duetime.domain.states import Move
-from duetime.domain.task import AttemptOutcome, Phase
+from duetime.domain.task import AttemptOutcome, LedgerLine, Phase
 from duetime.domain.times import SECOND
 from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
 
@@ -77,20 +77,44 @@ class Finishing:
         error = _lost(task, last).error
         now = self.clock.now()
         lines = Run(task, now, now).ledger_before
-        sets = {"error": error, "attempt": last, "ledger": lines[-LEDGER_LINES_INLINE:], "deferred": False}
+        sets = {"error": error, "attempt": last, "ledger": lines[-LEDGER_LINES_INLINE:], "deferred_fence": None}
         if task.rollback and Phase.ROLLBACK in phases:
             return self._undo(task, sets)
         return self.write_outcome(task, Move.FAIL, sets, now)
 
-    def write_outcome(self, task: Task, move: Move, sets: dict[str, Any], ended_at: Millis) -> WriteResult:
-        """Write an outcome; if something follows it, the task is not finished yet, and must be closed."""
+    def bury(self, task: Task) -> WriteResult:
+        """Fail a task whose last attempt was lost and which no message looks after any more.
+
+        Args:
+            task: the record as it was read; somebody's write in between is a refusal.
+        """
+        now = self.clock.now()
+        line = LedgerLine(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
+        lines = (*Run(task, now, now).ledger_before, line)
+        sets = {"error": _lost(task, task.attempt).error, "ledger": lines[-LEDGER_LINES_INLINE:]}
+        return self.write_outcome(task, Move.GIVE_UP, sets, now, Guard(version=task.version))
+
+    def write_outcome(
+        self, task: Task, move: Move, sets: dict[str, Any], ended_at: Millis, guard: Guard | None = None
+    ) -> WriteResult:
+        """Write an outcome; if something follows it, the task is not finished yet, and must be closed.
+
+        Args:
+            task: the record as it was claimed or read.
+            move: what leads to the outcome.
+            sets: what else it changes.
+            ended_at: when it came about.
+            guard: what must hold; the fence, unless something else is named.
+        """
         result: Content | None = sets.get("result", task.result)
         follows = self.closing.is_needed(replace(task, result=result))
         sets["expires_at"] = ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
-        if not self.closing.is_here:
+        if task.deferred and not self.closing.is_here:
+            # Nobody works under it. A worker that still waits for its target's answer keeps its lease: what follows
+            # must not begin beside it.
             sets["lease_ends_at"] = None
-        write = Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence), sets)
+        write = Write(task.id, move, self.chance.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.tasks.apply(write)
         if isinstance(end, Applied):
             self.telemetry.count(f"tasks_{end.task.state}")
@@ -141,7 +165,7 @@ class Finishing:
         task = run.task
         deadline = run.started_at + task.deadline_seconds * SECOND
         self.placing.remind(task, deadline + LEASE_RETURN_MARGIN)
-        sets = {"lease_ends_at": deadline, "deferred": True}
+        sets = {"lease_ends_at": deadline, "deferred_fence": task.fence}
         end = self.tasks.apply(Write(task.id, Move.DEFER, self.chance.nonce(), Guard(fence=task.fence), sets))
         self.telemetry.count("tasks_deferred")
         return end
@@ -164,6 +188,6 @@ class Finishing:
 
 
 def _lost(task: Task, last: int) -> Failed:
-    if task.deferred:
+    if task.deferred_fence is not None:
         return failure("DeadlineExceeded", f"attempt {last}, the last one allowed, was not notified of in time")
     return failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, vanished")

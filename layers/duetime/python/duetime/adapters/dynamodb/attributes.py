@@ -57,7 +57,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("nonce", "j", values.text, values.string),
         Attribute("lease_holder", "h", values.text, values.string),
         Attribute("lease_ends_at", "l", values.number, values.whole),
-        Attribute("deferred", "w", values.flag, values.truth),
+        Attribute("deferred_fence", "w", values.number, values.whole),
         Attribute("asked", "A", forms.asked, forms.read_asked),
         Attribute("checkpoint", "C", forms.content, partial(forms.read_content, "checkpoint")),
         Attribute("progress", "P", forms.progress, forms.read_progress),
