@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.keys import MemoryKeyStore
 from duetime.domain.attempts import Ending, Succeeded, failure
 from duetime.domain.dispatch import Precision
+from duetime.domain.errors import Unavailable
 from duetime.domain.task import Phase, Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
@@ -88,14 +90,20 @@ class World:
         crashes: how many workers ended their process.
     """
 
-    def __init__(self, *, shards: int = 4, tasks: FaultyTaskStore | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        shards: int = 4,
+        tasks: FaultyTaskStore | None = None,
+        around: Callable[[Any], Any] = lambda store: store,
+    ) -> None:
         self.time = VirtualTime(START)
         self.chance = SeededChance()
         self.facts = Facts()
-        self.tasks = tasks or FaultyTaskStore()
-        self.contents = FaultyContentStore()
-        self.cursors = MemoryCursorStore()
-        self.queues = FaultyQueues(self.time, 900 * SECOND, self._look_for_messages)
+        self.tasks: FaultyTaskStore = around(tasks or FaultyTaskStore())
+        self.contents: FaultyContentStore = around(FaultyContentStore())
+        self.cursors: MemoryCursorStore = around(MemoryCursorStore())
+        self.queues: FaultyQueues = around(FaultyQueues(self.time, 900 * SECOND, self._look_for_messages))
         self.shards = shards
         self.ticking = True
         self.receiving = True
@@ -160,7 +168,9 @@ class World:
     def read_groups(self, groups: Sequence[int]) -> None:
         """Read each group in a strand of its own."""
         for group in groups:
-            self.time.start_process(partial(self.dispatching.read_group, group, f"fan-out-{group}"))
+            self.time.start_process(
+                partial(self._invoke, partial(self.dispatching.read_group, group, f"fan-out-{group}"))
+            )
 
     # What users and the cloud do.
 
@@ -216,8 +226,13 @@ class World:
         while True:
             tick += 1
             if self.ticking:
-                self.time.start_process(partial(self.dispatching.tick, f"tick-{tick}"))
+                self.time.start_process(partial(self._invoke, partial(self.dispatching.tick, f"tick-{tick}")))
             self.time.sleep_until((self.time.now() // MINUTE + 1) * MINUTE)
+
+    def _invoke(self, use_case: Callable[[], None]) -> None:
+        """Invoke the trigger: what it raises fails that invocation, and nobody repeats it."""
+        with suppress(Unavailable):
+            use_case()
 
     def _receive_for_ever(self) -> None:
         while True:

@@ -1,0 +1,88 @@
+"""Every call of a task's life goes wrong once, in every way: the task still comes to its end, in time and once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.attempts import Ending, Succeeded, failure
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.states import State
+from duetime.domain.task import Phase, TaskSpec
+from duetime.domain.times import MINUTE, SECOND
+from tests.simulation.interruption import Fault, Interrupted
+from tests.virtual.world import LEASE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.ports.targets import Work
+
+RECOVERY = 3 * MINUTE + LEASE
+"""The promise: after a fault a task is late by no more than three minutes plus the lease."""
+WORK = 2 * SECOND
+BIG = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(400)) + b'"'
+
+
+@dataclass(frozen=True)
+class Life:
+    """A kind of task, from its acceptance to its end."""
+
+    spec: TaskSpec
+    offered: frozenset[Phase] = frozenset({Phase.RUN})
+    failures: int = 0
+
+    def behave(self, world: Interrupted) -> Callable[[Work], Ending]:
+        """Targets take their time, and fail as often as this life has it."""
+
+        def behaving(work: Work) -> Ending:
+            world.take(WORK)
+            failed = work.phase is Phase.RUN and work.task.attempt <= self.failures
+            return failure("Boom", "as planned") if failed else Succeeded(b'"done"')
+
+        return behaving
+
+
+LIVES = {
+    "sent directly": Life(TaskSpec("report", delay=10 * SECOND)),
+    "found by the trigger": Life(TaskSpec("report", delay=9 * MINUTE)),
+    "retried": Life(TaskSpec("report", delay=10 * SECOND, retry=RetryPolicy(initial_seconds=5)), failures=1),
+    "with a payload outside": Life(TaskSpec("report", delay=10 * SECOND, payload=BIG)),
+    "with every phase": Life(TaskSpec("report", delay=10 * SECOND), offered=frozenset(Phase)),
+    "rolled back": Life(
+        TaskSpec("report", delay=10 * SECOND, retry=RetryPolicy(max_attempts=2, initial_seconds=1), rollback=True),
+        offered=frozenset({Phase.RUN, Phase.ROLLBACK}),
+        failures=2,
+    ),
+}
+
+
+def live(life: Life, fault: Fault | None = None, at_call: int = 0) -> Interrupted:
+    """Let one task live, with one fault, until long after it should have ended."""
+    world = Interrupted(fault, at_call)
+    world.offered = life.offered
+    world.behave = life.behave(world)
+    world.create(life.spec)
+    world.pass_time((life.spec.delay or 0) + 2 * RECOVERY)
+    return world
+
+
+@pytest.mark.parametrize("fault", list(Fault), ids=lambda fault: fault.name.lower())
+@pytest.mark.parametrize("life", list(LIVES.values()), ids=list(LIVES))
+def test_one_fault_anywhere_loses_nothing_and_doubles_nothing(life: Life, fault: Fault) -> None:
+    """Whichever call it strikes: an outcome within the promised time, and no two calls of the target at once."""
+    calls = len(live(life).calls)
+    for at_call in range(1, calls + 1):
+        world = live(life, fault, at_call)
+        struck = world.calls[at_call - 1] if len(world.calls) >= at_call else "nothing"
+        where = f"call {at_call} ({struck})"
+        (task,) = world.tasks._tasks.values()
+        assert task.state in {State.SUCCEEDED, State.ROLLED_BACK}, where
+        assert task.finished_at is not None, where
+        planned = (len(world.effects) + 1) * (WORK + 5 * SECOND)
+        assert task.finished_at <= task.due_at + RECOVERY + planned, f"{where}: {task.finished_at - task.due_at} ms"
+        for first, second in pairwise(world.effects):
+            assert second.at >= first.at + WORK or second.at >= first.at + LEASE, where
