@@ -36,11 +36,12 @@ from duetime_client.fields import (
     TimeWithoutZone,
 )
 from duetime_client.retries import Retries
-from duetime_client.task import Failure, Progress, Task
+from duetime_client.task import Attempt, Failure, Lease, Progress, Task
 
 __all__ = [
     "AddressInvalid",
     "ApiError",
+    "Attempt",
     "BearerToken",
     "Client",
     "ClientError",
@@ -52,6 +53,7 @@ __all__ = [
     "HttpTarget",
     "InvalidField",
     "InvalidRequest",
+    "Lease",
     "NewTask",
     "PreconditionFailed",
     "Priority",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from duetime_client.problems import document_of, error_of_problem, unexpected_answer
-from duetime_client.task import Task
+from duetime_client.task import Attempt, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,22 @@ def page_of(response: httpx.Response) -> tuple[list[Task], str | None]:
             return [task_in(response, task) for task in tasks], str(token) if token else None
         case _:
             raise unexpected_answer(response, "no page of tasks in the answer")
+
+
+def attempts_of(response: httpx.Response) -> list[Attempt]:
+    """The attempts that an answer lists.
+
+    Raises:
+        UnexpectedAnswer: It lists none that this client can read.
+    """
+    match document_of(response):
+        case {"attempts": list() as attempts}:
+            try:
+                return [Attempt.of_document(attempt) for attempt in attempts]
+            except ValidationError as error:
+                raise unexpected_answer(response, "an attempt in the answer is not valid") from error
+        case _:
+            raise unexpected_answer(response, "no attempts in the answer")
 
 
 def batch_results(response: httpx.Response, expected: int) -> Iterator[Task | ApiError]:

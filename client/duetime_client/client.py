@@ -6,13 +6,13 @@ import random
 import time
 from itertools import islice
 from typing import TYPE_CHECKING, Self, Unpack
-from urllib.parse import quote
 from uuid import uuid4
 
 from duetime_client.answers import batch_results, page_of, task_of
 from duetime_client.authentication import OWNER_HEADER
 from duetime_client.fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.polling import pause_after, utc_now
+from duetime_client.steering import TASKS, Steering, path_of
 from duetime_client.transport import IDEMPOTENCY_KEY, Transport
 
 if TYPE_CHECKING:
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from duetime_client.retries import Retries
     from duetime_client.task import Task
 
-TASKS = "/v1/tasks"
 MAX_BATCH = 100
 """The API takes this many tasks in one request."""
 
 
-class Client:
+class Client(Steering):
     """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
 
     def __init__(
@@ -63,15 +62,23 @@ class Client:
         self._transport.close()
 
     def create_task(
-        self, task_type: str, /, *, idempotency_key: str | None = None, **fields: Unpack[TaskFields]
+        self,
+        task_type: str,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        wait_seconds: int = 0,
+        **fields: Unpack[TaskFields],
     ) -> Task:
         """Create a task, which is due now unless `at` or `delay_seconds` says otherwise.
 
         A request that is sent again never creates a second task: it carries a key, by default a fresh one.
+        With `wait_seconds`, the API answers when the outcome is known, or with the task as it stands by then.
         """
         response = self._transport.request(
             "POST",
             TASKS,
+            query=[("wait", str(wait_seconds))] if wait_seconds else [],
             body={"type": task_type, **body_of(fields)},
             headers={IDEMPOTENCY_KEY: idempotency_key or str(uuid4())},
         )
@@ -120,9 +127,10 @@ class Client:
         headers = {"If-Match": if_match} if if_match else {}
         return task_of(self._transport.request("PATCH", path_of(task_id), body=body_of(changes), headers=headers))
 
-    def cancel_task(self, task_id: str) -> Task:
-        """Take back a task that has not started."""
-        return task_of(self._transport.request("DELETE", path_of(task_id)))
+    def cancel_task(self, task_id: str, *, force: bool = False) -> Task:
+        """Take back a task that has not started; with `force`, ask one that runs to stop, which it does when it can."""
+        query = [("force", "true")] if force else []
+        return task_of(self._transport.request("DELETE", path_of(task_id), query=query))
 
     def follow_task(self, task_id: str) -> Iterator[Task]:
         """The task as it is now, and again at every look at it, until its outcome is known."""
@@ -134,8 +142,3 @@ class Client:
                 return
             pause = pause_after(task, pause, self._now())
             self._sleep(pause)
-
-
-def path_of(task_id: str) -> str:
-    """The address of a task; whatever the id holds stays one segment of it."""
-    return f"{TASKS}/{quote(task_id, safe='', errors='replace')}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, Required, TypedDict
+from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +35,7 @@ class HttpTarget(TypedDict):
 
     kind: Literal["http"]
     url: str
+    phases: NotRequired[Sequence[str]]
 
 
 class TaskFields(TypedDict, total=False):
@@ -46,6 +47,8 @@ class TaskFields(TypedDict, total=False):
     priority: Priority | str
     retry: RetryPolicy
     timeout_seconds: int
+    deadline_seconds: int
+    rollback: bool
     target: HttpTarget
     tags: Mapping[str, str]
     name: str

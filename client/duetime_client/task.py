@@ -30,10 +30,55 @@ class Failure(BaseModel):
     message: str = ""
 
 
-class Task(BaseModel):
-    """One piece of work with a due time. Fields that a newer API adds are kept as extra attributes."""
+class Lease(BaseModel):
+    """Who works on a task, and until when."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
+
+    holder: str = ""
+    ends_at: datetime
+
+
+class Answered(BaseModel):
+    """Something that the API answers with. Fields that a newer API adds are kept as extra attributes."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    _document: Mapping[str, object] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, object]) -> Self:
+        """The value of an answer's JSON.
+
+        Raises:
+            pydantic.ValidationError: The JSON is none.
+        """
+        value = cls.model_validate(document)
+        value._document = document  # noqa: SLF001 - pydantic sets private attributes after validation only
+        return value
+
+    @property
+    def document(self) -> Mapping[str, object]:
+        """Its JSON as the API sent it."""
+        return self._document
+
+
+class Attempt(Answered):
+    """One attempt that has ended. Of one that was lost with its worker, nobody knows more than that it was."""
+
+    attempt: int
+    fence: int
+    outcome: str
+    holder: str | None = None
+    planned_at: datetime | None = None
+    started_at: datetime | None = None
+    lateness_ms: float | None = None
+    duration_ms: float | None = None
+    cost_dollars: float | None = None
+
+
+class Task(Answered):
+    """One piece of work with a due time."""
 
     id: str
     state: str
@@ -49,15 +94,19 @@ class Task(BaseModel):
     payload: object = None
     retry: Mapping[str, object] | None = None
     timeout_seconds: float | None = None
+    deadline_seconds: float | None = None
+    rollback: bool = False
     attempt: int = 0
     fence: int = 0
     version: int = 0
+    lease: Lease | None = None
+    deferred: bool = False
+    asked: str | None = None
     progress: Progress | None = None
     result: object = None
     error: Failure | None = None
     lateness_ms: float | None = None
 
-    _document: Mapping[str, object] = PrivateAttr(default_factory=dict)
     _etag: str | None = PrivateAttr(default=None)
 
     @classmethod
@@ -67,15 +116,9 @@ class Task(BaseModel):
         Raises:
             pydantic.ValidationError: The JSON is no task.
         """
-        task = cls.model_validate(document)
-        task._document = document  # noqa: SLF001 - pydantic sets private attributes after validation only
-        task._etag = etag  # noqa: SLF001 - same
+        task = super().of_document(document)
+        task._etag = etag  # noqa: SLF001 - pydantic sets private attributes after validation only
         return task
-
-    @property
-    def document(self) -> Mapping[str, object]:
-        """The task's JSON as the API sent it."""
-        return self._document
 
     @property
     def etag(self) -> str:

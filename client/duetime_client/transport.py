@@ -63,8 +63,11 @@ class Transport:
         query: Iterable[tuple[str, str]] = (),
         body: object = None,
         headers: Mapping[str, str] | None = None,
+        repeatable: bool = False,
     ) -> httpx.Response:
         """The API's answer, which is always a 2xx.
+
+        A request is sent again where that is safe: a GET, one with a key, and one that is said to be `repeatable`.
 
         Raises:
             ApiError: The API refused, and kept refusing where it was sensible to ask again.
@@ -74,7 +77,7 @@ class Transport:
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
         if content is not None:
             request_headers["Content-Type"] = "application/json"
-        repeatable = method == "GET" or IDEMPOTENCY_KEY in request_headers
+        repeatable = repeatable or method == "GET" or IDEMPOTENCY_KEY in request_headers
         for attempts in count(1):
             request = self._http.build_request(
                 method, self._address(path, query), content=content, headers=request_headers

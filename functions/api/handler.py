@@ -12,7 +12,7 @@ from duetime.contract.refusals import MethodUnsupported, PathUnknown
 from duetime.contract.routes import methods_of
 from duetime.domain.errors import Unavailable
 
-from . import requests, service, tasks
+from . import requests, service, steering, tasks
 from .responses import problem_answer
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ logger = Logger()
 # Debugging output of the resolver would show callers our inside, whatever an environment variable says.
 app = APIGatewayHttpResolver(debug=False)
 app.include_router(tasks.router)
+app.include_router(steering.router)
 app.include_router(service.router)
 
 

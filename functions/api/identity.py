@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from duetime.composition import composed
 from duetime.contract.refusals import CallerRefused, CallerUnknown, ParametersInvalid
 from duetime.domain.limits import MAX_OWNER_LENGTH
 from duetime.settings import Authentication
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from aws_lambda_powertools.event_handler.api_gateway import Router
 
 OWNER_HEADER = "x-duetime-owner"
 """Names the owner where nobody is authenticated: on the local stack."""
@@ -19,6 +22,12 @@ LOCAL_OWNER = "local"
 _OWNER = re.compile(rf'[!"$-~]{{1,{MAX_OWNER_LENGTH}}}')
 _ARN_PARTS = 6
 _RULE = f"should be 1 to {MAX_OWNER_LENGTH} visible ASCII characters without #"
+
+
+def asked(router: Router) -> tuple[Mapping[str, Any], str]:
+    """The request that a router is answering, and who asks."""
+    event = router.current_event.raw_event
+    return event, owner_of(event, composed().settings.authentication)
 
 
 def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:

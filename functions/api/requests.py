@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract import guard
 from duetime.contract.refusals import MediaTypeUnsupported, ParametersInvalid
+from duetime.contract.reports import refuse_fields
 from duetime.domain.errors import TaskUnknown
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
@@ -70,6 +71,17 @@ def body_hash(value: object) -> str:
     """A hash of a body's meaning: the order of its fields and its spaces do not count."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def no_body(event: Mapping[str, Any]) -> None:
+    """Refuse a body that says anything; none at all and an empty object are the same."""
+    if (event.get("body") or "").strip():
+        refuse_fields(body(event))
+
+
+def pattern(route: str) -> str:
+    """A path of the contract as the resolver writes it."""
+    return route.replace("{", "<").replace("}", ">")
 
 
 def task_id(text: str) -> TaskId:

@@ -13,23 +13,22 @@ from duetime.contract.decoding import batch_items, task_change, task_spec
 from duetime.contract.encoding import entry, json_text
 from duetime.contract.etags import is_known, version_wanted
 from duetime.contract.problems import kind_of, problem_of
-from duetime.contract.queries import no_query, task_list_query
+from duetime.contract.queries import cancel_query, creation_query, no_query, task_list_query
 from duetime.contract.refusals import Fault, FieldsInvalid
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.task import Task, TaskSpec
+from duetime.domain.times import SECOND
 from duetime.ports.stores import ListQuery
 from duetime.services.creating import IdempotencyKey, Order
 
 from . import requests
-from .identity import owner_of
+from .identity import asked
 from .responses import answer, caching, not_modified, task_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
-_TASK = routes.TASK.replace("{", "<").replace("}", ">")
-"""The path as the resolver writes it."""
+_TASK = requests.pattern(routes.TASK)
 _BATCH_NESTING = 2
 
 router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
@@ -37,21 +36,24 @@ router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its const
 
 @router.post(routes.TASKS)
 def create_task() -> Response[str]:
-    """Create a task."""
-    event, owner = _asked()
-    no_query(requests.query(event))
+    """Create a task; wait for its outcome, if that is asked for."""
+    event, owner = asked(router)
+    query = creation_query(requests.query(event))
     key = requests.idempotency_key(event)
     document = requests.body(event)
     order = Order(task_spec(document), _key(key, document.value))
-    task = composed().creating.create(owner, order)
-    whole = composed().reading.with_contents(task)
-    return task_answer(whole, HTTPStatus.CREATED, {"Location": f"{routes.TASKS}/{task.id}"})
+    inside = composed()
+    task = inside.creating.create(owner, order)
+    if query.wait:
+        task = inside.waiting.wait(task, query.wait * SECOND)
+    status = HTTPStatus.ACCEPTED if query.wait and not task.is_terminal else HTTPStatus.CREATED
+    return task_answer(inside.reading.with_contents(task), status, {"Location": f"{routes.TASKS}/{task.id}"})
 
 
 @router.post(routes.BATCH)
 def create_tasks() -> Response[str]:
     """Create many tasks, each with its own result."""
-    event, owner = _asked()
+    event, owner = asked(router)
     no_query(requests.query(event))
     key = requests.idempotency_key(event)
     items = batch_items(requests.body(event, wrapped=_BATCH_NESTING))
@@ -70,7 +72,7 @@ def create_tasks() -> Response[str]:
 @router.get(_TASK)
 def get_task(task_id: str) -> Response[str]:
     """Read one task."""
-    event, owner = _asked()
+    event, owner = asked(router)
     no_query(requests.query(event))
     reading = composed().reading
     task = reading.record(owner, requests.task_id(task_id))
@@ -82,7 +84,7 @@ def get_task(task_id: str) -> Response[str]:
 @router.get(routes.TASKS)
 def list_tasks() -> Response[str]:
     """Read a page of one's tasks, or those of given ids."""
-    event, owner = _asked()
+    event, owner = asked(router)
     query = task_list_query(requests.query(event))
     reading = composed().reading
     if query.ids:
@@ -98,7 +100,7 @@ def list_tasks() -> Response[str]:
 @router.patch(_TASK)
 def change_task(task_id: str) -> Response[str]:
     """Change a task that has not started."""
-    event, owner = _asked()
+    event, owner = asked(router)
     no_query(requests.query(event))
     version = version_wanted(requests.header(event, "If-Match"))
     change = task_change(requests.body(event))
@@ -108,18 +110,16 @@ def change_task(task_id: str) -> Response[str]:
 
 @router.delete(_TASK)
 def cancel_task(task_id: str) -> Response[str]:
-    """Take back a task that has not started."""
-    event, owner = _asked()
-    no_query(requests.query(event))
+    """Take back a task that has not started; by force, ask a running one to stop."""
+    event, owner = asked(router)
+    query = cancel_query(requests.query(event))
     version = version_wanted(requests.header(event, "If-Match"))
-    task = composed().changing.cancel(owner, requests.task_id(task_id), version)
-    return task_answer(composed().reading.with_contents(task))
-
-
-def _asked() -> tuple[Mapping[str, Any], str]:
-    """The request, and who asks."""
-    event = router.current_event.raw_event
-    return event, owner_of(event, composed().settings.authentication)
+    wanted = requests.task_id(task_id)
+    inside = composed()
+    cancel = inside.steering.cancel_by_force if query.force else inside.changing.cancel
+    task = cancel(owner, wanted, version)
+    status = HTTPStatus.OK if task.is_terminal else HTTPStatus.ACCEPTED
+    return task_answer(inside.reading.with_contents(task), status)
 
 
 def _key(text: str | None, value: object) -> IdempotencyKey | None:

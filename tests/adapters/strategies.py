@@ -87,6 +87,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "result": st.none() | contents("result"),
     "error": st.none() | st.builds(TaskError, TEXT, TEXT),
     "started_at": st.none() | INSTANTS,
+    "run_at": st.none() | INSTANTS,
     "finished_at": st.none() | INSTANTS,
     "expires_at": st.none() | INSTANTS.map(lambda at: at - at % SECOND),
     "ledger": st.lists(LINES, max_size=5).map(tuple),

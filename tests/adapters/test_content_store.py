@@ -91,6 +91,17 @@ def test_content_that_is_to_expire_can_still_be_fetched(
     assert content_store.fetch(TASK, content) == data
 
 
+def test_the_ledger_lines_of_a_task_are_found(content_store: ContentStore) -> None:
+    """Every line that was kept comes back as it was, once, beside contents and other tasks' lines."""
+    lines = [LedgerLine(fence, fence, "worker", HOME, 1, 2, AttemptOutcome.RETRIED) for fence in range(1, 121)]
+    for line in [*lines, lines[0]]:
+        content_store.keep_line(TASK, line, HOME)
+    content_store.keep_line(numbered(2), lines[0], HOME)
+    content_store.keep(TASK, "payload", noise(1_000))
+    assert sorted(content_store.lines_of(TASK), key=lambda line: line.fence) == lines
+    assert content_store.lines_of(numbered(3)) == []
+
+
 def test_an_expiring_item_has_a_ttl_in_seconds_rounded_up(moto_cloud: Cloud) -> None:
     """Content in an item gets the TTL of its record, and none before."""
     table = moto_cloud.table()

@@ -16,6 +16,20 @@ if TYPE_CHECKING:
 
 NOW = datetime.fromisoformat("2026-11-21T12:00:00Z")
 PAGE = 2
+STRANGE_FENCE = 9
+"""No attempt has it."""
+ATTEMPT = {
+    "attempt": 2,
+    "fence": 2,
+    "holder": "worker 1",
+    "planned_at": "2026-11-21T11:59:59Z",
+    "started_at": "2026-11-21T12:00:00Z",
+    "lateness_ms": 12,
+    "duration_ms": 480,
+    "outcome": "succeeded",
+    "cost_dollars": 0.00000765,
+}
+LOST = {**dict.fromkeys(ATTEMPT), "attempt": 1, "fence": 1, "outcome": "lost"}
 
 
 @dataclass(frozen=True)
@@ -91,8 +105,8 @@ class Deployment:
                 return Answer(200, {"results": [self.batched(body) for body in request.document["tasks"]]})
             case "GET", "":
                 return Answer(200, self.page(request.query))
-            case method, path:
-                return self.one(method, path.removeprefix("/"), request)
+            case method, _:
+                return self.one(method, request)
 
     def create(self, body: Mapping[str, Any], key: str) -> dict[str, Any]:
         """The task of a key, which is made if there is none."""
@@ -117,11 +131,16 @@ class Deployment:
         more = {"next_token": str(start + PAGE)} if len(every) > start + PAGE else {}
         return {"tasks": every[start : start + PAGE], **more}
 
-    def one(self, method: str, task_id: str, request: Received) -> Answer:
-        """What happens at the address of one task."""
+    def one(self, method: str, request: Received) -> Answer:
+        """What happens at the address of one task, or of something below it."""
+        # What the client has encoded is one segment, whatever it holds.
+        segments = urlsplit(request.target).path.removeprefix("/stage/v1/tasks/").split("/")
+        task_id, action = unquote(segments[0]), "/".join(segments[1:])
         task = self.tasks.get(task_id)
         if task is None:
             return problem(404, "task_unknown", f"there is no task {task_id}")
+        if action:
+            return self.steered(task, action, request)
         etag = f'"{task["version"]}"'
         if request.headers.get("If-Match", etag) != etag:
             return problem(412, "version_differs", "the task has changed")
@@ -131,6 +150,15 @@ class Deployment:
             task |= {"state": "cancelled", "version": task["version"] + 1}
         if method == "GET" and self.states:
             task["state"] = self.states.popleft()
+        return Answer(200, task, {"ETag": f'"{task["version"]}"'})
+
+    def steered(self, task: dict[str, Any], action: str, request: Received) -> Answer:
+        """What a task answers to an action: a task again, or its attempts."""
+        if action == "attempts":
+            return Answer(200, {"attempts": [ATTEMPT, LOST]})
+        if request.body and request.document.get("fence") == STRANGE_FENCE:
+            return problem(409, "fence_differs", "the task is running at fence 1")
+        task["version"] += 1
         return Answer(200, task, {"ETag": f'"{task["version"]}"'})
 
 

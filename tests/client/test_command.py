@@ -23,7 +23,8 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
     """Each option of create arrives in its field of the API, and --json prints the API's answer."""
     options = (
         '--payload={"a": [1, null]} --at=2026-12-01T09:00 --priority=high --name=monthly --tag=team=dba --tag=x=y=z '
-        "--http-url=https://example.org/r --max-attempts=3 --timeout=60 --idempotency-key=K --json"
+        "--http-url=https://example.org/r --http-phase=clean --http-phase=rollback --max-attempts=3 --timeout=60 "
+        "--deadline=7200 --rollback --idempotency-key=K --json"
     )
     words = options.replace('{"a": [1, null]}', "PAYLOAD").split()
     arguments = [word.replace("PAYLOAD", '{"a": [1, null]}') for word in words]
@@ -35,9 +36,11 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
         "priority": "high",
         "name": "monthly",
         "tags": {"team": "dba", "x": "y=z"},
-        "target": {"kind": "http", "url": "https://example.org/r"},
+        "target": {"kind": "http", "url": "https://example.org/r", "phases": ["clean", "rollback"]},
         "retry": {"max_attempts": 3},
         "timeout_seconds": 60,
+        "deadline_seconds": 7200,
+        "rollback": True,
     }
     assert deployment.received[0].headers["Idempotency-Key"] == "K"
     assert (result.exit_code, json.loads(result.stdout)) == (0, deployment.tasks["01TASK00000000000000000000"])
@@ -76,6 +79,15 @@ def test_a_payload_comes_from_a_file_or_from_standard_input(
         (["create", "report", "--tag", "team"], "key=value"),
         (["create", "report", "--priority", "urgent"], "--priority"),
         (["create", "report", "--url", "nowhere"], "nowhere"),
+        (["create", "report", "--http-phase", "clean"], "--http-url"),
+        (["create", "report", "--http-url", "https://example.org", "--http-phase", "run"], "--http-phase"),
+        (["notify", "x"], "--fence"),
+        (["notify", "x", "--fence", "1", "--result", "{"], "--result"),
+        (["notify", "x", "--fence", "1", "--result", "1", "--error", "Boom"], "not both"),
+        (["notify", "x", "--fence", "1", "--message", "no"], "--error"),
+        (["notify", "x", "--fence", "1", "--unretriable"], "--error"),
+        (["progress", "x", "101", "--fence", "1"], "PERCENT"),
+        (["progress", "x", "--fence", "1"], "PERCENT"),
         (["change", "x"], "nothing to change"),
         (["list", "--limit", "0"], "--limit"),
     ],

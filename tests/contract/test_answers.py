@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from duetime.contract.answers import TaskAnswer, TaskEntry
 from duetime.contract.encoding import entry, json_text, task_text
 from duetime.domain.states import State
-from duetime.domain.task import Content, ContentPlace, HttpTarget, Progress, TaskError
+from duetime.domain.task import Asked, Content, ContentPlace, HttpTarget, Phase, Progress, TaskError
 from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import NOW, task
 
@@ -17,7 +17,7 @@ DONE = task(
     state=State.FAILED,
     name="Nightly",
     tags={"team": "dba"},
-    target=HttpTarget("https://example.org/"),
+    target=HttpTarget("https://example.org/", frozenset({Phase.ROLLBACK, Phase.PREPARE})),
     started_at=NOW + 12,
     finished_at=NOW + 500,
     attempt=5,
@@ -41,7 +41,7 @@ def test_a_task_answers_what_is_documented() -> None:
 def test_values_that_are_not_there_yet_are_null() -> None:
     """A task that waits has no start, no end, no outcome and no lateness, and says so by null."""
     waiting = json.loads(task_text(task()))
-    missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result"}
+    missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease", "asked"}
     assert {field for field, value in waiting.items() if value is None} == missing
 
 
@@ -54,7 +54,18 @@ def test_a_finished_task_tells_how_it_went() -> None:
     assert done["lateness_ms"] == 12
     assert done["error"] == {"class": "Timeout", "message": "took longer than 60 s"}
     assert done["progress"] == {"percent": 40, "message": "half way"}
-    assert done["target"] == {"kind": "http", "url": "https://example.org/"}
+    assert done["target"] == {"kind": "http", "url": "https://example.org/", "phases": ["prepare", "rollback"]}
+
+
+def test_a_running_task_tells_who_works_on_it_and_what_is_asked() -> None:
+    """While it is leased, holder and end of the lease are told; the target that accepted is said to have."""
+    held: dict[str, Any] = {"lease_holder": "worker 1", "lease_ends_at": NOW + 30_000}
+    running = entry(task(state=State.RUNNING, deferred_fence=0, asked=Asked.PAUSE, **held))
+    assert running["lease"] == {"holder": "worker 1", "ends_at": "2026-11-21T02:33:37.250Z"}
+    assert (running["deferred"], running["asked"]) == (True, "pause")
+    for state in (State.SUCCEEDED, State.POSTPONED):
+        assert entry(task(state=state, **held))["lease"] is None
+    assert entry(task(state=State.ROLLING_BACK, **held | {"lease_ends_at": None}))["lease"] is None
 
 
 @unhurried

@@ -11,7 +11,7 @@ from duetime.contract.guard import read
 from duetime.contract.refusals import FieldsInvalid
 from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
 from duetime.domain.retry import RetryPolicy
-from duetime.domain.task import HttpTarget, Priority, TaskSpec
+from duetime.domain.task import HttpTarget, Phase, Priority, TaskSpec
 from tests.contract.properties import JSON, unhurried
 
 
@@ -38,9 +38,11 @@ def test_every_field_reaches_the_task() -> None:
         payload={"any": ["json", None]},
         at="2026-12-01T09:00:00.250+09:00",
         priority="high",
-        target={"kind": "http", "url": "https://example.org:8443/report?x=1"},
+        target={"kind": "http", "url": "https://example.org:8443/report?x=1", "phases": ["clean", "rollback"]},
         retry={"max_attempts": 3, "initial_seconds": 0.5, "multiplier": 1, "max_seconds": 60},
         timeout_seconds=840,
+        deadline_seconds=2_592_000,
+        rollback=True,
         name="Nightly report, Zürich",
         tags={"team": "dba", "a.b/c-d_e": "x:y"},
     ) == TaskSpec(
@@ -48,12 +50,24 @@ def test_every_field_reaches_the_task() -> None:
         payload=b'{"any":["json",null]}',
         due_at=1_796_083_200_250,
         priority=Priority.HIGH,
-        target=HttpTarget("https://example.org:8443/report?x=1"),
+        target=HttpTarget("https://example.org:8443/report?x=1", frozenset({Phase.CLEAN, Phase.ROLLBACK})),
         retry=RetryPolicy(3, 0.5, 1.0, 60.0),
         timeout_seconds=840,
+        deadline_seconds=2_592_000,
+        rollback=True,
         name="Nightly report, Zürich",
         tags={"team": "dba", "a.b/c-d_e": "x:y"},
     )
+
+
+def test_a_rollback_that_the_endpoint_does_not_offer_is_refused() -> None:
+    """Whoever wants a failure undone must name an endpoint that can; what a handler offers is not known yet."""
+    target = {"kind": "http", "url": "https://example.org/", "phases": ["clean"]}
+    assert list(faults({"type": "report", "target": target, "rollback": True})) == ["rollback"]
+    with pytest.raises(FieldsInvalid, match="rollback"):
+        task_change(read(json.dumps({"target": target, "rollback": True})))
+    assert task_change(read('{"rollback": true}')).fields == {"rollback": True}
+    assert spec(rollback=True).rollback
 
 
 @unhurried
@@ -133,7 +147,17 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
     ("tags", {"": "c"}, 'tags.""'),
     ("tags", {f"k{number}": "v" for number in range(11)}, "tags"),
     ("lock", {"key": "db-17"}, "lock"),
-    ("deadline_seconds", 5, "deadline_seconds"),
+    ("target", {"kind": "http", "url": "http://example.org", "phases": ["run"]}, "target.phases[0]"),
+    ("target", {"kind": "http", "url": "http://example.org", "phases": ["clean", "clean"]}, "target.phases"),
+    ("target", {"kind": "http", "url": "http://example.org", "phases": "clean"}, "target.phases"),
+    ("target", {"kind": "handler", "phases": ["clean"]}, "target.phases"),
+    ("deadline_seconds", 0, "deadline_seconds"),
+    ("deadline_seconds", 2_592_001, "deadline_seconds"),
+    ("deadline_seconds", 1.5, "deadline_seconds"),
+    ("deadline_seconds", None, "deadline_seconds"),
+    ("rollback", "yes", "rollback"),
+    ("rollback", 1, "rollback"),
+    ("rollback", None, "rollback"),
     ("callback_url", "https://example.org", "callback_url"),
     ("owner", "somebody", "owner"),
     ("id", "01M7XZ8CGJ0013P2ZBN3YDT3DX", "id"),

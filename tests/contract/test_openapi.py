@@ -16,6 +16,7 @@ from duetime.contract.routes import METHODS
 from duetime.domain.errors import KeyReused
 from tests.contract.test_answers import DONE
 from tests.contract.test_decoding import BAD_FIELDS
+from tests.contract.test_reports import BAD_REPORTS, GOOD_REPORTS
 from tests.domain.factories import task
 
 DOCUMENT = document()
@@ -23,6 +24,8 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 
 
+MODELS = {"notice": "Notification", "heartbeat": "Heartbeat", "progress": "ProgressReport", "refuse_fields": "NoFields"}
+REPORTS = ("NoFields", "Notification", "NotifiedError", "Heartbeat", "ProgressReport")
 # JSON Schema knows no control characters and no offsets, and Python's `$` forgives a line's end.
 CODE_ALONE_SEES = ("2026-12-01T09:00:00", "nul\x00", "\x9b31m", {"team": "a\x00"}, "report\n")
 
@@ -46,7 +49,7 @@ def test_every_method_of_every_path_is_described() -> None:
 
 def test_every_field_of_a_request_is_described() -> None:
     """Each field of a body and each parameter of a list has a type or a choice, and says what it is for."""
-    for model in ("TaskCreate", "TaskPatch"):
+    for model in ("TaskCreate", "TaskPatch", "Notification", "Heartbeat", "ProgressReport", "AttemptAnswer"):
         for name, field in SCHEMAS[model]["properties"].items():
             assert field.get("description") or "$ref" in field, name
     (listing,) = [operation for operation in OPERATIONS if operation["operationId"] == "listTasks"]
@@ -57,7 +60,7 @@ def test_every_field_of_a_request_is_described() -> None:
 
 def test_unknown_fields_are_documented_to_be_refused() -> None:
     """Every object that a client sends is closed in the document, as it is in the code."""
-    for model in ("TaskCreate", "TaskPatch", "TaskBatch", "Retry", "HttpTarget", "HandlerTarget"):
+    for model in ("TaskCreate", "TaskPatch", "TaskBatch", "Retry", "HttpTarget", "HandlerTarget", *REPORTS):
         assert SCHEMAS[model]["additionalProperties"] is False
 
 
@@ -107,6 +110,31 @@ def test_answers_are_as_described() -> None:
         assert not fits("TaskAnswer", answered | {"version": "7"})
 
 
+def test_reports_are_refused_as_described() -> None:
+    """What the document says of a notification, a heartbeat and a progress report is what the code does."""
+    for name, body in GOOD_REPORTS:
+        assert fits(MODELS[name], body), body
+    wrongly_allowed = [
+        body for name, body, _ in BAD_REPORTS if "\\u0000" not in json.dumps(body) and fits(MODELS[name], body)
+    ]
+    assert wrongly_allowed == []
+
+
+def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
+    """Parameters and second statuses of creating and cancelling are part of the document."""
+    found = {one["operationId"]: one for one in OPERATIONS}
+    for id_, parameter, statuses in (
+        ("createTask", "wait", {"201", "202"}),
+        ("cancelTask", "force", {"200", "202"}),
+        ("pauseTask", None, {"200", "202"}),
+        ("rollBackTask", None, {"202"}),
+    ):
+        names = [one["name"] for one in found[id_]["parameters"] if one["in"] == "query"]
+        assert names == ([parameter] if parameter else [])
+        assert {status for status in found[id_]["responses"] if status < "300"} == statuses
+    assert found["pauseTask"]["requestBody"]["required"] is False
+
+
 def test_bodies_are_refused_as_described() -> None:
     """What the document allows is what the code accepts: the least and the fullest body, and none of the bad ones."""
     full = {
@@ -114,9 +142,11 @@ def test_bodies_are_refused_as_described() -> None:
         "payload": [1],
         "delay_seconds": 1.5,
         "priority": "low",
-        "target": {"kind": "http", "url": "https://example.org/"},
+        "target": {"kind": "http", "url": "https://example.org/", "phases": ["prepare", "clean", "rollback"]},
         "retry": {"max_attempts": 1},
         "timeout_seconds": 5,
+        "deadline_seconds": 7,
+        "rollback": True,
         "name": "n",
         "tags": {"a": "b"},
     }

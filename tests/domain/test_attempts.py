@@ -46,6 +46,16 @@ def test_the_ledger_tells_of_attempts_that_were_lost() -> None:
     assert (run.line(AttemptOutcome.SUCCEEDED).late, run.line(AttemptOutcome.SUCCEEDED).took) == (7, 2)
 
 
+def test_an_end_begins_a_new_count_of_attempts() -> None:
+    """After a failure and whatever followed it, a task that is tried again has lost no attempt, and says so."""
+    failed = LedgerLine(3, 3, "a", NOW, 0, 5, AttemptOutcome.FAILED)
+    again = Run(task(attempt=1, fence=5, ledger=(failed,)), NOW, NOW)
+    assert again.ledger_before == (failed,)
+    paused = LedgerLine(1, 1, "a", NOW, 0, 5, AttemptOutcome.PAUSED)
+    resumed = Run(task(attempt=1, fence=2, ledger=(paused,)), NOW, NOW)
+    assert resumed.ledger_before == (paused,)
+
+
 def test_a_long_error_is_cut_and_says_so() -> None:
     """The record keeps the beginning of a message, within its limit."""
     error = failure("Boom", "x" * 10_000).error

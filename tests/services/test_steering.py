@@ -233,6 +233,45 @@ def test_a_failure_that_is_notified_is_retried_by_the_policy() -> None:
     assert (world.get(task).state, world.get(task).fence) == (State.RUNNING, 2)
 
 
+def test_a_notified_attempt_is_entered_with_its_own_times() -> None:
+    """The second attempt's start is its own, not the first one's."""
+    world = World()
+    task = deferred(world, deadline_seconds=300, retry=RetryPolicy(max_attempts=2))
+    world.pass_time(310 * SECOND)
+    second = world.get(task)
+    world.pass_time(20 * SECOND)
+    world.steering.notify(OWNER, task.id, second.fence, Succeeded(b"7"))
+    world.pass_time(SECOND)
+    line = world.get(task).ledger[-1]
+    assert line.started_at >= START + 300 * SECOND
+    assert line.took == pytest.approx(25 * SECOND, abs=6 * SECOND)
+    assert [line.outcome for line in world.get(task).ledger] == [AttemptOutcome.LOST, AttemptOutcome.SUCCEEDED]
+
+
+def test_a_cancel_is_not_softened_to_a_pause() -> None:
+    """Asked to stop, then to pause: it stops."""
+    world = World()
+    world.behave = lambda _work: world.take(MINUTE)
+    task = world.create(TaskSpec("report", timeout_seconds=100))
+    world.pass_time(SECOND)
+    world.steering.stop(OWNER, task.id)
+    assert world.steering.pause(OWNER, task.id).asked is Asked.CANCEL
+
+
+def test_a_cancel_by_force_takes_a_task_as_it_finds_it() -> None:
+    """Waiting: cancelled. Running: asked to stop. Ended: refused."""
+    world = World()
+    waiting = world.create(TaskSpec("report", delay=HOUR))
+    assert world.steering.cancel_by_force(OWNER, waiting.id, None).state is State.CANCELLED
+    world.behave = lambda _work: world.take(MINUTE)
+    running = world.create(TaskSpec("report", timeout_seconds=100))
+    world.pass_time(SECOND)
+    assert world.steering.cancel_by_force(OWNER, running.id, None).asked is Asked.CANCEL
+    world.pass_time(2 * MINUTE)
+    with pytest.raises(MoveRefused, match="succeeded"):
+        world.steering.cancel_by_force(OWNER, running.id, None)
+
+
 @pytest.mark.parametrize("fence", [0, 2])
 def test_a_notification_under_another_fence_is_refused(fence: int) -> None:
     """A zombie's word, or a guess, changes nothing."""

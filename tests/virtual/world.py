@@ -133,6 +133,7 @@ class World:
             self.tasks,
             self.contents,
             self.placing,
+            self.changing,
             finishing_elsewhere,
             elsewhere,
             time,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from duetime_client.commands import tasks
+from duetime_client.commands import steering, tasks
 from duetime_client.commands.plugins import PluggableGroup
 
 app = typer.Typer(
@@ -14,6 +14,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+tasks.app.add_typer(steering.app)
 app.add_typer(tasks.app, name="tasks")
 
 

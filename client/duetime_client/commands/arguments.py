@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client.commands.surroundings import Surroundings
-    from duetime_client.fields import Priority, TaskFields, TaskFilter
+    from duetime_client.fields import HttpTarget, Priority, TaskFields, TaskFilter
 
 
 def task_fields(  # noqa: PLR0913 - one parameter for each option that create and change share
@@ -29,8 +29,11 @@ def task_fields(  # noqa: PLR0913 - one parameter for each option that create an
     name: str | None,
     tags: Sequence[str],
     http_url: str | None,
+    http_phases: Sequence[str],
     max_attempts: int | None,
     timeout: int | None,
+    deadline: int | None,
+    rollback: bool | None,
 ) -> TaskFields:
     """The fields that the options give; what no option gives is absent."""
     fields = due_fields(surroundings, at, delay)
@@ -43,12 +46,32 @@ def task_fields(  # noqa: PLR0913 - one parameter for each option that create an
     if tags:
         fields["tags"] = tags_of(tags)
     if http_url is not None:
-        fields["target"] = {"kind": "http", "url": http_url}
+        fields["target"] = http_target(http_url, http_phases)
+    elif http_phases:
+        raise typer.BadParameter("needs --http-url", param_hint="--http-phase")
+    fields.update(attempt_fields(max_attempts, timeout, deadline, rollback=rollback))
+    return fields
+
+
+def attempt_fields(
+    max_attempts: int | None, timeout: int | None, deadline: int | None, *, rollback: bool | None
+) -> TaskFields:
+    """The fields that say how a task is tried, of those that options give."""
+    fields: TaskFields = {}
     if max_attempts is not None:
         fields["retry"] = {"max_attempts": max_attempts}
     if timeout is not None:
         fields["timeout_seconds"] = timeout
+    if deadline is not None:
+        fields["deadline_seconds"] = deadline
+    if rollback is not None:
+        fields["rollback"] = rollback
     return fields
+
+
+def http_target(url: str, phases: Sequence[str]) -> HttpTarget:
+    """The endpoint that `--http-url` names, with the phases that `--http-phase` does."""
+    return {"kind": "http", "url": url, "phases": [*phases]} if phases else {"kind": "http", "url": url}
 
 
 def due_fields(surroundings: Surroundings, at: str | None, delay: str | None) -> TaskFields:
@@ -114,18 +137,18 @@ def tags_of(words: Sequence[str]) -> dict[str, str]:
     return tags
 
 
-def json_of(source: str) -> object:
-    """The JSON of `--payload`: the word itself, `@file`, or `-` for standard input."""
+def json_of(source: str, option: str = "--payload") -> object:
+    """The JSON that an option gives: the word itself, `@file`, or `-` for standard input."""
     try:
         return json.loads(text_of(source), parse_constant=refuse_constant)
     except (OSError, RecursionError) as error:
-        raise typer.BadParameter(str(error), param_hint="--payload") from error
+        raise typer.BadParameter(str(error), param_hint=option) from error
     except ValueError as error:
-        raise typer.BadParameter(f"not JSON: {error}", param_hint="--payload") from error
+        raise typer.BadParameter(f"not JSON: {error}", param_hint=option) from error
 
 
 def text_of(source: str) -> str:
-    """The text that `--payload` names."""
+    """The text that such an option names."""
     if source == "-":
         return sys.stdin.read()
     if source.startswith("@"):

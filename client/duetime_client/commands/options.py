@@ -7,6 +7,15 @@ import typer
 
 from duetime_client.fields import Priority
 
+
+class HttpPhase(StrEnum):
+    """What an endpoint may offer besides `run`."""
+
+    PREPARE = "prepare"
+    CLEAN = "clean"
+    ROLLBACK = "rollback"
+
+
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
 Payload = Annotated[
     str | None, typer.Option(metavar="JSON", help="What the task is given: JSON, @file, or - for standard input.")
@@ -19,6 +28,17 @@ Tag = Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", hel
 HttpUrl = Annotated[str | None, typer.Option(metavar="URL", help="Call this endpoint instead of a Python handler.")]
 MaxAttempts = Annotated[int | None, typer.Option(metavar="N", help="How often it is tried at most.")]
 Timeout = Annotated[int | None, typer.Option(metavar="SECONDS", help="How long one attempt may run.")]
+Deadline = Annotated[
+    int | None, typer.Option(metavar="SECONDS", help="How long a target that has only accepted the work may take.")
+]
+Rollback = Annotated[
+    bool | None, typer.Option("--rollback/--no-rollback", help="Have a final failure undone by the target.")
+]
+HttpPhases = Annotated[
+    list[HttpPhase] | None,
+    typer.Option("--http-phase", help="What the endpoint offers besides run; may be repeated. Needs --http-url."),
+]
+Fence = Annotated[int, typer.Option(metavar="N", help="The fence that the attempt was given.")]
 IfMatch = Annotated[
     str | None,
     typer.Option(

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.cells import shown_json, shown_progress, shown_state, timed
-from duetime_client.commands.console import console, printable
+from duetime_client.commands.console import console, printable, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.surroundings import Surroundings
     from duetime_client.task import Task
+
+
+def show(task: Task, surroundings: Surroundings, *, as_json: bool) -> None:
+    """Print one task in the form that was asked for."""
+    if as_json:
+        show_json(task.document)
+    else:
+        show_task(task, surroundings)
 
 
 def show_task(task: Task, surroundings: Surroundings) -> None:
@@ -41,6 +49,7 @@ def lines(task: Task, surroundings: Surroundings) -> Iterator[tuple[str, Text]]:
     now = surroundings.now()
     for label, moment in moments(task):
         yield label, timed(moment, surroundings, now)
+    yield from lease_lines(task, surroundings, now)
     yield from run_lines(task)
 
 
@@ -52,6 +61,17 @@ def moments(task: Task) -> Iterator[tuple[str, datetime]]:
         yield "started", task.started_at
     if task.finished_at:
         yield "finished", task.finished_at
+
+
+def lease_lines(task: Task, surroundings: Surroundings, now: datetime) -> Iterator[tuple[str, Text]]:
+    """Who works on a task, and what its user asks of them."""
+    if task.lease is not None:
+        held = timed(task.lease.ends_at, surroundings, now)
+        yield "lease", Text.assemble(printable(task.lease.holder), " until ", held)
+    if task.deferred:
+        yield "deferred", Text("the target has accepted it, and will notify")
+    if task.asked:
+        yield "asked", printable(task.asked, "yellow")
 
 
 def run_lines(task: Task) -> Iterator[tuple[str, Text]]:

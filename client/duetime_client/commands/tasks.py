@@ -13,6 +13,8 @@ from duetime_client.commands.console import console, show_json
 from duetime_client.commands.notices import show_created, waiting_line
 from duetime_client.commands.options import (
     At,
+    Deadline,
+    HttpPhases,
     HttpUrl,
     IfMatch,
     In,
@@ -21,11 +23,12 @@ from duetime_client.commands.options import (
     Order,
     Payload,
     PriorityOption,
+    Rollback,
     Tag,
     TaskId,
     Timeout,
 )
-from duetime_client.commands.sheet import show_task
+from duetime_client.commands.sheet import show
 from duetime_client.commands.surroundings import Surroundings
 from duetime_client.commands.table import show_tasks
 from duetime_client.task import Task
@@ -49,8 +52,11 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     name: Name = None,
     tag: Tag = None,
     http_url: HttpUrl = None,
+    http_phase: HttpPhases = None,
     max_attempts: MaxAttempts = None,
     timeout: Timeout = None,
+    deadline: Deadline = None,
+    rollback: Rollback = None,
     idempotency_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Creating again with the same key creates nothing new.")
     ] = None,
@@ -72,8 +78,11 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
         name=name,
         tags=tag or [],
         http_url=http_url,
+        http_phases=http_phase or [],
         max_attempts=max_attempts,
         timeout=timeout,
+        deadline=deadline,
+        rollback=rollback,
     )
     with connected(context, url, auth, owner) as client:
         task = client.create_task(task_type, idempotency_key=idempotency_key, **fields)
@@ -150,8 +159,11 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
     name: Name = None,
     tag: Tag = None,
     http_url: HttpUrl = None,
+    http_phase: HttpPhases = None,
     max_attempts: MaxAttempts = None,
     timeout: Timeout = None,
+    deadline: Deadline = None,
+    rollback: Rollback = None,
     if_match: IfMatch = None,
     as_json: AsJson = False,
     auth: Auth = Authentication.NONE,
@@ -172,8 +184,11 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
         name=name,
         tags=tag or [],
         http_url=http_url,
+        http_phases=http_phase or [],
         max_attempts=max_attempts,
         timeout=timeout,
+        deadline=deadline,
+        rollback=rollback,
     )
     if not changes:
         raise typer.BadParameter("nothing to change: give at least one option such as --at or --payload")
@@ -188,13 +203,16 @@ def cancel(
     task_id: TaskId,
     *,
     url: Url,
+    force: Annotated[
+        bool, typer.Option("--force", help="Ask a task that runs to stop, which it does when it can.")
+    ] = False,
     as_json: AsJson = False,
     auth: Auth = Authentication.NONE,
     owner: Owner = None,
 ) -> None:
     """Take back a task that has not started."""
     with connected(context, url, auth, owner) as client:
-        task = client.cancel_task(task_id)
+        task = client.cancel_task(task_id, force=force)
     show(task, context.ensure_object(Surroundings), as_json=as_json)
 
 
@@ -205,11 +223,3 @@ def outcome(client: Client, task: Task, surroundings: Surroundings) -> Task:
             task = seen
             status.update(waiting_line(task, surroundings))
     return task
-
-
-def show(task: Task, surroundings: Surroundings, *, as_json: bool) -> None:
-    """Print one task in the form that was asked for."""
-    if as_json:
-        show_json(task.document)
-    else:
-        show_task(task, surroundings)

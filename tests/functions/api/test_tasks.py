@@ -4,12 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.composition import composed
-from duetime.domain.attempts import Claimant
 from duetime.domain.ids import TaskId
 from duetime.domain.times import DAY, MINUTE
-from duetime.services.placing import message_for
-from tests.functions.api.world import NOW
+from tests.functions.api.world import NOW, claimed_by_a_worker
 
 if TYPE_CHECKING:
     from tests.functions.api.gateway import Gateway
@@ -111,7 +108,9 @@ def test_a_change_is_seen_and_counted(api: Gateway) -> None:
         "payload": {"new": True},
         "retry": {"max_attempts": 1},
         "timeout_seconds": 5,
-        "target": {"kind": "http", "url": "https://example.org/"},
+        "deadline_seconds": 7,
+        "rollback": True,
+        "target": {"kind": "http", "url": "https://example.org/", "phases": ["rollback", "prepare"]},
         "tags": {},
     }
     answer = api.send("PATCH", path, change, {"If-Match": '"1"'})
@@ -120,6 +119,8 @@ def test_a_change_is_seen_and_counted(api: Gateway) -> None:
     assert (changed["name"], changed["tags"], changed["payload"]) == ("old", {}, {"new": True})
     assert (changed["due_at"], changed["next_at"]) == ("2026-11-21T02:43:07.750Z", "2026-11-21T02:43:07.750Z")
     assert (changed["priority"], changed["retry"]["max_attempts"], changed["timeout_seconds"]) == ("low", 1, 5)
+    assert (changed["deadline_seconds"], changed["rollback"]) == (7, True)
+    assert changed["target"]["phases"] == ["prepare", "rollback"]
     assert api.send("GET", path).body == changed
 
 
@@ -159,15 +160,46 @@ def test_cancelling_answers_the_cancelled_task_every_time(api: Gateway) -> None:
 
 
 def test_a_running_task_can_no_longer_be_changed_or_cancelled(api: Gateway, clock: StandingClock) -> None:
-    """Once a worker has claimed it, a task is a conflict to change and to cancel; force is not offered."""
+    """Once a worker has claimed it, a task is a conflict to change, and to cancel without force."""
     task_id = api.create()["id"]
     claimed_by_a_worker(task_id, clock)
     path = f"/v1/tasks/{task_id}"
     assert api.send("GET", path).body["state"] == "running"
-    for answer in (api.send("PATCH", path, {"name": "x"}), api.send("DELETE", path)):
+    for answer in (
+        api.send("PATCH", path, {"name": "x"}),
+        api.send("DELETE", path),
+        api.send("DELETE", path, query="force=false"),
+    ):
         assert (answer.status, answer.problem["code"]) == (409, "move_refused")
-    forced = api.send("DELETE", path, query="force=true")
-    assert (forced.status, list(forced.faults)) == (400, ["force"])
+        assert "running" in answer.problem["detail"]
+
+
+def test_a_running_task_is_asked_to_stop_by_force(api: Gateway, clock: StandingClock) -> None:
+    """Force answers 202 for a task that runs, as often as it is said, and 200 for one that had not started."""
+    task_id = api.create()["id"]
+    claimed_by_a_worker(task_id, clock)
+    for _ in range(2):
+        asked = api.send("DELETE", f"/v1/tasks/{task_id}", query="force=true")
+        assert (asked.status, asked.body["state"], asked.body["asked"]) == (202, "running", "cancel")
+    waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
+    taken = api.send("DELETE", f"/v1/tasks/{waiting}", query="force=true")
+    assert (taken.status, taken.body["state"], taken.body["asked"]) == (200, "cancelled", None)
+
+
+def test_force_is_held_to_owner_and_version(api: Gateway, clock: StandingClock) -> None:
+    """Another owner's task, another version and another word than true or false change nothing."""
+    task_id = api.create()["id"]
+    claimed_by_a_worker(task_id, clock)
+    path = f"/v1/tasks/{task_id}"
+    for query, headers, status, code in (
+        ("force=true", {"X-Duetime-Owner": "other"}, 404, "task_unknown"),
+        ("force=true", {"If-Match": '"1"'}, 412, "version_differs"),
+        ("force=yes", {}, 400, "parameters_invalid"),
+        ("force=true&now=true", {}, 400, "parameters_invalid"),
+    ):
+        answer = api.send("DELETE", path, query=query, headers=headers)
+        assert (answer.status, answer.problem["code"]) == (status, code)
+    assert api.send("GET", path).body["asked"] is None
 
 
 def test_a_page_goes_on_where_the_one_before_ended(api: Gateway) -> None:
@@ -231,12 +263,3 @@ def test_a_task_far_ahead_is_kept_whole(api: Gateway, clock: StandingClock) -> N
     clock.at += 365 * DAY
     assert api.send("GET", f"/v1/tasks/{task['id']}").body == task
     assert api.listed() == [task["id"]]
-
-
-def claimed_by_a_worker(task_id: str, clock: StandingClock) -> None:
-    """Let a worker claim a task that is due."""
-    tasks = composed().tasks
-    task = tasks.read(TaskId.parse(task_id))
-    assert task is not None
-    now = clock.now()
-    tasks.apply(Claimant("worker", now, 30_000).claim(message_for(task), "claim"))

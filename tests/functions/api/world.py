@@ -1,11 +1,21 @@
-"""The time, in a test's hands."""
+"""The time in a test's hands, and what a worker would do to a task."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetime.composition import composed
+from duetime.domain.attempts import Claimant, Ending, Run
+from duetime.domain.ids import TaskId
+from duetime.domain.states import Move
+from duetime.domain.writes import Applied, Guard, Write
+from duetime.services.placing import message_for
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.task import Task
     from duetime.domain.times import Millis
 
 NOW = 1_795_228_387_250
@@ -14,9 +24,16 @@ NOW = 1_795_228_387_250
 
 @dataclass
 class StandingClock:
-    """A clock that moves only when it is told to."""
+    """A clock that moves only when it is told to.
+
+    Attributes:
+        slept: until when somebody slept, each time.
+        meanwhile: what happens while somebody sleeps.
+    """
 
     at: Millis
+    slept: list[Millis] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
 
     def now(self) -> Millis:
         """The time."""
@@ -25,3 +42,31 @@ class StandingClock:
     def sleep_until(self, at: Millis) -> None:
         """Move on, at once."""
         self.at = max(self.at, at)
+        self.slept.append(self.at)
+        self.meanwhile()
+
+
+def claimed_by_a_worker(task_id: str, clock: StandingClock, lease: Millis = 30_000) -> Task:
+    """Let a worker claim a task that is due."""
+    tasks = composed().tasks
+    task = tasks.read(TaskId.parse(task_id))
+    assert task is not None
+    message = message_for(task)
+    claim = tasks.apply(Claimant("worker", clock.now(), lease).claim(message, f"claim {task.version}"))
+    assert isinstance(claim, Applied)
+    return claim.task
+
+
+def ended_by_a_worker(task_id: str, clock: StandingClock, ending: Ending, took: Millis = 480) -> Task:
+    """Let a worker claim a task that is due, and end its attempt."""
+    task = claimed_by_a_worker(task_id, clock)
+    started, clock.at = clock.at, clock.at + took
+    end = composed().steering.finishing.finish(Run(task, started, clock.at), ending, frozenset())
+    assert isinstance(end, Applied)
+    return end.task
+
+
+def closed_by_a_worker(task: Task, clock: StandingClock) -> None:
+    """Let a worker have done what follows an outcome."""
+    close = Write(task.id, Move.CLOSE, "close", Guard(fence=task.fence), {"finished_at": clock.at})
+    assert isinstance(composed().tasks.apply(close), Applied)

@@ -36,6 +36,7 @@ from duetime.services.placing import Placing
 from duetime.services.reading import Reading
 from duetime.services.steering import Steering
 from duetime.services.undoing import Undoing
+from duetime.services.waiting import Waiting
 from duetime.services.working import Working
 from duetime.settings import Settings
 
@@ -152,11 +153,17 @@ class Composition:
             self.tasks,
             self.contents,
             self.placing,
+            self.changing,
             self._finishing(closing),
             closing,
             outside.clock,
             outside.chance,
         )
+
+    @cached_property
+    def waiting(self) -> Waiting:
+        """Waits for tasks to end."""
+        return Waiting(self.tasks, self.outside.clock)
 
     def _finishing(self, closing: Closing) -> Finishing:
         outside = self.outside

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _DATA = "b"
+_LINE = "line#"
 _MISSING = frozenset({"NoSuchKey", "AccessDenied"})
 """S3 says `AccessDenied` of a missing key to whoever may not list the bucket (Source: S3 API Reference, GetObject)."""
 
@@ -123,12 +124,25 @@ class SplitContentStore:
 
     def keep_line(self, task_id: TaskId, line: LedgerLine, expires_at: Millis) -> None:
         """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
-        item = _key_of(task_id, f"line#{line.fence:06}") | {
+        item = _key_of(task_id, f"{_LINE}{line.fence:06}") | {
             _DATA: forms.line(line),
             schema.TTL: values.expiry(expires_at),
         }
         with translated():
             self._dynamodb.put_item(TableName=self._table, Item=item)
+
+    def lines_of(self, task_id: TaskId) -> list[LedgerLine]:
+        """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
+        key = _key_of(task_id, _LINE)
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="#p = :p AND begins_with(#s, :line)",
+            ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY},
+            ExpressionAttributeValues={":p": key[schema.PARTITION_KEY], ":line": key[schema.SORT_KEY]},
+            ConsistentRead=True,
+        )
+        with translated():
+            return [forms.read_line(item[_DATA]) for page in pages for item in page["Items"]]
 
 
 def _key_of(task_id: TaskId, name: str) -> Item:

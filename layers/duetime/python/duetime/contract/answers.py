@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.problems import Problem  # noqa: TC001 - same
 from duetime.domain.states import State  # noqa: TC001 - same
-from duetime.domain.task import Priority  # noqa: TC001 - same
+from duetime.domain.task import Asked, AttemptOutcome, Priority  # noqa: TC001 - same
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 ErrorAnswer = TypedDict("ErrorAnswer", {"class": str, "message": str})
@@ -44,6 +44,16 @@ class HttpTargetAnswer(TypedDict):
 
     kind: Literal["http"]
     url: str
+    phases: Annotated[
+        Sequence[Literal["prepare", "clean", "rollback"]], Field(description="What it offers besides `run`.")
+    ]
+
+
+class LeaseAnswer(TypedDict):
+    """Who may work on the task now, and until when."""
+
+    holder: str
+    ends_at: Instant
 
 
 class TaskEntry(TypedDict):
@@ -58,6 +68,8 @@ class TaskEntry(TypedDict):
     target: HandlerTargetAnswer | HttpTargetAnswer
     retry: RetryAnswer
     timeout_seconds: int
+    deadline_seconds: int
+    rollback: bool
     due_at: Annotated[Instant, Field(description="When its user wants it to run.")]
     next_at: Annotated[Instant | None, Field(description="When it is looked at next; null once it has ended.")]
     created_at: Instant
@@ -65,6 +77,11 @@ class TaskEntry(TypedDict):
     finished_at: Annotated[Instant | None, Field(description="When its outcome was stored and followed up.")]
     attempt: Annotated[int, Field(description="How many attempts have begun.")]
     fence: Annotated[int, Field(description="Grows with every claim; a target can refuse an older one.")]
+    lease: Annotated[LeaseAnswer | None, Field(description="Who works on it, and until when; null while nobody does.")]
+    deferred: Annotated[bool, Field(description="The target has only accepted the work, and will notify.")]
+    asked: Annotated[
+        Asked | None, Field(description="What its user asks of the running attempt, which heeds it when it can.")
+    ]
     progress: ProgressAnswer | None
     error: ErrorAnswer | None
     lateness_ms: Annotated[int | None, Field(description="How long after its due time it started.")]
@@ -85,6 +102,28 @@ class PageAnswer(TypedDict):
     next_token: Annotated[
         str | None, Field(description="Asks for the next page; null on the last one. A page may be short, or empty.")
     ]
+
+
+class AttemptAnswer(TypedDict):
+    """One attempt, as the ledger has it. Of one whose worker was lost, nobody knows more than that it was."""
+
+    attempt: Annotated[int, Field(description="Its number. A pause takes one back, and a reopened task counts anew.")]
+    fence: Annotated[int, Field(description="Unlike the number, it never repeats.")]
+    holder: Annotated[str | None, Field(description="Who ran it.")]
+    planned_at: Annotated[Instant | None, Field(description="When it was to start.")]
+    started_at: Annotated[Instant | None, Field(description="When the target was called.")]
+    lateness_ms: Annotated[int | None, Field(description="How long after its planned start that was.")]
+    duration_ms: Annotated[int | None, Field(description="How long it took.")]
+    outcome: Annotated[AttemptOutcome, Field(description="How it ended.")]
+    cost_dollars: Annotated[
+        float | None, Field(description="Estimated from assumed public prices: its writes, and its time in a worker.")
+    ]
+
+
+class AttemptsAnswer(TypedDict):
+    """The attempts of a task that have ended, oldest first."""
+
+    attempts: Sequence[AttemptAnswer]
 
 
 class BatchAccepted(TypedDict):

@@ -8,8 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from duetime.contract.fields import (
     At,
+    DeadlineSeconds,
     DelaySeconds,
+    Rollback,
     Tags,
+    TargetPhases,
     TargetUrl,
     TaskName,
     TaskPriority,
@@ -73,10 +76,11 @@ class HandlerTarget(Body):
 
 
 class HttpTarget(Body):
-    """An HTTP endpoint; it gets the payload in a POST request."""
+    """An HTTP endpoint; it gets the payload in a request for each phase."""
 
     kind: Literal["http"]
     url: TargetUrl
+    phases: TargetPhases = []
 
 
 Target = Annotated[HandlerTarget | HttpTarget, Field(discriminator="kind", description="What is called.")]
@@ -100,6 +104,8 @@ class TaskFields(Body):
     target: Target = HandlerTarget(kind="handler")
     retry: Retry = Retry()
     timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
+    deadline_seconds: DeadlineSeconds = _SPEC.deadline_seconds
+    rollback: Rollback = _SPEC.rollback
     name: TaskName = ""
     tags: Tags = {}
 

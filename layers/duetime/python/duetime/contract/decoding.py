@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _Place = tuple[str | int, ...]
 _ROOT: _Place = ()
-_KEPT_AS_IT_IS = ("priority", "timeout_seconds", "name", "tags")
+_KEPT_AS_IT_IS = ("priority", "timeout_seconds", "deadline_seconds", "rollback", "name", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def task_spec(document: Document) -> TaskSpec:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    _refuse_marked(document.value, document)
+    refuse_marked(document.value, document)
     return _spec(document.value, _ROOT)
 
 
@@ -57,11 +57,11 @@ def task_change(document: Document) -> TaskChange:
     Raises:
         FieldsInvalid: some fields cannot be accepted, or there are none.
     """
-    _refuse_marked(document.value, document)
+    refuse_marked(document.value, document)
     body = validated(TaskPatch, document.value)
     if isinstance(body, tuple):
         raise FieldsInvalid(body)
-    _refuse_two_due_times(body, _ROOT)
+    _refuse_contradictions(body, _ROOT)
     given = body.model_fields_set
     if not given:
         raise FieldsInvalid([Fault(WHOLE, "names no field to change")])
@@ -79,7 +79,7 @@ def batch_items(document: Document) -> list[BatchItem]:
     Raises:
         FieldsInvalid: the body is no list of as many tasks as a batch may have.
     """
-    _refuse_marked(_around_tasks(document.value), document)
+    refuse_marked(_around_tasks(document.value), document)
     envelope = validated(BatchEnvelope, document.value)
     if isinstance(envelope, tuple):
         raise FieldsInvalid(envelope)
@@ -91,7 +91,7 @@ def compact(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _refuse_marked(value: object, document: Document, place: _Place = _ROOT) -> None:
+def refuse_marked(value: object, document: Document, place: _Place = _ROOT) -> None:
     """Refuse a part of a document in which the guard has marked something."""
     if document.marked and (faults := faults_in(value, path_of(place) if place else "")):
         raise FieldsInvalid(faults)
@@ -106,7 +106,7 @@ def _around_tasks(value: object) -> object:
 
 def _item(value: object, place: _Place, document: Document) -> TaskSpec | FieldsInvalid:
     try:
-        _refuse_marked(value, document, place)
+        refuse_marked(value, document, place)
         return _spec(value, place)
     except FieldsInvalid as refusal:
         return refusal
@@ -116,7 +116,7 @@ def _spec(value: object, place: _Place) -> TaskSpec:
     body = validated(TaskCreate, value, place)
     if isinstance(body, tuple):
         raise FieldsInvalid(body)
-    _refuse_two_due_times(body, place)
+    _refuse_contradictions(body, place)
     return TaskSpec(
         type=body.type,
         payload=_payload(body, place),
@@ -135,7 +135,8 @@ def _plain_fields(body: TaskFields) -> dict[str, Any]:
     }
 
 
-def _refuse_two_due_times(body: TaskFields, place: _Place) -> None:
+def _refuse_contradictions(body: TaskFields, place: _Place) -> None:
+    """Refuse what cannot hold together: two due times, and a rollback that the target named does not offer."""
     if {"at", "delay_seconds"} <= body.model_fields_set:
         reason = "cannot be given together with"
         raise FieldsInvalid(
@@ -144,6 +145,8 @@ def _refuse_two_due_times(body: TaskFields, place: _Place) -> None:
                 Fault(path_of((*place, "delay_seconds")), f"{reason} at"),
             ]
         )
+    if body.rollback and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
+        raise FieldsInvalid([Fault(path_of((*place, "rollback")), "needs 'rollback' among the phases of the target")])
 
 
 def _payload(body: TaskFields, place: _Place) -> bytes:
@@ -161,7 +164,9 @@ def _delay(body: TaskFields) -> Millis | None:
 
 
 def _target(body: Target) -> domain.Target:
-    return domain.HttpTarget(body.url) if isinstance(body, HttpTarget) else domain.HandlerTarget()
+    if isinstance(body, HttpTarget):
+        return domain.HttpTarget(body.url, frozenset(domain.Phase(phase) for phase in body.phases))
+    return domain.HandlerTarget()
 
 
 def _retry(body: Retry) -> RetryPolicy:

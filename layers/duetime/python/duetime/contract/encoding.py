@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from duetime.contract.answers import (
     ErrorAnswer,
     HandlerTargetAnswer,
     HttpTargetAnswer,
+    LeaseAnswer,
     ProgressAnswer,
     RetryAnswer,
     TaskEntry,
 )
 from duetime.domain import task as domain
+from duetime.domain.states import LEASED
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.task import Content, Task
     from duetime.domain.times import Millis
+
+_OFFERED: tuple[Literal["prepare", "clean", "rollback"], ...] = ("prepare", "clean", "rollback")
 
 
 def entry(task: Task) -> TaskEntry:
@@ -35,6 +39,8 @@ def entry(task: Task) -> TaskEntry:
         target=_target(task.target),
         retry=_retry(task),
         timeout_seconds=task.timeout_seconds,
+        deadline_seconds=task.deadline_seconds,
+        rollback=task.rollback,
         due_at=to_iso(task.due_at),
         next_at=None if task.is_terminal else to_iso(task.next_at),
         created_at=to_iso(task.created_at),
@@ -42,6 +48,9 @@ def entry(task: Task) -> TaskEntry:
         finished_at=_instant(task.finished_at),
         attempt=task.attempt,
         fence=task.fence,
+        lease=_lease(task),
+        deferred=task.deferred,
+        asked=task.asked,
         progress=_progress(task.progress),
         error=_error(task.error),
         lateness_ms=task.lateness,
@@ -68,6 +77,13 @@ def _instant(at: Millis | None) -> str | None:
     return None if at is None else to_iso(at)
 
 
+def _lease(task: Task) -> LeaseAnswer | None:
+    """The lease of an attempt. A worker that does what follows an outcome holds one, but works no more."""
+    if task.state not in LEASED or task.lease_ends_at is None:
+        return None
+    return LeaseAnswer(holder=task.lease_holder or "", ends_at=to_iso(task.lease_ends_at))
+
+
 def _progress(progress: domain.Progress | None) -> ProgressAnswer | None:
     return None if progress is None else ProgressAnswer(percent=progress.percent, message=progress.message)
 
@@ -78,7 +94,9 @@ def _error(error: domain.TaskError | None) -> ErrorAnswer | None:
 
 def _target(target: domain.Target) -> HandlerTargetAnswer | HttpTargetAnswer:
     if isinstance(target, domain.HttpTarget):
-        return HttpTargetAnswer(kind="http", url=target.url)
+        return HttpTargetAnswer(
+            kind="http", url=target.url, phases=[phase for phase in _OFFERED if phase in target.phases]
+        )
     return HandlerTargetAnswer(kind="handler")
 
 

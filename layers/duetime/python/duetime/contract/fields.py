@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.instants import instant_of
 from duetime.domain.limits import (
+    MAX_DEADLINE_SECONDS,
     MAX_DUE_AHEAD,
+    MAX_ERROR_CLASS_LENGTH,
+    MAX_ERROR_MESSAGE_LENGTH,
     MAX_NAME_LENGTH,
+    MAX_PROGRESS_MESSAGE_LENGTH,
     MAX_TAG_KEY_LENGTH,
     MAX_TAG_VALUE_LENGTH,
     MAX_TAGS,
@@ -47,6 +51,12 @@ def _http_url(text: str) -> str:
     if "@" in parts.netloc:
         raise ValueError("contains credentials, which would be stored and shown")
     return text
+
+
+def _each_once(items: list[str]) -> list[str]:
+    if len(set(items)) != len(items):
+        raise ValueError("names something more than once")
+    return items
 
 
 TIME_SCHEMA: dict[str, Any] = {
@@ -97,6 +107,41 @@ DelaySeconds = Annotated[
 ]
 TimeoutSeconds = Annotated[
     int, Field(ge=1, le=MAX_TIMEOUT_SECONDS, description="How long one attempt may take before it has failed.")
+]
+DeadlineSeconds = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MAX_DEADLINE_SECONDS,
+        description="How long after the start of an attempt a target that has only accepted the work may notify.",
+    ),
+]
+Rollback = Annotated[
+    bool, Field(description="Whether a final failure is undone by the target's `rollback`, if it offers one.")
+]
+TargetPhases = Annotated[
+    list[Literal["prepare", "clean", "rollback"]],
+    Field(
+        description="What the endpoint can be asked for besides `run`.",
+        examples=[["prepare", "rollback"]],
+        json_schema_extra={"uniqueItems": True},
+    ),
+    AfterValidator(_each_once),
+]
+Fence = Annotated[int, Field(ge=1, description="The fence that the attempt was given; no other attempt has it.")]
+Percent = Annotated[int, Field(ge=0, le=100, description="How far the work has come.", examples=[40])]
+ProgressMessage = Annotated[
+    str,
+    Field(max_length=MAX_PROGRESS_MESSAGE_LENGTH, description="A few words about it."),
+    AfterValidator(_printable),
+]
+ErrorClass = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_ERROR_CLASS_LENGTH, description="What kind of error it was."),
+    AfterValidator(_printable),
+]
+ErrorMessage = Annotated[
+    str, Field(description=f"What happened; beyond {MAX_ERROR_MESSAGE_LENGTH} characters it is cut, and says so.")
 ]
 TargetUrl = Annotated[
     str,

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
-from duetime.contract import answers, bodies, problems, queries
-from duetime.contract.operations import OPERATIONS, Operation
+from duetime.contract import answers, bodies, problems, steps
+from duetime.contract.operations import OPERATIONS
 from duetime.contract.version import CONTRACT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from duetime.contract.operation import Operation
 
 Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{model}"
@@ -20,8 +22,13 @@ _DESCRIBED: tuple[tuple[type, Literal["validation", "serialization"]], ...] = (
     (bodies.TaskCreate, "validation"),
     (bodies.TaskPatch, "validation"),
     (bodies.TaskBatch, "validation"),
+    (steps.NoFields, "validation"),
+    (steps.Notification, "validation"),
+    (steps.Heartbeat, "validation"),
+    (steps.ProgressReport, "validation"),
     (answers.TaskAnswer, "serialization"),
     (answers.PageAnswer, "serialization"),
+    (answers.AttemptsAnswer, "serialization"),
     (answers.BatchAnswer, "serialization"),
     (answers.HealthAnswer, "serialization"),
     (problems.Problem, "serialization"),
@@ -81,7 +88,7 @@ def _operation(operation: Operation) -> Schema:
     }
     if operation.body is not None:
         content = {"application/json": {"schema": _reference(operation.body)}}
-        described["requestBody"] = {"required": True, "content": content}
+        described["requestBody"] = {"required": operation.body is not steps.NoFields, "content": content}
     return described
 
 
@@ -93,9 +100,9 @@ def _path_parameters(operation: Operation) -> list[Schema]:
 
 
 def _query_parameters(operation: Operation) -> list[Schema]:
-    if not operation.has_query:
+    if operation.query is None:
         return []
-    properties: dict[str, Schema] = queries.TaskListQuery.model_json_schema(ref_template=_REFERENCE)["properties"]
+    properties: dict[str, Schema] = operation.query.model_json_schema(ref_template=_REFERENCE)["properties"]
     return [_query_parameter(name, dict(schema)) for name, schema in properties.items()]
 
 
@@ -131,6 +138,8 @@ def _successes(operation: Operation) -> dict[str, Schema]:
             name: {"description": text, "schema": {"type": "string"}} for name, text in operation.answer_headers.items()
         }
     found = {str(operation.status): answered}
+    if operation.accepted:
+        found["202"] = {**answered, "description": operation.accepted}
     if operation.has_not_modified:
         found["304"] = {
             "description": "The caller's copy, named by `If-None-Match`, is still the task.",

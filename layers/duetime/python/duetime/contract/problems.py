@@ -56,6 +56,8 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.TaskUnknown: Kind(HTTPStatus.NOT_FOUND, "task_unknown", "There is no such task"),
     refusals.MethodUnsupported: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "method_unsupported", "Not with this method"),
     errors.MoveRefused: Kind(HTTPStatus.CONFLICT, "move_refused", "The task's state does not allow it"),
+    errors.FenceDiffers: Kind(HTTPStatus.CONFLICT, "fence_differs", "The attempt is over, or it is another's"),
+    errors.NotifiedOtherwise: Kind(HTTPStatus.CONFLICT, "notified_otherwise", "The attempt has ended differently"),
     errors.VersionDiffers: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "The task has changed"),
     refusals.BodyTooLarge: Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", "The body is too large"),
     refusals.MediaTypeUnsupported: Kind(

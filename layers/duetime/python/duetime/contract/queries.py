@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -17,23 +17,38 @@ from duetime.contract.paths import shown
 from duetime.contract.refusals import Fault, ParametersInvalid
 from duetime.domain.filters import TaskFilter
 from duetime.domain.ids import InvalidTaskId, TaskId
-from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS
+from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
 from duetime.domain.states import State  # noqa: TC001 - pydantic reads the annotations when the class is made
 from duetime.domain.times import Millis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+Q = TypeVar("Q", bound=Body)
 _REPEATABLE = frozenset({"tag"})
 _MOST_PARAMETERS = 100
-_PAGE_SIZE = re.compile(r"[0-9]{1,3}")
+_WHOLE = re.compile(r"[0-9]{1,3}")
+
+
+def _whole(text: object, least: int, most: int) -> int:
+    number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else -1
+    if not least <= number <= most:
+        raise ValueError(f"should be a whole number from {least} to {most}")
+    return number
 
 
 def _page_size(text: object) -> int:
-    size = int(text) if isinstance(text, str) and _PAGE_SIZE.fullmatch(text) else 0
-    if not 1 <= size <= MAX_PAGE:
-        raise ValueError(f"should be a whole number from 1 to {MAX_PAGE}")
-    return size
+    return _whole(text, 1, MAX_PAGE)
+
+
+def _wait_seconds(text: object) -> int:
+    return _whole(text, 0, MAX_WAIT_SECONDS)
+
+
+def _truth(text: object) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("should be 'true' or 'false'")
+    return text == "true"
 
 
 def _ids(text: object) -> tuple[TaskId, ...]:
@@ -109,6 +124,46 @@ class TaskListQuery(Body):
         return repr((owner, self.order, self.filter))
 
 
+class CreationQuery(Body):
+    """Parameters of `POST /v1/tasks`."""
+
+    wait: Annotated[
+        int,
+        BeforeValidator(_wait_seconds),
+        WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
+        Field(description="Seconds to wait for the outcome: 201 with it, or 202 if there is none by then."),
+    ] = 0
+
+
+class CancelQuery(Body):
+    """Parameters of `DELETE /v1/tasks/{task_id}`."""
+
+    force: Annotated[
+        bool,
+        BeforeValidator(_truth),
+        WithJsonSchema({"type": "boolean"}),
+        Field(description="Ask a running task to stop as well, which it does when it can."),
+    ] = False
+
+
+def creation_query(raw: str) -> CreationQuery:
+    """Read the query of a creation.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return _read(CreationQuery, dict(_pairs(raw)))
+
+
+def cancel_query(raw: str) -> CancelQuery:
+    """Read the query of a cancel.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return _read(CancelQuery, dict(_pairs(raw)))
+
+
 def task_list_query(raw: str) -> TaskListQuery:
     """Read the query of a list.
 
@@ -119,9 +174,7 @@ def task_list_query(raw: str) -> TaskListQuery:
     values: dict[str, object] = dict(pairs)
     if tags := [value for name, value in pairs if name == "tag"]:
         values["tag"] = tags
-    query = validated(TaskListQuery, values)
-    if isinstance(query, tuple):
-        raise ParametersInvalid([Fault(fault.field, _of_parameter(fault.reason)) for fault in query])
+    query = _read(TaskListQuery, values)
     if query.ids and len(query.model_fields_set) > 1:
         raise ParametersInvalid.of("ids", "cannot be given together with other parameters")
     return query
@@ -135,6 +188,13 @@ def no_query(raw: str) -> None:
     """
     if pairs := _pairs(raw):
         raise ParametersInvalid(Fault(shown(name), _of_parameter("is not a known field")) for name, _ in pairs)
+
+
+def _read(model: type[Q], values: object) -> Q:
+    query = validated(model, values)
+    if isinstance(query, tuple):
+        raise ParametersInvalid([Fault(fault.field, _of_parameter(fault.reason)) for fault in query])
+    return query
 
 
 def _pairs(raw: str) -> Sequence[tuple[str, str]]:

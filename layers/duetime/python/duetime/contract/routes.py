@@ -11,6 +11,15 @@ if TYPE_CHECKING:
 TASKS = "/v1/tasks"
 BATCH = "/v1/tasks/batch"
 TASK = "/v1/tasks/{task_id}"
+PAUSE = f"{TASK}/pause"
+RESUME = f"{TASK}/resume"
+RUN = f"{TASK}/run"
+RETRY = f"{TASK}/retry"
+ROLLBACK = f"{TASK}/rollback"
+NOTIFY = f"{TASK}/notify"
+HEARTBEAT = f"{TASK}/heartbeat"
+PROGRESS = f"{TASK}/progress"
+ATTEMPTS = f"{TASK}/attempts"
 HEALTH = "/v1/health"
 OPENAPI = "/v1/openapi.json"
 
@@ -21,6 +30,8 @@ METHODS: Mapping[str, Sequence[str]] = {
     TASKS: ("GET", "POST"),
     BATCH: ("POST",),
     TASK: ("GET", "PATCH", "DELETE"),
+    **dict.fromkeys((PAUSE, RESUME, RUN, RETRY, ROLLBACK, NOTIFY, HEARTBEAT, PROGRESS), ("POST",)),
+    ATTEMPTS: ("GET",),
 }
 _PARAMETER = re.compile(r"\{\w+\}")
 

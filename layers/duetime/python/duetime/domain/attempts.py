@@ -106,7 +106,7 @@ class Claimant:
             move=move,
             nonce=nonce,
             guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE),
-            sets={"lease_holder": self.holder, "lease_ends_at": start + self.lease},
+            sets={"lease_holder": self.holder, "lease_ends_at": start + self.lease, "run_at": start},
             sets_once={"started_at": start},
             adds={"fence": 1, "attempt": 1},
         )
@@ -146,14 +146,11 @@ class Run:
     def ledger_before(self) -> tuple[LedgerLine, ...]:
         """The ledger without this run; attempts that left no line were lost with their workers."""
         task = self.task
-        before = task.ledger
-        last = before[-1].fence if before else 0
-        first_lost = task.attempt - (task.fence - last - 1)
         lost = (
-            LedgerLine(max(1, first_lost + index), fence, "", 0, 0, 0, AttemptOutcome.LOST)
-            for index, fence in enumerate(range(last + 1, task.fence))
+            LedgerLine(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
+            for attempt in range(_attempts_told_of(task.ledger) + 1, task.attempt)
         )
-        return (*before, *lost)
+        return (*task.ledger, *lost)
 
     def changes(self, outcome: AttemptOutcome) -> dict[str, Any]:
         """What every end of a run writes: its ledger, the true start of a first one, and no request left open."""
@@ -167,3 +164,17 @@ class Run:
         if self.task.started_at is None or self.task.fence == 1:
             changes["started_at"] = self.started_at
         return changes
+
+
+def _attempts_told_of(ledger: tuple[LedgerLine, ...]) -> int:
+    """How many attempts of the present count the ledger tells of: an end begins a new count, a pause takes one back."""
+    if not ledger:
+        return 0
+    last = ledger[-1]
+    match last.outcome:
+        case AttemptOutcome.RETRIED | AttemptOutcome.LOST:
+            return last.attempt
+        case AttemptOutcome.PAUSED:
+            return last.attempt - 1
+        case _:
+            return 0

@@ -205,6 +205,7 @@ class Task:
         asked: what its user asks of the running attempt.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
+        run_at: when the present attempt, or the last one, was to start.
         finished_at: when the outcome was stored and everything that follows it was done.
         expires_at: when the record may be removed; set by terminal writes only.
         ledger: the last attempts, oldest first.
@@ -241,6 +242,7 @@ class Task:
     result: Content | None = None
     error: TaskError | None = None
     started_at: Millis | None = None
+    run_at: Millis | None = None
     finished_at: Millis | None = None
     expires_at: Millis | None = None
     ledger: tuple[LedgerLine, ...] = ()

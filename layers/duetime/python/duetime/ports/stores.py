@@ -104,6 +104,10 @@ class ContentStore(Protocol):
         """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
         ...
 
+    def lines_of(self, task_id: TaskId) -> list[LedgerLine]:
+        """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
+        ...
+
 
 class KeyStore(Protocol):
     """Idempotency keys."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.surroundings import Chance, Clock
+    from duetime.services.changing import Changing
     from duetime.services.closing import Closing
     from duetime.services.finishing import Finishing
     from duetime.services.placing import Placing
@@ -45,6 +47,7 @@ class Steering:
     tasks: TaskStore
     contents: ContentStore
     placing: Placing
+    changing: Changing
     finishing: Finishing
     closing: Closing
     clock: Clock
@@ -62,6 +65,18 @@ class Steering:
     def stop(self, owner: str, task_id: TaskId) -> Task:
         """Ask a running task to stop, which it does when it can."""
         return self._ask(self._read(owner, task_id), Asked.CANCEL, "cancelled")
+
+    def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None) -> Task:
+        """Cancel a task that has not started, or ask it to stop if it runs: it may begin or fail meanwhile."""
+        for _ in range(_TRIES):
+            try:
+                return self.changing.cancel(owner, task_id, version)
+            except MoveRefused as refusal:
+                if refusal.task.state not in LEGAL[Move.ASK].sources:
+                    raise
+            with suppress(MoveRefused):
+                return self.stop(owner, task_id)
+        raise VersionDiffers(self._read(owner, task_id))
 
     def resume(self, owner: str, task_id: TaskId) -> Task:
         """Let a paused task go on: at its due time if that is still ahead, else now."""
@@ -109,7 +124,7 @@ class Steering:
         if task.fence != fence or task.state is not State.RUNNING or (task.lease_ends_at or 0) < now:
             raise FenceDiffers(task)
         offered = task.target.phases if isinstance(task.target, HttpTarget) else frozenset()
-        end = self.finishing.finish(Run(task, task.started_at or now, now), ending, offered)
+        end = self.finishing.finish(Run(task, task.run_at or now, now), ending, offered)
         if not isinstance(end, Applied):
             return self._repeated(self._read(owner, task_id), ending)
         if end.task.is_terminal and end.task.finished_at is None:
@@ -146,7 +161,8 @@ class Steering:
     def _ask(self, task: Task, asked: Asked, wanted: str) -> Task:
         if task.state not in LEGAL[Move.ASK].sources:
             raise MoveRefused(task, wanted)
-        if task.asked is asked:
+        if task.asked in (asked, Asked.CANCEL):
+            # What is to stop for good need not pause.
             return task
         return self._moved(task, Move.ASK, {"asked": asked})
 

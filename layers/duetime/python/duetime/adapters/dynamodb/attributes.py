@@ -64,6 +64,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("result", "R", forms.content, partial(forms.read_content, "result")),
         Attribute("error", "E", forms.error, forms.read_error),
         Attribute("started_at", "S", values.number, values.whole),
+        Attribute("run_at", "N", values.number, values.whole),
         Attribute("finished_at", "F", values.number, values.whole),
         Attribute("expires_at", schema.TTL, values.expiry, values.read_expiry),
         Attribute("ledger", "L", forms.ledger, forms.read_ledger),

@@ -63,3 +63,8 @@ class MemoryContentStore:
         with self._lock:
             self.lines[task_id, line.fence] = line
             self.expiries[task_id, f"line#{line.fence}"] = expires_at
+
+    def lines_of(self, task_id: TaskId) -> list[LedgerLine]:
+        """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
+        with self._lock:
+            return [line for (owner, _), line in self.lines.items() if owner == task_id]

@@ -1,0 +1,61 @@
+"""From the ledger of a task to the answer that lists its attempts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.contract.answers import AttemptAnswer, AttemptsAnswer
+from duetime.domain.attempts import Run
+from duetime.domain.costs import dollars_of
+from duetime.domain.states import LEASED
+from duetime.domain.task import AttemptOutcome
+from duetime.domain.times import SECOND, to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duetime.domain.task import LedgerLine, Task
+
+
+def attempts(task: Task, older: Iterable[LedgerLine]) -> AttemptsAnswer:
+    """The attempts of a task that have ended, oldest first.
+
+    Args:
+        task: the record, which holds the last lines.
+        older: the lines that the record had no more room for; one that it still has is told once.
+    """
+    # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
+    ended = Run(task, 0, 0).ledger_before if task.state in LEASED and task.lease_ends_at else task.ledger
+    lines = {line.fence: line for line in (*older, *ended)}
+    return AttemptsAnswer(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
+
+
+def _attempt(line: LedgerLine, task: Task) -> AttemptAnswer:
+    if line.outcome is AttemptOutcome.LOST:
+        return _lost(line)
+    return AttemptAnswer(
+        attempt=line.attempt,
+        fence=line.fence,
+        holder=line.holder,
+        planned_at=to_iso(line.started_at - line.late),
+        started_at=to_iso(line.started_at),
+        lateness_ms=line.late,
+        duration_ms=line.took,
+        outcome=line.outcome,
+        # A worker runs an attempt no longer than its timeout; what a target takes after it accepted costs nothing here.
+        cost_dollars=dollars_of(min(line.took, task.timeout_seconds * SECOND)),
+    )
+
+
+def _lost(line: LedgerLine) -> AttemptAnswer:
+    return AttemptAnswer(
+        attempt=line.attempt,
+        fence=line.fence,
+        holder=None,
+        planned_at=None,
+        started_at=None,
+        lateness_ms=None,
+        duration_ms=None,
+        outcome=line.outcome,
+        cost_dollars=None,
+    )

@@ -1,0 +1,186 @@
+"""Pausing, resuming, notifying and so on: what the client and the command send, and what they make of the answer."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client import Client, Conflict, Retries, UnexpectedAnswer, Unreachable
+from tests.client.deployment import ATTEMPT, LOST, STRANGE_FENCE, Answer, Deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from duetime_client import Task
+
+    Run = Callable[..., Result]
+
+ACTIONS: dict[str, Callable[[Client, str], Task]] = {
+    "pause": Client.pause_task,
+    "resume": Client.resume_task,
+    "run": Client.run_task,
+    "retry": Client.retry_task,
+    "rollback": Client.roll_back_task,
+}
+REPORTS: list[tuple[str, Callable[[Client, str], Task], dict[str, object]]] = [
+    (
+        "notify",
+        lambda client, task_id: client.notify_success(task_id, 1, {"rows": 17}),
+        {"fence": 1, "outcome": "succeeded", "result": {"rows": 17}},
+    ),
+    (
+        "notify",
+        lambda client, task_id: client.notify_failure(task_id, 1, "Boom", "no", retriable=False),
+        {"fence": 1, "outcome": "failed", "error": {"class": "Boom", "message": "no"}, "retriable": False},
+    ),
+    ("heartbeat", lambda client, task_id: client.send_heartbeat(task_id, 1), {"fence": 1}),
+    (
+        "progress",
+        lambda client, task_id: client.tell_progress(task_id, 1, 40, "half way"),
+        {"fence": 1, "percent": 40, "message": "half way"},
+    ),
+]
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployment, action: str) -> None:
+    """Each method has its own address, says nothing more, and answers the task as it is then."""
+    task = client.create_task("report")
+    steered = ACTIONS[action](client, task.id)
+    request = deployment.received[-1]
+    assert (request.method, request.path, request.body) == ("POST", f"/stage/v1/tasks/{task.id}/{action}", b"")
+    assert (steered.version, steered.etag) == (2, '"2"')
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_whose_answer_is_lost_is_not_repeated(deployment: Deployment, action: str) -> None:
+    """Whoever does not know whether a task was resumed or retried must not do it again blindly."""
+    with Client(deployment.url, retries=Retries(), sleep=lambda _: None) as client:
+        task = client.create_task("report")
+        deployment.scripted.append(Answer(None))
+        with pytest.raises(Unreachable):
+            ACTIONS[action](client, task.id)
+    assert len(deployment.received) == 2
+
+
+@pytest.mark.parametrize(("what", "tell", "body"), REPORTS)
+def test_a_report_carries_its_fence_and_is_repeated_when_its_answer_is_lost(
+    client: Client, deployment: Deployment, what: str, tell: Callable[[Client, str], Task], body: dict[str, object]
+) -> None:
+    """Under its fence the same word twice is one word, so a lost answer is asked for again."""
+    task = client.create_task("report")
+    deployment.scripted.append(Answer(None))
+    assert tell(client, task.id).id == task.id
+    first, again = deployment.received[-2:]
+    assert (again.method, again.path, again.document) == ("POST", f"/stage/v1/tasks/{task.id}/{what}", body)
+    assert first.body == again.body
+
+
+def test_a_strange_fence_is_a_conflict_with_its_code(client: Client) -> None:
+    """A caller can tell a fence that differs from a state that does not allow it."""
+    task = client.create_task("report")
+    with pytest.raises(Conflict) as refusal:
+        client.send_heartbeat(task.id, STRANGE_FENCE)
+    assert refusal.value.code == "fence_differs"
+
+
+def test_attempts_are_read(client: Client) -> None:
+    """What is known of each is there, and what nobody knows of a lost one is None."""
+    last, lost = client.list_attempts(client.create_task("report").id)
+    assert (last.holder, last.outcome, last.duration_ms) == ("worker 1", "succeeded", 480)
+    assert last.started_at == datetime.fromisoformat("2026-11-21T12:00:00Z")
+    assert (lost.outcome, lost.started_at, lost.cost_dollars) == ("lost", None, None)
+
+
+@pytest.mark.parametrize("document", [None, [], {"attempts": {}}, {"attempts": [5]}, {"attempts": [{"fence": 1}]}])
+def test_an_answer_without_attempts_is_an_error(client: Client, deployment: Deployment, document: object) -> None:
+    """Whatever stands where attempts should, the caller gets one error to catch."""
+    deployment.scripted.append(Answer(200, document))
+    with pytest.raises(UnexpectedAnswer):
+        client.list_attempts("x")
+
+
+def test_force_and_wait_are_sent_only_when_they_are_asked_for(client: Client, deployment: Deployment) -> None:
+    """A plain cancel and a plain create have no parameters."""
+    task = client.create_task("report", wait_seconds=25)
+    client.cancel_task(task.id, force=True)
+    client.create_task("report")
+    client.cancel_task(task.id)
+    assert [request.query for request in deployment.received] == [{"wait": ["25"]}, {"force": ["true"]}, {}, {}]
+
+
+def test_a_task_tells_who_works_on_it(client: Client, deployment: Deployment) -> None:
+    """Lease, deferral and what is asked are read; an older API that has none of them is read too."""
+    task = client.create_task("report")
+    assert (task.lease, task.deferred, task.asked) == (None, False, None)
+    lease = {"holder": "worker 1", "ends_at": "2026-11-21T12:01:00Z"}
+    deployment.tasks[task.id] |= {"lease": lease, "deferred": True, "asked": "pause", "rollback": True}
+    seen = client.get_task(task.id)
+    assert seen.lease is not None
+    assert (seen.lease.holder, seen.deferred, seen.asked, seen.rollback) == ("worker 1", True, "pause", True)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_command_does_one_thing_and_prints_the_task(duetime: Run, deployment: Deployment, action: str) -> None:
+    """Each action is a command of its name; --json prints the API's answer."""
+    task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
+    result = duetime("tasks", action, task_id, "--json")
+    assert (result.exit_code, json.loads(result.stdout)) == (0, deployment.tasks[task_id])
+    assert deployment.received[-1].path.endswith(f"/{task_id}/{action}")
+    assert "state" in duetime("tasks", action, task_id).stdout
+
+
+def test_the_commands_of_a_target_send_its_words(duetime: Run, deployment: Deployment) -> None:
+    """Success is told unless an error is named; progress has its percent as a word."""
+    task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
+    for words, body in (
+        (["notify", task_id, "--result", '{"rows": 17}'], REPORTS[0][2]),
+        (["notify", task_id, "--error", "Boom", "--message", "no", "--unretriable"], REPORTS[1][2]),
+        (["notify", task_id], {"fence": 1, "outcome": "succeeded", "result": None}),
+        (["progress", task_id, "40", "--message", "half way"], REPORTS[3][2]),
+    ):
+        assert duetime("tasks", *words, "--fence", "1").exit_code == 0
+        assert deployment.received[-1].document == body
+
+
+def test_a_command_says_why_it_was_refused(duetime: Run) -> None:
+    """A conflict is told on the error stream, with exit code 1."""
+    task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
+    result = duetime("tasks", "progress", task_id, "40", "--fence", str(STRANGE_FENCE))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "fence_differs" in result.stderr
+
+
+def test_a_forced_cancel_says_so(duetime: Run, deployment: Deployment) -> None:
+    """--force is the API's parameter."""
+    task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
+    assert duetime("tasks", "cancel", task_id, "--force").exit_code == 0
+    assert deployment.received[-1].query == {"force": ["true"]}
+
+
+def test_attempts_are_printed(duetime: Run, deployment: Deployment) -> None:
+    """As a table for people, as the API's own JSON for scripts; none is said to be none."""
+    task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
+    heading, last, lost = duetime("tasks", "attempts", task_id).stdout.splitlines()
+    assert heading.split() == ["attempt", "fence", "outcome", "started", "late", "took", "dollars", "holder"]
+    assert {"succeeded", "12", "480", "0.00000765", "worker"} <= set(last.split())
+    assert lost.split() == ["1", "1", "lost"]
+    assert json.loads(duetime("tasks", "attempts", task_id, "--json").stdout) == [ATTEMPT, LOST]
+    deployment.scripted.append(Answer(200, {"attempts": []}))
+    assert "no attempts" in duetime("tasks", "attempts", task_id).stdout
+
+
+def test_a_sheet_shows_who_works_on_a_task(duetime: Run, deployment: Deployment) -> None:
+    """A person sees the lease, that the target has only accepted the work, and what was asked."""
+    task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
+    lease = {"holder": "worker 1", "ends_at": "2026-11-21T12:01:00Z"}
+    deployment.tasks[task_id] |= {"lease": lease, "deferred": True, "asked": "pause"}
+    shown = duetime("tasks", "get", task_id).stdout
+    assert "worker 1 until 2026-11-21 21:01:00 JST (in 1 min)" in shown
+    assert "will notify" in shown
+    assert "pause" in shown

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pydantic import TypeAdapter
+
+from duetime.contract.answers import AttemptsAnswer
+from duetime.contract.ledger import attempts
+from duetime.domain.costs import ASSUMED, dollars_of
+from duetime.domain.states import State
+from duetime.domain.task import AttemptOutcome, LedgerLine
+from tests.domain.factories import NOW, task
+
+FIRST = LedgerLine(1, 1, "worker 1", NOW + 12, 12, 480, AttemptOutcome.RETRIED)
+LOST = LedgerLine(2, 2, "", 0, 0, 0, AttemptOutcome.LOST)
+LAST = LedgerLine(3, 3, "worker 2", NOW + 9_000, 0, 1_000, AttemptOutcome.SUCCEEDED)
+
+
+def test_attempts_are_listed_once_and_in_order() -> None:
+    """Lines kept outside come before those of the record; one that is in both is told once."""
+    answer = attempts(task(state=State.SUCCEEDED, ledger=(LOST, LAST)), [LOST, FIRST])
+    assert [attempt["fence"] for attempt in answer["attempts"]] == [1, 2, 3]
+    assert TypeAdapter(AttemptsAnswer).validate_python(answer)
+
+
+def test_an_attempt_tells_who_when_and_how() -> None:
+    """The planned start is the real one without its lateness."""
+    (attempt,) = attempts(task(state=State.POSTPONED, ledger=(FIRST,)), [])["attempts"]
+    assert attempt == {
+        "attempt": 1,
+        "fence": 1,
+        "holder": "worker 1",
+        "planned_at": "2026-11-21T02:33:07.250Z",
+        "started_at": "2026-11-21T02:33:07.262Z",
+        "lateness_ms": 12,
+        "duration_ms": 480,
+        "outcome": "retried",
+        "cost_dollars": attempt["cost_dollars"],
+    }
+
+
+def test_of_a_lost_attempt_nothing_more_is_said() -> None:
+    """What nobody knows is null, not zero."""
+    (attempt,) = attempts(task(state=State.FAILED, ledger=(LOST,)), [])["attempts"]
+    known = {field for field, value in attempt.items() if value is not None}
+    assert known == {"attempt", "fence", "outcome"}
+
+
+def test_a_lost_attempt_is_listed_once_the_next_has_begun() -> None:
+    """While another attempt runs, the gap in the fences tells of the one before; the running one has no line."""
+    running = task(state=State.RUNNING, ledger=(FIRST,), fence=3, attempt=3, lease_ends_at=NOW + 30_000)
+    assert [attempt["outcome"] for attempt in attempts(running, [])["attempts"]] == ["retried", "lost"]
+    assert attempts(replace(running, fence=1, attempt=1, ledger=()), [])["attempts"] == []
+
+
+def test_an_attempt_costs_its_writes_and_its_time() -> None:
+    """Two write units, and a gigabyte for as long as it ran; the prices say of when and whose they are."""
+    assert dollars_of(0) == pytest.approx(2 * 0.625e-6)
+    assert dollars_of(60_000) - dollars_of(0) == pytest.approx(60 * 0.0000133334)
+    assert (ASSUMED.as_of, "assumed" in ASSUMED.source) == ("2026-11-21", True)
+
+
+def test_waiting_for_a_notification_is_not_a_workers_time() -> None:
+    """An attempt that took a day to be notified of costs no more than a worker may spend on it."""
+    day = replace(LAST, took=86_400_000)
+    (attempt,) = attempts(task(state=State.SUCCEEDED, ledger=(day,), timeout_seconds=60), [])["attempts"]
+    assert attempt["cost_dollars"] == dollars_of(60_000)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from duetime.contract import reports
+from duetime.contract.guard import read
+from duetime.contract.refusals import FieldsInvalid
+from duetime.contract.reports import Notice, Report
+from duetime.domain.attempts import Failed, Succeeded
+from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_RESULT_BYTES
+from duetime.domain.task import Progress, TaskError
+
+ERROR = {"class": "Timeout", "message": "no answer"}
+
+GOOD_REPORTS: list[tuple[str, object]] = [
+    ("refuse_fields", {}),
+    ("heartbeat", {"fence": 7}),
+    ("progress", {"fence": 7, "percent": 0}),
+    ("progress", {"fence": 7, "percent": 100, "message": "done"}),
+    ("notice", {"fence": 7, "outcome": "succeeded"}),
+    ("notice", {"fence": 7, "outcome": "succeeded", "result": {"rows": [1, None]}}),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"class": "Boom"}}),
+    ("notice", {"fence": 7, "outcome": "failed", "error": ERROR, "retriable": False}),
+]
+BAD_REPORTS: list[tuple[str, object, list[str]]] = [
+    ("refuse_fields", {"reason": "x"}, ["reason"]),
+    ("refuse_fields", [], ["body"]),
+    ("refuse_fields", None, ["body"]),
+    ("heartbeat", {}, ["fence"]),
+    ("heartbeat", {"fence": 0}, ["fence"]),
+    ("heartbeat", {"fence": "7"}, ["fence"]),
+    ("heartbeat", {"fence": True}, ["fence"]),
+    ("heartbeat", {"fence": 7, "percent": 5}, ["percent"]),
+    ("progress", {"fence": 7}, ["percent"]),
+    ("progress", {"fence": 7, "percent": 101}, ["percent"]),
+    ("progress", {"fence": 7, "percent": -1}, ["percent"]),
+    ("progress", {"fence": 7, "percent": 1.5}, ["percent"]),
+    ("progress", {"fence": 7, "percent": 1, "message": "m" * 65}, ["message"]),
+    ("progress", {"fence": 7, "percent": 1, "message": "nul\x00"}, ["message"]),
+    ("notice", {"fence": 7}, ["outcome"]),
+    ("notice", {"outcome": "succeeded"}, ["fence"]),
+    ("notice", {"fence": 7, "outcome": "lost"}, ["outcome"]),
+    ("notice", {"fence": 7, "outcome": "failed"}, ["error"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": None}, ["error"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": "Boom"}, ["error"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {}}, ["error.class"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"kind": "Boom"}}, ["error.class", "error.kind"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"class": ""}}, ["error.class"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"class": "B" * 65}}, ["error.class"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": {"class": "nul\x00"}}, ["error.class"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": ERROR, "result": 1}, ["result"]),
+    ("notice", {"fence": 7, "outcome": "failed", "error": ERROR, "retriable": "no"}, ["retriable"]),
+    ("notice", {"fence": 7, "outcome": "succeeded", "error": ERROR}, ["error"]),
+    ("notice", {"fence": 7, "outcome": "succeeded", "retriable": False}, ["retriable"]),
+    ("notice", {"fence": 7, "outcome": "succeeded", "results": 1}, ["results"]),
+]
+
+
+def decoded(name: str, body: object) -> Any:  # noqa: ANN401 - whatever that body is read as
+    """A body as the function of that name reads it."""
+    return getattr(reports, name)(read(json.dumps(body)))
+
+
+@pytest.mark.parametrize(("name", "body"), GOOD_REPORTS)
+def test_a_report_is_read(name: str, body: dict[str, Any]) -> None:
+    """The least and the fullest report of each kind is accepted, with the fence that it names."""
+    report = decoded(name, body)
+    assert (report.fence if report else None) == body.get("fence")
+
+
+@pytest.mark.parametrize(("name", "body", "fields"), BAD_REPORTS)
+def test_a_report_that_cannot_be_accepted_names_its_fields(name: str, body: object, fields: list[str]) -> None:
+    """Each field at fault is named, and no other."""
+    with pytest.raises(FieldsInvalid) as refusal:
+        decoded(name, body)
+    assert [fault.field for fault in refusal.value.faults] == fields
+
+
+def test_a_notification_becomes_the_end_of_an_attempt() -> None:
+    """A result is kept as compact JSON; an error keeps its words, a long one cut and said to be."""
+    assert decoded("notice", GOOD_REPORTS[5][1]) == Notice(7, Succeeded(b'{"rows":[1,null]}'))
+    assert decoded("notice", GOOD_REPORTS[4][1]) == Notice(7, Succeeded(b"null"))
+    assert decoded("notice", GOOD_REPORTS[7][1]) == Notice(
+        7, Failed(TaskError("Timeout", "no answer"), retriable=False)
+    )
+    long = decoded("notice", {"fence": 1, "outcome": "failed", "error": {"class": "Boom", "message": "m" * 9_999}})
+    assert len(long.ending.error.message) == MAX_ERROR_MESSAGE_LENGTH
+    assert long.ending.error.message.endswith("[cut]")
+
+
+def test_a_progress_report_becomes_progress() -> None:
+    """Percent and message arrive; a heartbeat tells neither."""
+    assert decoded("progress", {"fence": 7, "percent": 40, "message": "half"}) == Report(7, Progress(40, "half"))
+    assert decoded("heartbeat", {"fence": 7}) == Report(7, None)
+
+
+def test_a_result_has_a_largest_size() -> None:
+    """To the byte it is accepted; beyond that the field is named, before anything is written."""
+    body = {"fence": 7, "outcome": "succeeded", "result": "x" * (MAX_RESULT_BYTES - 2)}
+    assert len(decoded("notice", body).ending.result) == MAX_RESULT_BYTES
+    with pytest.raises(FieldsInvalid, match="result: is larger"):
+        decoded("notice", {**body, "result": "x" * (MAX_RESULT_BYTES - 1)})
+
+
+def test_what_json_does_not_allow_is_named_in_a_report() -> None:
+    """NaN and lone surrogates are refused where they stand."""
+    for text, field in (
+        ('{"fence": 7, "outcome": "succeeded", "result": {"a": NaN}}', "result.a"),
+        ('{"fence": 7, "outcome": "failed", "error": {"class": "\\ud800"}}', "error.class"),
+    ):
+        with pytest.raises(FieldsInvalid) as refusal:
+            reports.notice(read(text))
+        assert [fault.field for fault in refusal.value.faults] == [field]

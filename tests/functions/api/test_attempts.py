@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.attempts import Succeeded, failure
+from duetime.domain.ids import TaskId
+from duetime.domain.times import MINUTE
+from tests.functions.api.world import NOW, claimed_by_a_worker, ended_by_a_worker
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.functions.api.gateway import Gateway
+    from tests.functions.api.world import StandingClock
+
+QUICK = {"max_attempts": 20, "initial_seconds": 0}
+
+
+def attempts(api: Gateway, task: dict[str, Any]) -> list[dict[str, Any]]:
+    """The attempts that the API lists."""
+    answer = api.send("GET", f"/v1/tasks/{task['id']}/attempts")
+    assert answer.status == 200
+    found: list[dict[str, Any]] = answer.body["attempts"]
+    return found
+
+
+def test_a_task_that_never_ran_has_no_attempts(api: Gateway) -> None:
+    """The list is there, and empty."""
+    assert attempts(api, api.create({"type": "report", "delay_seconds": 60})) == []
+
+
+def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clock: StandingClock) -> None:
+    """Holder, fence, planned and real start, lateness, duration, outcome and an estimate of its price."""
+    task = api.create()
+    clock.at += 20
+    ended_by_a_worker(task["id"], clock, Succeeded(b"1"), took=3_000)
+    (attempt,) = attempts(api, task)
+    assert attempt == {
+        "attempt": 1,
+        "fence": 1,
+        "holder": "worker",
+        "planned_at": "2026-11-21T02:33:07.250Z",
+        "started_at": "2026-11-21T02:33:07.270Z",
+        "lateness_ms": 20,
+        "duration_ms": 3_000,
+        "outcome": "succeeded",
+        "cost_dollars": round(2 * 0.625e-6 + 3 * 0.0000133334, 12),
+    }
+
+
+def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: StandingClock) -> None:
+    """Its worker vanished: the attempt is counted, and null says what nobody knows."""
+    task = api.create()
+    claimed_by_a_worker(task["id"], clock)
+    clock.at += MINUTE
+    ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
+    lost, last = attempts(api, task)
+    unknown = ("holder", "planned_at", "started_at", "lateness_ms", "duration_ms", "cost_dollars")
+    assert (lost["attempt"], lost["fence"], lost["outcome"]) == (1, 1, "lost")
+    assert [lost[field] for field in unknown] == [None] * len(unknown)
+    assert (last["attempt"], last["fence"], last["outcome"]) == (2, 2, "succeeded")
+
+
+def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock: StandingClock) -> None:
+    """Of many attempts each is there once, oldest first, wherever its line is kept."""
+    task = api.create({"type": "report", "retry": QUICK})
+    for number in range(12):
+        ended_by_a_worker(task["id"], clock, failure("Boom", str(number)))
+        clock.at += MINUTE
+    found = attempts(api, task)
+    assert [attempt["fence"] for attempt in found] == list(range(1, 13))
+    assert {attempt["outcome"] for attempt in found} == {"retried"}
+
+
+def test_the_attempts_of_anothers_task_do_not_exist(api: Gateway) -> None:
+    """Another owner's task and an unknown one are a 404; a parameter is refused by name."""
+    task = api.create(headers={"X-Duetime-Owner": "other"})
+    for text in (task["id"], str(TaskId.of(NOW, 7, 42)), "1"):
+        answer = api.send("GET", f"/v1/tasks/{text}/attempts")
+        assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
+    asked = api.send("GET", f"/v1/tasks/{task['id']}/attempts", query="limit=1")
+    assert (asked.status, list(asked.faults)) == (400, ["limit"])
+    posted = api.send("POST", f"/v1/tasks/{task['id']}/attempts")
+    assert (posted.status, posted.headers["Allow"]) == (405, "GET")

@@ -1,0 +1,168 @@
+"""Notify, heartbeat, progress: what whoever works on a task tells of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.composition import composed
+from duetime.domain.attempts import Deferred, Run
+from duetime.domain.writes import Applied
+from tests.contract.test_reports import BAD_REPORTS
+from tests.functions.api.world import claimed_by_a_worker
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Answer, Gateway
+    from tests.functions.api.world import StandingClock
+
+ENDPOINT = {"kind": "http", "url": "https://example.org/"}
+SUCCESS = {"fence": 1, "outcome": "succeeded", "result": {"rows": 17}}
+FAILURE = {"fence": 1, "outcome": "failed", "error": {"class": "Boom", "message": "no"}}
+ROUTES = {"notice": "notify", "heartbeat": "heartbeat", "progress": "progress"}
+
+
+@pytest.fixture
+def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
+    """A task whose target has accepted the work, and has a minute to notify."""
+    made = api.create({"type": "report", "target": ENDPOINT, "deadline_seconds": 60})
+    claimed = claimed_by_a_worker(made["id"], clock)
+    deferred = composed().steering.finishing.finish(Run(claimed, clock.at, clock.at), Deferred(), frozenset())
+    assert isinstance(deferred, Applied)
+    return read(api, made)
+
+
+def read(api: Gateway, task: dict[str, Any]) -> dict[str, Any]:
+    """The task as it is now."""
+    found: dict[str, Any] = api.send("GET", f"/v1/tasks/{task['id']}").body
+    return found
+
+
+def tell(api: Gateway, task: dict[str, Any], what: str, body: object) -> Answer:
+    """What the API says to a word of the target."""
+    return api.send("POST", f"/v1/tasks/{task['id']}/{what}", body)
+
+
+def test_a_deferred_task_shows_until_when_it_may_be_notified(task: dict[str, Any]) -> None:
+    """It runs, is said to be deferred, and its lease ends at the deadline."""
+    assert (task["state"], task["deferred"]) == ("running", True)
+    assert task["lease"] == {"holder": "worker", "ends_at": "2026-11-21T02:34:07.250Z"}
+
+
+def test_a_notified_success_is_the_outcome(api: Gateway, clock: StandingClock, task: dict[str, Any]) -> None:
+    """The result is the task's, and it is deferred and leased no more."""
+    clock.at += 30_000
+    answer = tell(api, task, "notify", SUCCESS)
+    assert (answer.status, answer.body["state"], answer.body["result"]) == (200, "succeeded", {"rows": 17})
+    assert (answer.body["deferred"], answer.body["lease"]) == (False, None)
+    assert read(api, task) == answer.body
+
+
+def test_a_success_without_a_result_is_null(api: Gateway, task: dict[str, Any]) -> None:
+    """Whoever has nothing to tell need not say so."""
+    answer = tell(api, task, "notify", {"fence": 1, "outcome": "succeeded"})
+    assert (answer.status, answer.body["state"], answer.body["result"]) == (200, "succeeded", None)
+
+
+def test_a_notified_failure_is_retried_unless_that_would_not_help(api: Gateway, task: dict[str, Any]) -> None:
+    """By the task's policy it waits for its next attempt, with the error told."""
+    answer = tell(api, task, "notify", FAILURE)
+    assert (answer.status, answer.body["state"]) == (200, "postponed")
+    assert answer.body["error"] == {"class": "Boom", "message": "no"}
+
+
+def test_an_unretriable_failure_is_the_outcome(api: Gateway, task: dict[str, Any]) -> None:
+    """No other attempt follows."""
+    answer = tell(api, task, "notify", {**FAILURE, "retriable": False})
+    assert (answer.status, answer.body["state"], answer.body["attempt"]) == (200, "failed", 1)
+
+
+@pytest.mark.parametrize("body", [SUCCESS, FAILURE, {**FAILURE, "retriable": False}])
+def test_an_equal_notification_is_answered_the_same(api: Gateway, task: dict[str, Any], body: dict[str, Any]) -> None:
+    """Told twice, it has ended once: 200 with the task as it is."""
+    first, again = tell(api, task, "notify", body), tell(api, task, "notify", body)
+    assert (first.status, again.status, again.body) == (200, 200, first.body)
+
+
+@pytest.mark.parametrize("other", [{**SUCCESS, "result": 18}, FAILURE, {"fence": 1, "outcome": "succeeded"}])
+def test_a_different_notification_is_a_conflict(api: Gateway, task: dict[str, Any], other: dict[str, Any]) -> None:
+    """What has ended cannot end otherwise: 409, and the first word stands."""
+    first = tell(api, task, "notify", SUCCESS).body
+    answer = tell(api, task, "notify", other)
+    assert (answer.status, answer.problem["code"]) == (409, "notified_otherwise")
+    assert "succeeded" in answer.problem["detail"]
+    assert read(api, task) == first
+
+
+@pytest.mark.parametrize(
+    ("what", "body"), [("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})]
+)
+def test_another_fence_is_a_conflict(api: Gateway, task: dict[str, Any], what: str, body: dict[str, Any]) -> None:
+    """A zombie's word, or a guess, is a 409 that says at which fence the task is, and changes nothing."""
+    for fence in (2, 10**37):
+        answer = tell(api, task, what, {**body, "fence": fence})
+        assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+        assert "running at fence 1" in answer.problem["detail"]
+    assert read(api, task) == task
+
+
+@pytest.mark.parametrize(
+    ("what", "body"), [("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})]
+)
+def test_after_the_deadline_nothing_is_heard(
+    api: Gateway, clock: StandingClock, task: dict[str, Any], what: str, body: dict[str, Any]
+) -> None:
+    """At the deadline it is still in time; a millisecond later it is a 409, whoever has taken over or not."""
+    clock.at += 60_001
+    answer = tell(api, task, what, body)
+    assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+    assert read(api, task) == task
+    clock.at -= 1
+    assert tell(api, task, what, body).status == 200
+
+
+def test_what_has_not_started_cannot_be_notified(api: Gateway) -> None:
+    """There is no attempt to end: 409 with the state."""
+    waiting = api.create({"type": "report", "delay_seconds": 60})
+    for what, body in (("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})):
+        answer = tell(api, waiting, what, body)
+        assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+        assert "scheduled" in answer.problem["detail"]
+
+
+def test_a_heartbeat_moves_the_deadline_and_tells_what_is_asked(
+    api: Gateway, clock: StandingClock, task: dict[str, Any]
+) -> None:
+    """A target that lives has its whole deadline again, and learns that its user wants it to pause."""
+    clock.at += 40_000
+    assert api.send("POST", f"/v1/tasks/{task['id']}/pause").status == 202
+    answer = tell(api, task, "heartbeat", {"fence": 1})
+    assert (answer.status, answer.body["asked"], answer.body["progress"]) == (200, "pause", None)
+    assert answer.body["lease"]["ends_at"] == "2026-11-21T02:34:47.250Z"
+
+
+def test_progress_is_told(api: Gateway, task: dict[str, Any]) -> None:
+    """Percent and words are the task's until they are told anew; a heartbeat leaves them."""
+    answer = tell(api, task, "progress", {"fence": 1, "percent": 40, "message": "half way"})
+    assert (answer.status, answer.body["progress"]) == (200, {"percent": 40, "message": "half way"})
+    assert tell(api, task, "heartbeat", {"fence": 1}).body["progress"] == {"percent": 40, "message": "half way"}
+    assert tell(api, task, "progress", {"fence": 1, "percent": 80}).body["progress"] == {"percent": 80, "message": ""}
+
+
+@pytest.mark.parametrize(("name", "body", "fields"), [bad for bad in BAD_REPORTS if bad[0] in ROUTES])
+def test_a_bad_report_names_its_fields_and_changes_nothing(
+    api: Gateway, task: dict[str, Any], name: str, body: object, fields: list[str]
+) -> None:
+    """Whatever cannot be accepted is a 422 by name."""
+    answer = tell(api, task, ROUTES[name], body)
+    assert (answer.status, list(answer.faults)) == (422, fields)
+    assert read(api, task) == task
+
+
+@pytest.mark.parametrize("what", ROUTES.values())
+def test_a_report_without_a_body_or_with_parameters_is_refused(api: Gateway, task: dict[str, Any], what: str) -> None:
+    """A report must say something, in its body."""
+    empty = api.send("POST", f"/v1/tasks/{task['id']}/{what}")
+    assert (empty.status, empty.problem["code"]) == (400, "body_unreadable")
+    asked = api.send("POST", f"/v1/tasks/{task['id']}/{what}", {"fence": 1}, query="fence=1")
+    assert (asked.status, list(asked.faults)) == (400, ["fence"])

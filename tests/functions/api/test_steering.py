@@ -1,0 +1,169 @@
+"""Pause, resume, run, retry, roll back: what a user may have done with a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.attempts import Succeeded, failure
+from duetime.domain.ids import TaskId
+from duetime.domain.times import MINUTE
+from tests.functions.api.world import NOW, claimed_by_a_worker, closed_by_a_worker, ended_by_a_worker
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Answer, Gateway
+    from tests.functions.api.world import StandingClock
+
+ACTIONS = ("pause", "resume", "run", "retry", "rollback")
+LATER = {"type": "report", "delay_seconds": 60}
+UNDOABLE = {"kind": "http", "url": "https://example.org/", "phases": ["rollback"]}
+BOOM = failure("Boom", "no", retriable=False)
+
+
+def act(api: Gateway, task: str | dict[str, Any], action: str, **request: Any) -> Answer:  # noqa: ANN401 - of `send`
+    """What the API says to an action on a task."""
+    task_id = task if isinstance(task, str) else task["id"]
+    return api.send("POST", f"/v1/tasks/{task_id}/{action}", **request)
+
+
+def test_a_task_that_has_not_started_is_paused(api: Gateway) -> None:
+    """It is held at once, 200 with its ETag; pausing it again changes nothing."""
+    task = api.create(LATER)
+    first, again = act(api, task, "pause"), act(api, task, "pause")
+    assert (first.status, first.body["state"], first.headers["ETag"]) == (200, "paused", '"2"')
+    assert (again.status, again.body) == (200, first.body)
+
+
+def test_a_running_task_is_asked_to_pause(api: Gateway, clock: StandingClock) -> None:
+    """It is still running, 202, and what is asked of it is shown; resuming takes that back."""
+    task = api.create()
+    claimed_by_a_worker(task["id"], clock)
+    asked = act(api, task, "pause")
+    assert (asked.status, asked.body["state"], asked.body["asked"]) == (202, "running", "pause")
+    assert asked.body["lease"] == {"holder": "worker", "ends_at": "2026-11-21T02:33:37.250Z"}
+    resumed = act(api, task, "resume")
+    assert (resumed.status, resumed.body["state"], resumed.body["asked"]) == (200, "running", None)
+
+
+def test_a_paused_task_is_resumed_at_its_due_time_or_now(api: Gateway, clock: StandingClock) -> None:
+    """What is still ahead keeps its time; what is past runs now, and says since when it was due."""
+    task = api.create(LATER)
+    act(api, task, "pause")
+    in_time = act(api, task, "resume")
+    assert (in_time.status, in_time.body["state"], in_time.body["next_at"]) == (200, "scheduled", task["due_at"])
+    act(api, task, "pause")
+    clock.at += 2 * MINUTE
+    late = act(api, task, "resume").body
+    assert (late["state"], late["due_at"]) == ("scheduled", task["due_at"])
+
+
+def test_a_task_is_run_now(api: Gateway) -> None:
+    """Waiting or paused, it is due at once; its id stays good."""
+    waiting, paused = api.create(LATER), api.create(LATER)
+    act(api, paused, "pause")
+    for task in (waiting, paused):
+        answer = act(api, task, "run")
+        assert (answer.status, answer.body["state"]) == (200, "scheduled")
+        assert answer.body["next_at"] == "2026-11-21T02:33:07.250Z"
+        assert api.send("GET", f"/v1/tasks/{task['id']}").body == answer.body
+
+
+def test_a_failed_task_is_tried_again(api: Gateway, clock: StandingClock) -> None:
+    """Once all is done that follows its end, it waits again with all its attempts and no error; its fence goes on."""
+    task = api.create()
+    failed = ended_by_a_worker(task["id"], clock, BOOM)
+    too_early = act(api, task, "retry")
+    assert (too_early.status, too_early.problem["code"]) == (409, "move_refused")
+    assert "failed" in too_early.problem["detail"]
+    closed_by_a_worker(failed, clock)
+    again = act(api, task, "retry")
+    assert again.status == 200
+    expected = {"state": "scheduled", "attempt": 0, "fence": 1, "error": None, "finished_at": None}
+    assert again.body | expected == again.body
+
+
+def test_an_ended_task_is_rolled_back(api: Gateway, clock: StandingClock) -> None:
+    """A success of a target that can undo it is to be undone, 202; doing it twice is a conflict."""
+    task = api.create({"type": "report", "target": UNDOABLE})
+    ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
+    undone = act(api, task, "rollback")
+    assert (undone.status, undone.body["state"], undone.body["lease"]) == (202, "rolling_back", None)
+    again = act(api, task, "rollback")
+    assert (again.status, again.problem["code"]) == (409, "move_refused")
+
+
+def test_a_target_that_cannot_undo_is_not_asked(api: Gateway, clock: StandingClock) -> None:
+    """The problem says that it is the target's phases, not the state, that stand against it."""
+    task = api.create({"type": "report", "target": {"kind": "http", "url": "https://example.org/"}})
+    ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
+    answer = act(api, task, "rollback")
+    assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+    assert "offers no rollback" in answer.problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("action", "state"),
+    [
+        *[(action, "succeeded") for action in ("pause", "resume", "run", "retry")],
+        *[(action, "scheduled") for action in ("resume", "retry", "rollback")],
+        *[(action, "running") for action in ("resume", "run", "retry", "rollback")],
+    ],
+)
+def test_what_the_state_does_not_allow_is_a_conflict_that_names_it(
+    api: Gateway, clock: StandingClock, action: str, state: str
+) -> None:
+    """A 409 with the state in its words, and the task is as it was."""
+    task = api.create({"type": "report", "target": UNDOABLE})
+    if state == "running":
+        claimed_by_a_worker(task["id"], clock)
+    if state == "succeeded":
+        ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
+    before = api.send("GET", f"/v1/tasks/{task['id']}").body
+    assert before["state"] == state
+    answer = act(api, task, action)
+    assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+    assert state in answer.problem["detail"]
+    assert api.send("GET", f"/v1/tasks/{task['id']}").body == before
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_takes_no_fields_and_no_parameters(api: Gateway, action: str) -> None:
+    """No body, an empty one and an empty object are the same; anything else is refused by its name."""
+    task = api.create(LATER)
+    for request, status, field in (
+        ({"body": {"reason": "x"}}, 422, "reason"),
+        ({"raw": "[]"}, 422, "body"),
+        ({"raw": "{"}, 400, "body"),
+        ({"raw": '{"a": NaN}'}, 422, "a"),
+        ({"query": "force=true"}, 400, "force"),
+    ):
+        answer = act(api, task, action, **request)
+        assert (answer.status, list(answer.faults)) == (status, [field])
+    xml = act(api, task, action, raw="<a/>", headers={"Content-Type": "application/xml"})
+    assert (xml.status, xml.problem["code"]) == (415, "media_type_unsupported")
+    assert api.send("GET", f"/v1/tasks/{task['id']}").body == task
+    for request in ({}, {"raw": ""}, {"raw": " "}, {"raw": "{}"}):
+        assert act(api, api.create(LATER), action, **request).status in (200, 409)
+
+
+@pytest.mark.parametrize("action", [*ACTIONS, "notify", "heartbeat", "progress"])
+def test_another_owners_task_cannot_be_steered(api: Gateway, action: str) -> None:
+    """Another owner's task, an unknown one and what is no id are all a 404, and nothing changes."""
+    bodies: dict[str, Any] = {
+        "notify": {"fence": 1, "outcome": "succeeded"},
+        "heartbeat": {"fence": 1},
+        "progress": {"fence": 1, "percent": 1},
+    }
+    task = api.create(LATER, {"X-Duetime-Owner": "other"})
+    for text in (task["id"], str(TaskId.of(NOW, 7, 42)), "1", "batch"):
+        answer = act(api, text, action, body=bodies.get(action))
+        assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
+    assert api.send("GET", f"/v1/tasks/{task['id']}", headers={"X-Duetime-Owner": "other"}).body == task
+
+
+@pytest.mark.parametrize("action", [*ACTIONS, "notify", "heartbeat", "progress"])
+def test_an_action_is_taken_by_post_only(api: Gateway, action: str) -> None:
+    """Any other method is a 405 that names the one."""
+    answer = api.send("GET", f"/v1/tasks/{api.create(LATER)['id']}/{action}")
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST")

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.attempts import Succeeded, failure
+from tests.functions.api.world import NOW, ended_by_a_worker
+
+if TYPE_CHECKING:
+    from duetime.domain.attempts import Ending
+    from tests.functions.api.gateway import Gateway
+    from tests.functions.api.world import StandingClock
+
+
+def working(api: Gateway, clock: StandingClock, ending: Ending, looks: int) -> None:
+    """Let a worker end the only task once somebody has slept so often."""
+
+    def work() -> None:
+        if len(clock.slept) == looks:
+            ended_by_a_worker(api.listed()[0], clock, ending, took=0)
+
+    clock.meanwhile = work
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"), [(Succeeded(b"[1]"), "succeeded"), (failure("Boom", "no", retriable=False), "failed")]
+)
+def test_a_creation_waits_for_the_outcome(api: Gateway, clock: StandingClock, ending: Ending, state: str) -> None:
+    """Whether it ends well or badly within the limit, the answer is 201 with the task that has ended."""
+    working(api, clock, ending, looks=3)
+    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait=25")
+    assert (answer.status, answer.body["state"]) == (201, state)
+    assert answer.body["result"] == ([1] if state == "succeeded" else None)
+    assert answer.headers["Location"] == f"/v1/tasks/{answer.body['id']}"
+    assert answer.headers["ETag"] == f'"{answer.body["version"]}"'
+
+
+def test_a_creation_waits_no_longer_than_asked(api: Gateway, clock: StandingClock) -> None:
+    """At the limit, to the millisecond, the answer is 202 with the task as it stands."""
+    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait=7")
+    assert (answer.status, answer.body["state"], clock.at) == (202, "scheduled", NOW + 7_000)
+    assert api.send("GET", answer.headers["Location"]).body == answer.body
+
+
+def test_looks_at_the_record_grow_further_apart(api: Gateway, clock: StandingClock) -> None:
+    """A tenth of a second at first, doubled up to a second: a quick task is seen soon, a slow one costs little."""
+    api.send("POST", "/v1/tasks", {"type": "report"}, query="wait=5")
+    pauses = [later - earlier for earlier, later in pairwise([NOW, *clock.slept])]
+    assert pauses == [100, 200, 400, 800, 1_000, 1_000, 1_000, 500]
+
+
+@pytest.mark.parametrize("query", ["", "wait=0"])
+def test_nobody_waits_who_did_not_ask_to(api: Gateway, clock: StandingClock, query: str) -> None:
+    """Without a wait, or with none, the answer is 201 at once."""
+    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query=query)
+    assert (answer.status, answer.body["state"], clock.slept) == (201, "scheduled", [])
+
+
+def test_a_repeated_creation_waits_for_the_same_task(api: Gateway, clock: StandingClock) -> None:
+    """After a 202 the same request, with its key, waits on; once it has ended it answers at once."""
+    send = {"body": {"type": "report"}, "headers": {"Idempotency-Key": "k"}, "query": "wait=2"}
+    first = api.send("POST", "/v1/tasks", **send)  # type: ignore[arg-type]  # arguments of `send`
+    working(api, clock, Succeeded(b"1"), looks=len(clock.slept) + 1)
+    second = api.send("POST", "/v1/tasks", **send)  # type: ignore[arg-type]  # same
+    slept = len(clock.slept)
+    third = api.send("POST", "/v1/tasks", **send)  # type: ignore[arg-type]  # same
+    assert [answer.status for answer in (first, second, third)] == [202, 201, 201]
+    assert len({answer.body["id"] for answer in (first, second, third)}) == 1
+    assert len(clock.slept) == slept
+
+
+@pytest.mark.parametrize("wait", ["26", "-1", "1.5", "", "x", "1e1", "٣", "9" * 5_000])
+def test_a_wait_that_cannot_be_is_refused(api: Gateway, clock: StandingClock, wait: str) -> None:
+    """From 0 to 25 whole seconds; anything else is named, and nothing is created."""
+    answer = api.send("POST", "/v1/tasks", {"type": "report"}, query=f"wait={wait}")
+    assert (answer.status, list(answer.faults)) == (400, ["wait"])
+    assert (api.listed(), clock.slept) == ([], [])
