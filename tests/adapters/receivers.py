@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from duetime.adapters.memory.queues import MemoryQueues
 from duetime.adapters.sqs.queues import SqsQueues
+from tests.clocks import StandingClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from duetime.domain.task import Priority
-    from duetime.domain.times import Millis
     from duetime.ports.queues import Delivery, WorkQueues
     from duetime.ports.surroundings import Crew
 
@@ -33,21 +33,6 @@ class Receiver(Protocol):
     def delete(self, delivery: Delivery) -> None:
         """Delete a received message."""
         ...
-
-
-class StandingClock:
-    """A clock that stands until somebody moves it."""
-
-    def __init__(self, at: Millis) -> None:
-        self.at = at
-
-    def now(self) -> Millis:
-        """The time."""
-        return self.at
-
-    def sleep_until(self, at: Millis) -> None:
-        """Move to that time at once."""
-        self.at = max(self.at, at)
 
 
 class MemoryReceiver:

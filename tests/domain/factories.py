@@ -9,9 +9,10 @@ from duetime.domain.dispatch import Message
 from duetime.domain.ids import TaskId
 from duetime.domain.states import State
 from duetime.domain.task import Content, ContentPlace, Priority, Task
+from tests.clocks import NOW
 
-NOW = 1_795_228_387_250
-"""2026-11-21T02:33:07.250Z."""
+__all__ = ["ID", "NOW", "PAYLOAD", "TASK", "message", "task"]
+
 ID = TaskId.of(NOW, 7, 42)
 PAYLOAD = Content(ContentPlace.RECORD, "payload", b'{"job":"backup"}')
 TASK = Task(ID, "me", "report", State.SCHEDULED, NOW, NOW, NOW - 1000, PAYLOAD, nonce="first")

@@ -12,32 +12,16 @@ from duetime.adapters.aws import Clients
 from duetime.composition import Outside, composed
 from duetime.services.creating import Order
 from duetime.settings import QUEUE_VARIABLES, Variable
+from tests.clocks import StandingClock
 from tests.virtual.time import SeededChance
 
 if TYPE_CHECKING:
     import boto3
 
     from duetime.domain.task import Priority, Task, TaskSpec
-    from duetime.domain.times import Millis
     from tests.adapters.clouds import Cloud
 
-NOW = 1_795_228_387_250
 OWNER = "me"
-
-
-@dataclass
-class StandingClock:
-    """A clock that moves only when somebody sleeps, and then at once."""
-
-    at: Millis = NOW
-
-    def now(self) -> Millis:
-        """The time."""
-        return self.at
-
-    def sleep_until(self, at: Millis) -> None:
-        """Move on to that time."""
-        self.at = max(self.at, at)
 
 
 @dataclass

@@ -28,6 +28,7 @@ from duetime.services.reading import Reading
 from duetime.services.steering import Steering
 from duetime.services.undoing import Undoing
 from duetime.services.working import Working
+from tests.clocks import NOW
 from tests.virtual.faults import FaultyContentStore, FaultyQueues, FaultyTaskStore
 from tests.virtual.time import SeededChance, Strand, VirtualTime
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import Delivery
     from duetime.ports.targets import Work
 
-START = 1_795_228_387_250
+START = NOW
 LEASE = 30 * SECOND
 RETENTION = 30 * DAY
 LOOK_AHEAD = 180 * SECOND

@@ -11,11 +11,11 @@ from moto import mock_aws
 
 from duetime import composition
 from duetime.adapters.aws import Clients
-from duetime.adapters.dynamodb import schema
 from duetime.composition import Outside
 from duetime.settings import QUEUE_VARIABLES, Variable
+from tests.adapters.tables import new_table
+from tests.clocks import StandingClock
 from tests.functions.api.gateway import Gateway
-from tests.functions.api.world import NOW, StandingClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ _NUMBERS = count()
 @pytest.fixture
 def clock() -> StandingClock:
     """The time: it stands until a test moves it."""
-    return StandingClock(NOW)
+    return StandingClock()
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,7 @@ def session() -> Iterator[boto3.Session]:
 def environ(session: boto3.Session) -> dict[str, str]:
     """The function's environment, with a table of its own; a test may change it before its first request."""
     number = next(_NUMBERS)
-    table = f"tasks-{number}"
-    _create_table(session, table)
+    table = new_table(session.client("dynamodb"))
     sqs = session.client("sqs")
     queues: dict[str, str] = {
         variable: sqs.create_queue(QueueName=f"{priority}-{number}")["QueueUrl"]
@@ -65,27 +64,3 @@ def api(compose: Callable[[], None]) -> Gateway:
     """The function, called by nobody in particular."""
     compose()
     return Gateway()
-
-
-def _create_table(session: boto3.Session, name: str) -> None:
-    keys = {schema.PARTITION_KEY, schema.SORT_KEY, *(index.partition_key for index in schema.INDEXES)}
-    session.client("dynamodb").create_table(
-        TableName=name,
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in sorted(keys)],
-        KeySchema=[
-            {"AttributeName": schema.PARTITION_KEY, "KeyType": "HASH"},
-            {"AttributeName": schema.SORT_KEY, "KeyType": "RANGE"},
-        ],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": index.name,
-                "KeySchema": [
-                    {"AttributeName": index.partition_key, "KeyType": "HASH"},
-                    {"AttributeName": schema.SORT_KEY, "KeyType": "RANGE"},
-                ],
-                "Projection": {"ProjectionType": "KEYS_ONLY"},
-            }
-            for index in schema.INDEXES
-        ],
-    )

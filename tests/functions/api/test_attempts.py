@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 from duetime.domain.attempts import Succeeded, failure
 from duetime.domain.ids import TaskId
 from duetime.domain.times import MINUTE
-from tests.functions.api.world import NOW, claimed_by_a_worker, ended_by_a_worker
+from tests.clocks import NOW
+from tests.functions.api.world import claimed_by_a_worker, ended_by_a_worker
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from tests.clocks import StandingClock
     from tests.functions.api.gateway import Gateway
-    from tests.functions.api.world import StandingClock
 
 QUICK = {"max_attempts": 20, "initial_seconds": 0}
 

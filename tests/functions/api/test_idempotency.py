@@ -7,8 +7,8 @@ import pytest
 from duetime.domain.times import DAY, MINUTE
 
 if TYPE_CHECKING:
+    from tests.clocks import StandingClock
     from tests.functions.api.gateway import Gateway
-    from tests.functions.api.world import StandingClock
 
 BODY = {"type": "report", "payload": {"a": 1, "b": [2]}, "delay_seconds": 300}
 KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}

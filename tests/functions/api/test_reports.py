@@ -13,8 +13,8 @@ from tests.contract.test_reports import BAD_REPORTS
 from tests.functions.api.world import claimed_by_a_worker
 
 if TYPE_CHECKING:
+    from tests.clocks import StandingClock
     from tests.functions.api.gateway import Answer, Gateway
-    from tests.functions.api.world import StandingClock
 
 ENDPOINT = {"kind": "http", "url": "https://example.org/"}
 SUCCESS = {"fence": 1, "outcome": "succeeded", "result": {"rows": 17}}

@@ -9,11 +9,12 @@ import pytest
 from duetime.domain.attempts import Succeeded, failure
 from duetime.domain.ids import TaskId
 from duetime.domain.times import MINUTE
-from tests.functions.api.world import NOW, claimed_by_a_worker, closed_by_a_worker, ended_by_a_worker
+from tests.clocks import NOW
+from tests.functions.api.world import claimed_by_a_worker, closed_by_a_worker, ended_by_a_worker
 
 if TYPE_CHECKING:
+    from tests.clocks import StandingClock
     from tests.functions.api.gateway import Answer, Gateway
-    from tests.functions.api.world import StandingClock
 
 ACTIONS = ("pause", "resume", "run", "retry", "rollback")
 LATER = {"type": "report", "delay_seconds": 60}

@@ -6,11 +6,12 @@ import pytest
 
 from duetime.domain.ids import TaskId
 from duetime.domain.times import DAY, MINUTE
-from tests.functions.api.world import NOW, claimed_by_a_worker
+from tests.clocks import NOW
+from tests.functions.api.world import claimed_by_a_worker
 
 if TYPE_CHECKING:
+    from tests.clocks import StandingClock
     from tests.functions.api.gateway import Gateway
-    from tests.functions.api.world import StandingClock
 
 UNKNOWN = TaskId.of(NOW, 7, 42)
 DUE = "2026-11-21T11:33:07.250+09:00"

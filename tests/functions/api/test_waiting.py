@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.attempts import Succeeded, failure
-from tests.functions.api.world import NOW, ended_by_a_worker
+from tests.clocks import NOW
+from tests.functions.api.world import ended_by_a_worker
 
 if TYPE_CHECKING:
     from duetime.domain.attempts import Ending
+    from tests.clocks import StandingClock
     from tests.functions.api.gateway import Gateway
-    from tests.functions.api.world import StandingClock
 
 
 def working(api: Gateway, clock: StandingClock, ending: Ending, looks: int) -> None:

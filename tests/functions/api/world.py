@@ -1,8 +1,7 @@
-"""The time in a test's hands, and what a worker would do to a task."""
+"""What a worker would do to a task."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
@@ -13,37 +12,9 @@ from duetime.domain.writes import Applied, Guard, Write
 from duetime.services.placing import message_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from duetime.domain.task import Task
     from duetime.domain.times import Millis
-
-NOW = 1_795_228_387_250
-"""2026-11-21T02:33:07.250Z."""
-
-
-@dataclass
-class StandingClock:
-    """A clock that moves only when it is told to.
-
-    Attributes:
-        slept: until when somebody slept, each time.
-        meanwhile: what happens while somebody sleeps.
-    """
-
-    at: Millis
-    slept: list[Millis] = field(default_factory=list)
-    meanwhile: Callable[[], None] = lambda: None
-
-    def now(self) -> Millis:
-        """The time."""
-        return self.at
-
-    def sleep_until(self, at: Millis) -> None:
-        """Move on, at once."""
-        self.at = max(self.at, at)
-        self.slept.append(self.at)
-        self.meanwhile()
+    from tests.clocks import StandingClock
 
 
 def claimed_by_a_worker(task_id: str, clock: StandingClock, lease: Millis = 30_000) -> Task:

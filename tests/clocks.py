@@ -1,0 +1,38 @@
+"""The time, in a test's hands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.times import Millis
+
+NOW = 1_795_228_387_250
+"""2026-11-21T02:33:07.250Z."""
+
+
+@dataclass
+class StandingClock:
+    """A clock that moves only when it is told to, or when somebody sleeps, and then at once.
+
+    Attributes:
+        slept: until when somebody slept, each time.
+        meanwhile: what happens while somebody sleeps.
+    """
+
+    at: Millis = NOW
+    slept: list[Millis] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
+
+    def now(self) -> Millis:
+        """The time."""
+        return self.at
+
+    def sleep_until(self, at: Millis) -> None:
+        """Move on, at once."""
+        self.at = max(self.at, at)
+        self.slept.append(self.at)
+        self.meanwhile()
