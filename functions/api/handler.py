@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
+from duetime.composition import composed
 from duetime.contract.problems import INTERNAL, kind_of
 from duetime.contract.refusals import MethodUnsupported, PathUnknown
 from duetime.contract.routes import methods_of
@@ -49,5 +50,8 @@ app.exception_handler(Exception)(refused)
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer one request."""
-    return app.resolve(event, context)
+    """Answer one request; a line of metrics is written only if the request ended an attempt."""
+    try:
+        return app.resolve(event, context)
+    finally:
+        composed().telemetry.flush()

@@ -58,6 +58,18 @@ def test_a_notified_success_is_the_outcome(api: Gateway, clock: StandingClock, t
     assert read(api, task) == answer.body
 
 
+def test_a_notified_end_is_counted_in_one_line(
+    api: Gateway, task: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The metrics know of ends that no worker saw; a request that ends nothing writes no line."""
+    capsys.readouterr()
+    tell(api, task, "progress", {"fence": 1, "percent": 50, "message": ""})
+    assert "_aws" not in capsys.readouterr().out
+    tell(api, task, "notify", SUCCESS)
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "_aws" in line)
+    assert '"tasks_succeeded":[1.0]' in line.replace(" ", "")
+
+
 def test_a_success_without_a_result_is_null(api: Gateway, task: dict[str, Any]) -> None:
     """Whoever has nothing to tell need not say so."""
     answer = tell(api, task, "notify", {"fence": 1, "outcome": "succeeded"})
