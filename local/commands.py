@@ -27,7 +27,15 @@ app = typer.Typer(no_args_is_help=True, help="Run the whole stack on this machin
 
 INTERRUPTED = 128 + signal.SIGINT
 """The shell's own code for a command that was interrupted."""
-EXPECTED = (EmulatorFailed, EmulatorNotInstalled, ToolFailed, ToolNotInstalled, TasksRefused, ClientError)
+EXPECTED = (
+    ready.AlreadyUp,
+    EmulatorFailed,
+    EmulatorNotInstalled,
+    ToolFailed,
+    ToolNotInstalled,
+    TasksRefused,
+    ClientError,
+)
 """What is told by its message: a traceback would say nothing more to whoever runs the command."""
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
@@ -49,6 +57,7 @@ def up(
     began_ms = _now_ms()
     display = Display()
     with _told(display), ExitStack() as context:
+        ready.refuse_if_taken(ready_file)
         running = context.enter_context(stack.running(display, port, data_dir))
         context.enter_context(ready.announced(running.ready, ready_file))
         if demo:

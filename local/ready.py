@@ -28,6 +28,26 @@ class Ready:
     """The process that ends everything when it is sent SIGTERM."""
 
 
+class AlreadyUp(RuntimeError):
+    """Another stack has announced itself at the same place, and lives."""
+
+    def __init__(self, path: Path, other: Ready) -> None:
+        super().__init__(
+            f"a stack is up already: {path} announces {other.api_url} (process {other.pid});"
+            " stop it, or name another --ready-file"
+        )
+
+
+def refuse_if_taken(path: Path) -> None:
+    """Refuse a place that another living stack has announced itself at.
+
+    Raises:
+        AlreadyUp: there is one.
+    """
+    if (other := find(path)) is not None:
+        raise AlreadyUp(path, other)
+
+
 @contextmanager
 def announced(ready: Ready, path: Path) -> Iterator[None]:
     """Keep the ready file at `path` for the length of the context."""

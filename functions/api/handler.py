@@ -30,9 +30,13 @@ app.include_router(service.router)
 
 
 def unknown_path(_: NotFoundError) -> Response[str]:
-    """No route takes this path with this method."""
+    """No route takes this path with this method.
+
+    The resolver's own patterns refuse some characters that a path may have: such an id is nobody's.
+    """
     allowed = methods_of(app.current_event.path)
-    return refused(MethodUnsupported(allowed) if allowed else PathUnknown())
+    supported = not allowed or app.current_event.http_method in allowed
+    return refused(PathUnknown() if supported else MethodUnsupported(allowed))
 
 
 def refused(error: Exception) -> Response[str]:

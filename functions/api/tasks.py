@@ -16,6 +16,7 @@ from duetime.contract.problems import kind_of, problem_of
 from duetime.contract.queries import cancel_query, creation_query, no_query, task_list_query
 from duetime.contract.refusals import Fault, FieldsInvalid
 from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import MAX_JSON_DEPTH
 from duetime.domain.task import Task, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.ports.stores import ListQuery
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _TASK = requests.pattern(routes.TASK)
-_BATCH_NESTING = 2
+_BATCH_NESTING = 2 * MAX_JSON_DEPTH
+"""More than any good batch has: a task in it that is nested too deeply is refused by itself."""
 
 router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
 

@@ -10,9 +10,10 @@ from duetime.contract.queries import task_list_query
 from duetime.contract.refusals import ParametersInvalid
 from duetime.contract.tokens import after_of, token_of
 from duetime.domain.ids import TaskId
+from duetime.domain.times import LAST_INSTANT
 from tests.contract.properties import unhurried
 
-IDS = st.builds(TaskId.of, st.integers(0, 2**48 - 1), st.integers(0, 2**16 - 1), st.integers(0, 2**64 - 1))
+IDS = st.builds(TaskId.of, st.integers(0, LAST_INSTANT), st.integers(0, 2**16 - 1), st.integers(0, 2**64 - 1))
 ID = TaskId.of(1_795_228_387_250, 7, 42)
 
 

@@ -54,6 +54,16 @@ def test_a_task_of_a_batch_may_be_as_deep_as_a_single_one(api: Gateway) -> None:
     assert api.send("POST", "/v1/tasks", {"type": "a", "payload": [payload]}).faults.keys() == {"payload"}
 
 
+def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
+    """It is refused by its own name; the batch around it is accepted."""
+    payload: list[object] = []
+    for _ in range(80):
+        payload = [payload]
+    results = api.send("POST", PATH, {"tasks": [{"type": "a"}, {"type": "a", "payload": payload}]}).body["results"]
+    assert [result["status"] for result in results] == [201, 422]
+    assert results[1]["problem"]["errors"] == [{"field": "tasks[1]", "reason": "is nested deeper than 64 levels"}]
+
+
 def test_an_accepted_task_does_not_need_its_message(
     api: Gateway, environ: dict[str, str], session: boto3.Session
 ) -> None:

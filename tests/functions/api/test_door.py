@@ -29,6 +29,14 @@ def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
     assert (answer.status, answer.problem["code"]) == (404, "path_unknown")
 
 
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+@pytest.mark.parametrize("id_", ["\x00", "a\x00b", "\ufffd", "\U0001f600", "\\", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "日本"])
+def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str) -> None:
+    """Whatever stands in the place of an id, a supported method answers that nothing is there."""
+    answer = api.send(method, f"/v1/tasks/{id_}", {"name": "x"} if method == "PATCH" else None)
+    assert (answer.status, answer.problem["status"]) == (404, 404)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [

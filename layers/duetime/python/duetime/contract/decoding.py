@@ -14,12 +14,14 @@ from duetime.contract.paths import WHOLE, path_of
 from duetime.contract.refusals import Fault, FieldsInvalid
 from duetime.domain import task as domain
 from duetime.domain.creation import TaskChange
-from duetime.domain.limits import MAX_PAYLOAD_BYTES
+from duetime.domain.limits import MAX_JSON_DEPTH, MAX_PAYLOAD_BYTES
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.task import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from duetime.contract.bodies import Retry, Target
     from duetime.contract.guard import Document
     from duetime.domain.times import Millis
@@ -106,10 +108,27 @@ def _around_tasks(value: object) -> object:
 
 def _item(value: object, place: _Place, document: Document) -> TaskSpec | FieldsInvalid:
     try:
+        _refuse_deep(value, place)
         refuse_marked(value, document, place)
         return _spec(value, place)
     except FieldsInvalid as refusal:
         return refusal
+
+
+def _refuse_deep(value: object, place: _Place) -> None:
+    """Refuse one task of a batch that is nested too deeply; the guard has bounded the batch as a whole."""
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH):
+        level = [part for whole in level for part in _parts(whole)]
+    if any(isinstance(part, dict | list) for part in level):
+        raise FieldsInvalid([Fault(path_of(place), f"is nested deeper than {MAX_JSON_DEPTH} levels")])
+
+
+def _parts(value: object) -> Iterable[object]:
+    """What a list or an object holds."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _spec(value: object, place: _Place) -> TaskSpec:

@@ -54,7 +54,7 @@ class Reader:
             )
         except json.JSONDecodeError as error:
             raise BodyUnreadable(
-                f"is not JSON: {error.msg.lower()} at line {error.lineno}, column {error.colno}"
+                f"is not JSON: {error.msg.lower().removesuffix(' at')} at line {error.lineno}, column {error.colno}"
             ) from None
         except RecursionError:
             # The depth was counted before; a smaller stack than expected must still not be the caller's 500.

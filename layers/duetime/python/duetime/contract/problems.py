@@ -100,6 +100,8 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return error.faults
     if isinstance(error, errors.FieldInvalid):
         return (Fault(error.field, error.reason),)
+    if isinstance(error, refusals.MediaTypeUnsupported):
+        return (Fault("Content-Type", str(error)),)
     if isinstance(error, errors.KeyReused):
         return (Fault("Idempotency-Key", str(error)),)
     if isinstance(error, errors.VersionDiffers):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from duetime.domain.limits import OWNER_SPREAD
-from duetime.domain.times import Millis, label_of, minute_of
+from duetime.domain.times import LAST_INSTANT, Millis, label_of, minute_of
 
 MAX_SHARDS = 1 << 16
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -57,11 +57,14 @@ class TaskId:
         """Read an id.
 
         Raises:
-            InvalidTaskId: the text is not one.
+            InvalidTaskId: the text is not one, or names a time beyond the calendar.
         """
         if _PATTERN.fullmatch(text) is None:
             raise InvalidTaskId
-        return cls(text)
+        task_id = cls(text)
+        if task_id.home > LAST_INSTANT:
+            raise InvalidTaskId
+        return task_id
 
     @cached_property
     def _number(self) -> int:

@@ -17,6 +17,8 @@ MINUTE: Millis = 60_000
 HOUR: Millis = 3_600_000
 DAY: Millis = 86_400_000
 
+LAST_INSTANT: Millis = 253_402_300_799_999
+"""The end of the year 9999: calendars go no further (Source: RFC 3339)."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
