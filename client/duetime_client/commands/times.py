@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 
 SPAN_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-SPAN_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
+SPAN_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhdw])")
 SPAN = re.compile(rf"(?:{SPAN_PART.pattern})+")
 MILLISECOND = 1_000
 """In microseconds."""
@@ -19,7 +19,7 @@ def seconds_of_span(text: str) -> float:
     Raises:
         ValueError: The text is no span.
     """
-    if re.fullmatch(r"\d+(\.\d+)?", text):
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
         return float(text)
     if not SPAN.fullmatch(text):
         raise ValueError(f"{text!r} is not a span of time such as 90, 5m, 1h30m or 250ms")

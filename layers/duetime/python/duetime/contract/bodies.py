@@ -92,7 +92,7 @@ class TaskFields(Body):
     payload: Annotated[
         Any,
         Field(
-            description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers with a fraction or exponent are doubles.",
+            description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers that are not whole are doubles.",
             examples=[{"any": "json"}],
         ),
     ] = None
