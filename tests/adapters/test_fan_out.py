@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+
+from duetime.adapters.fan_out import LambdaFanOut
+from duetime.domain.errors import Unavailable
+from duetime.domain.shards import GROUP, groups_of
+from tests.adapters.clouds import CREW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mypy_boto3_lambda import LambdaClient
+
+
+def client_answering(answer: Callable[[dict[str, Any]], Any]) -> LambdaClient:
+    """A real client of Lambda whose requests go no further than the test."""
+    client = boto3.Session("testing", "testing", region_name="us-east-1").client("lambda")
+
+    def intercept(params: dict[str, Any], **_: object) -> Any:  # noqa: ANN401 - botocore's own
+        return answer(params)
+
+    client.meta.events.register("before-call.lambda.Invoke", intercept)
+    return client
+
+
+class _Answered:
+    """As much of an HTTP answer as botocore looks at."""
+
+    def __init__(self, status: int) -> None:
+        self.status_code = status
+
+
+def test_each_group_is_read_by_an_asynchronous_invocation_of_the_same_function() -> None:
+    """Forty shards are three groups: three events, each naming its group, none of them waited for."""
+    asked: list[dict[str, Any]] = []
+
+    def accept(params: dict[str, Any]) -> Any:  # noqa: ANN401 - botocore's own
+        asked.append(params)
+        return _Answered(202), {"StatusCode": 202, "ResponseMetadata": {"HTTPStatusCode": 202}}
+
+    LambdaFanOut(client_answering(accept), "trigger-function", CREW).read_groups(groups_of(40))
+    assert sorted(json.loads(params["body"])[GROUP] for params in asked) == [0, 1, 2]
+    assert all("/functions/trigger-function/" in params["url"] for params in asked)
+    assert {params["headers"]["X-Amz-Invocation-Type"] for params in asked} == {"Event"}
+
+
+def test_a_throttled_invocation_is_told() -> None:
+    """The tick fails visibly, and the next one reads on: nobody takes a group for read that is not."""
+
+    def refuse(_params: dict[str, Any]) -> Any:  # noqa: ANN401 - botocore's own
+        return _Answered(429), {
+            "Error": {"Code": "TooManyRequestsException", "Message": "slow down"},
+            "ResponseMetadata": {"HTTPStatusCode": 429},
+        }
+
+    with pytest.raises(Unavailable):
+        LambdaFanOut(client_answering(refuse), "trigger-function", CREW).read_groups(range(2))
