@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from duetime.domain.costs import WORKER_GIGABYTES
 from duetime.domain.dispatch import Precision
 from duetime.domain.task import Priority
 from duetime.settings import Authentication
@@ -62,7 +63,7 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.API: FunctionSize(memory_mb=512, timeout_seconds=29),
     FunctionName.TRIGGER: FunctionSize(memory_mb=1024, timeout_seconds=300),
     # The longest that Lambda allows, for a target may use it up.
-    FunctionName.WORKER: FunctionSize(memory_mb=1024, timeout_seconds=900),
+    FunctionName.WORKER: FunctionSize(memory_mb=round(WORKER_GIGABYTES * 1024), timeout_seconds=900),
     FunctionName.DEADLETTER: FunctionSize(memory_mb=256, timeout_seconds=60),
 }
 """Size of each function, where an environment does not say otherwise."""

@@ -57,18 +57,11 @@ def test_only_the_newest_epoch_moves_cursors(cursor_store: CursorStore) -> None:
     assert slow is not None
     cursor_store.take(0, "next", UNTIL, UNTIL + MINUTE, FIRST)
     assert not cursor_store.advance(0, slow.moved(0, 500), UNTIL + 2 * MINUTE)
-    assert cursor_store.oldest([0]) == {0: Cursors(FIRST.minutes, epoch=2)}
+    after = UNTIL + 3 * MINUTE
+    assert cursor_store.take(0, "later", after, after + MINUTE, FIRST) == Cursors(FIRST.minutes, epoch=3)
 
 
 def test_an_unknown_group_cannot_be_advanced(cursor_store: CursorStore) -> None:
     """Advancing a group that was never taken moves nothing and creates nothing."""
     assert not cursor_store.advance(5, FIRST, UNTIL)
-    assert cursor_store.oldest([5]) == {}
-
-
-def test_groups_are_read_together(cursor_store: CursorStore) -> None:
-    """`oldest` answers every named group that has cursors, however many, and no other."""
-    for group in range(120):
-        cursor_store.take(group, "a", HOME, UNTIL, Cursors((group, 0, 0, 0)))
-    found = cursor_store.oldest(range(1, 300))
-    assert {group: cursors.minutes[0] for group, cursors in found.items()} == {group: group for group in range(1, 120)}
+    assert cursor_store.take(5, "a", HOME, UNTIL, FIRST) == Cursors(FIRST.minutes, epoch=1)

@@ -13,9 +13,6 @@ from tests.docs.pages import REFERENCE, name_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The settings' page synthesises a stack: kept in the process that synthesises the others.
-pytestmark = pytest.mark.xdist_group("infra")
-
 
 @pytest.mark.parametrize("page", sorted(REFERENCE.glob("*.md")), ids=name_of)
 def test_a_page_says_what_the_code_says(page: Path) -> None:

@@ -19,13 +19,6 @@ CLOUD = ("dev", "staging", "prod")
 EVERY = (*CLOUD, "local")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep these tests in one process of pytest-xdist: a template takes seconds to synthesise."""
-    for item in items:
-        if "tests/infra/" in item.path.as_posix():
-            item.add_marker(pytest.mark.xdist_group("infra"))
-
-
 @pytest.fixture(scope="session")
 def layers(tmp_path_factory: pytest.TempPathFactory) -> Layers:
     """Three layers with nothing in them."""

@@ -38,7 +38,7 @@ ASSUMED = Prices(
 ATTEMPT_WRITE_UNITS = 2
 """Its claim and its end; heartbeats, a `prepare` and a deferral are one each, and are not counted."""
 WORKER_GIGABYTES = 1.0
-"""Memory that a worker is assumed to have."""
+"""Memory of a worker: the cloud gives it as much."""
 _DECIMALS = 12
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from duetime.domain.dispatch import Entry, Wake
     from duetime.domain.ids import TaskId
@@ -145,8 +145,4 @@ class CursorStore(Protocol):
         Returns:
             Whether they were moved: not if the epoch is no longer the group's.
         """
-        ...
-
-    def oldest(self, groups: Sequence[int]) -> Mapping[int, Cursors]:
-        """The cursors of the groups that have any, for the health page and tests."""
         ...

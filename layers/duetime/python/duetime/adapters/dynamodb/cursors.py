@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.aws import translated
 from duetime.adapters.dynamodb import schema, values
-from duetime.adapters.dynamodb.batches import read_items
 from duetime.domain.shards import Cursors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.values import Item, StoredItem, Value
@@ -81,22 +78,12 @@ class DynamoCursorStore:
                 return False
         return True
 
-    def oldest(self, groups: Sequence[int]) -> Mapping[int, Cursors]:
-        """The cursors of the groups that have any, for the health page and tests."""
-        keys = [_key_of(group) for group in dict.fromkeys(groups)]
-        items = read_items(self._client, self._table, keys)
-        return {_group_of(item): _cursors(item) for item in items}
-
 
 def _key_of(group: int) -> Item:
     return {
         schema.PARTITION_KEY: values.text(f"{schema.CURSOR_PREFIX}{group}"),
         schema.SORT_KEY: values.text(_SORT),
     }
-
-
-def _group_of(item: StoredItem) -> int:
-    return int(values.string(item[schema.PARTITION_KEY]).removeprefix(schema.CURSOR_PREFIX))
 
 
 def _minutes(cursors: Cursors) -> Value:

@@ -7,8 +7,6 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from duetime.domain.shards import Cursors
     from duetime.domain.times import Millis
 
@@ -46,8 +44,3 @@ class MemoryCursorStore:
                 return False
             self._holds[group] = replace(hold, cursors=cursors, until=until)
             return True
-
-    def oldest(self, groups: Sequence[int]) -> Mapping[int, Cursors]:
-        """The cursors of the groups that have any, for the health page and tests."""
-        with self._lock:
-            return {group: self._holds[group].cursors for group in groups if group in self._holds}

@@ -6,7 +6,6 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.adapters.dynamodb.schema import WAKE_MARK
 from duetime.domain.dispatch import Entry
 from duetime.domain.ids import partition_of
 from duetime.domain.states import State
@@ -67,7 +66,7 @@ class MemoryTaskStore:
         """Write a wake into the minute of its look; writing it twice is writing it once."""
         partition = partition_of(minute_of(wake.at), wake.task_id.shard)
         with self._lock:
-            self._partitions.setdefault(partition, {})[f"{wake.task_id}{WAKE_MARK}{wake.turn}"] = wake
+            self._partitions.setdefault(partition, {})[f"{wake.task_id} {wake.turn}"] = wake
 
     def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake]:
         """All that the trigger needs of the records and wakes in one shard of one minute."""

@@ -1,0 +1,216 @@
+"""Workers that die, hang or are cut off, and the leases that outlive them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.states import State
+from duetime.domain.task import AttemptOutcome, Progress, TaskSpec
+from duetime.domain.times import MINUTE, SECOND
+from tests.virtual.world import LEASE, START, World
+
+if TYPE_CHECKING:
+    from duetime.domain.attempts import Ending
+    from duetime.domain.writes import Write
+    from duetime.ports.targets import Work
+
+RECOVERY = 3 * MINUTE
+"""After a fault a task is late by no more than this, plus the lease."""
+
+
+def test_a_worker_killed_in_mid_task_is_replaced_after_its_lease() -> None:
+    """The message comes back by itself, and no second run starts while the first may live."""
+    world = World()
+    world.behave = lambda work: world.hang(work, attempts=1)
+    task = world.create()
+    world.pass_time(5 * SECOND)
+    world.kill_workers()
+    world.pass_time(LEASE + RECOVERY)
+    first, second = world.effects
+    assert second.at - first.at >= LEASE + MAX_CLOCK_DIFFERENCE
+    assert second.at - first.at <= LEASE + LEASE_RETURN_MARGIN + 5 * SECOND
+    assert second.fence > first.fence
+    done = world.get(task)
+    assert (done.state, done.attempt) == (State.SUCCEEDED, 2)
+    assert [line.outcome for line in done.ledger] == [AttemptOutcome.LOST, AttemptOutcome.SUCCEEDED]
+
+
+def test_a_worker_and_its_message_lost_together_are_made_good_by_a_patrol() -> None:
+    """Nothing is left but the record with a lease that is over: a patrol sends it again."""
+    world = World()
+    world.behave = lambda work: world.hang(work, attempts=1)
+    task = world.create()
+    world.pass_time(5 * SECOND)
+    world.kill_workers()
+    world.lose_messages()
+    world.pass_time(LEASE + RECOVERY)
+    assert world.get(task).state is State.SUCCEEDED
+
+
+def test_a_worker_killed_before_its_claim_costs_no_attempt() -> None:
+    """The message was received but nothing was claimed: it runs once, as its first attempt."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=10 * SECOND))
+    world.pass_time(9_500)
+    world.kill_workers()
+    world.pass_time(RECOVERY)
+    done = world.get(task)
+    assert (done.state, done.attempt, len(world.effects)) == (State.SUCCEEDED, 1, 1)
+
+
+def test_the_last_attempt_lost_fails_the_task() -> None:
+    """A crash counts as an attempt: with one allowed, nothing runs again and the record says why."""
+    world = World()
+    world.behave = lambda work: world.hang(work, attempts=9)
+    task = world.create(TaskSpec("report", retry=RetryPolicy(max_attempts=1)))
+    world.pass_time(5 * SECOND)
+    world.kill_workers()
+    world.pass_time(LEASE + RECOVERY)
+    done = world.get(task)
+    assert (done.state, done.attempt, len(world.effects)) == (State.FAILED, 1, 1)
+    assert done.error is not None
+    assert done.error.kind == "WorkerLost"
+    assert [line.outcome for line in done.ledger] == [AttemptOutcome.LOST]
+
+
+def test_a_long_task_keeps_its_lease() -> None:
+    """Ten minutes of work under a lease of 30 s: heartbeats renew it, and nobody takes it over."""
+    world = World()
+    world.behave = lambda _work: world.take(10 * MINUTE)
+    task = world.create(TaskSpec("report", timeout_seconds=800))
+    world.pass_time(15 * MINUTE)
+    done = world.get(task)
+    assert (done.state, done.attempt, len(world.effects)) == (State.SUCCEEDED, 1, 1)
+
+
+def test_a_short_task_costs_no_heartbeat() -> None:
+    """What ends within a third of its lease is written three times: created, claimed, finished."""
+    world = World()
+    world.behave = lambda _work: world.take(LEASE // 3 - SECOND)
+    task = world.create()
+    world.pass_time(MINUTE)
+    assert world.get(task).version == 3
+
+
+def test_progress_is_written_with_a_heartbeat() -> None:
+    """What the target tells can be read while it runs."""
+    world = World()
+
+    def half_way(work: Work) -> Ending:
+        work.report(Progress(50, "half way"))
+        work.report(None)
+        return world.take(MINUTE)
+
+    world.behave = half_way
+    task = world.create(TaskSpec("report", timeout_seconds=100))
+    world.pass_time(5 * SECOND)
+    progress = world.get(task).progress
+    assert progress is not None
+    assert (progress.percent, progress.message) == (50, "half way")
+
+
+def test_the_last_progress_is_written_with_the_outcome() -> None:
+    """What was told after the last heartbeat is not lost."""
+    world = World()
+
+    def tell(work: Work) -> Ending:
+        work.report(Progress(100, "all done"))
+        return world.take(0)
+
+    world.behave = tell
+    task = world.create()
+    world.pass_time(SECOND)
+    assert world.get(task).progress == Progress(100, "all done")
+
+
+def test_a_zombies_outcome_is_refused() -> None:
+    """An attempt that was taken over cannot write its end; cut off from the store, it even stops itself."""
+    world = World()
+    world.behave = lambda work: world.take(5 * MINUTE if work.task.attempt == 1 else SECOND)
+    task = world.create(TaskSpec("report", timeout_seconds=800))
+    world.pass_time(SECOND)
+    (zombie,) = world.workers
+
+    def cut_off(_write: Write) -> None:
+        if world.time.process() is zombie:
+            raise Unavailable("cut off")
+
+    world.tasks.before_write = cut_off
+    world.pass_time(10 * MINUTE)
+    done = world.get(task)
+    assert (done.state, done.attempt, done.fence) == (State.SUCCEEDED, 2, 2)
+    assert world.crashes == 1
+    first, second = world.effects
+    assert second.at - first.at >= LEASE + MAX_CLOCK_DIFFERENCE
+
+
+def test_a_late_finisher_whom_nobody_replaced_still_counts() -> None:
+    """Its lease is over by a second, but no other attempt has begun: its outcome is taken."""
+    world = World()
+    world.behave = lambda _work: world.take(LEASE + SECOND)
+    task = world.create()
+    world.pass_time(SECOND)
+
+    def away(_write: Write) -> None:
+        if world.time.now() < START + LEASE:
+            raise Unavailable("away")
+
+    world.tasks.before_write = away
+    world.pass_time(5 * MINUTE)
+    assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 1)
+
+
+def test_a_target_that_does_not_end_is_ended_with_its_process() -> None:
+    """A thread cannot be stopped: the timeout is written down, the process ends, and the task is tried again."""
+    world = World()
+    world.behave = lambda work: world.hang(work, attempts=1)
+    task = world.create(TaskSpec("report", timeout_seconds=5))
+    world.pass_time(MINUTE)
+    done = world.get(task)
+    assert world.crashes == 1
+    assert (done.state, done.attempt) == (State.SUCCEEDED, 2)
+    assert world.effects[1].at - world.effects[0].at >= 5 * SECOND
+
+
+def test_the_batch_of_a_stuck_target_may_end_first() -> None:
+    """Others in the same batch finish before their process ends; none is run twice."""
+    world = World()
+    stuck = world.create(TaskSpec("stuck", delay=10 * SECOND, timeout_seconds=5))
+    others = [world.create(TaskSpec("other", delay=10 * SECOND)) for _ in range(5)]
+    world.behave = lambda work: world.hang(work, attempts=1) if work.task.type == "stuck" else world.take(9 * SECOND)
+    world.pass_time(2 * MINUTE)
+    assert world.crashes == 1
+    assert [world.get(task).attempt for task in [stuck, *others]] == [2, 1, 1, 1, 1, 1]
+    assert world.states() == {State.SUCCEEDED: 6}
+
+
+def test_a_store_that_is_away_for_a_while_costs_no_outcome() -> None:
+    """The end of a run is written again and again while the lease lasts: it is not run twice."""
+    world = World()
+
+    def away(_write: Write) -> None:
+        if START + SECOND <= world.time.now() < START + 8 * SECOND:
+            raise Unavailable("away")
+
+    world.tasks.before_write = away
+    world.behave = lambda _work: world.take(2 * SECOND)
+    task = world.create()
+    world.pass_time(5 * MINUTE)
+    assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 1)
+
+
+def test_a_store_that_is_away_at_the_claim_delays_the_task() -> None:
+    """A claim that is not answered sends the message back; it is tried again a second later."""
+    world = World()
+
+    def away(_write: Write) -> None:
+        if world.time.now() < START + 4 * SECOND:
+            raise Unavailable("away")
+
+    world.tasks.before_write = away
+    task = world.create()
+    world.pass_time(10 * SECOND)
+    assert (world.get(task).state, world.get(task).attempt) == (State.SUCCEEDED, 1)
