@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench import coding, running, starting
+from bench import calling, coding, expanding, running, schedules, starting
 
 if TYPE_CHECKING:
     from bench.timing import Comparison
 
-ROOMS = (coding, starting, running)
+ROOMS = (coding, schedules, expanding, starting, running, calling)
 
 
 def main() -> None:

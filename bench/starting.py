@@ -11,7 +11,7 @@ from bench.timing import Comparison, compare
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FUNCTIONS = ("api", "trigger", "worker", "deadletter")
+FUNCTIONS = ("api", "trigger", "worker", "deadletter", "egress", "intake")
 _BASELINE = "import boto3; boto3.client('dynamodb', region_name='us-east-1')"
 
 

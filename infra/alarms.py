@@ -29,6 +29,7 @@ class Alarms(Construct):
         environment: Environment,
         trigger: lambda_.Function,
         dead_letters: sqs.Queue,
+        rejects: sqs.Queue | None = None,
     ) -> None:
         super().__init__(scope, id_)
         self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
@@ -54,5 +55,17 @@ class Alarms(Construct):
             evaluation_periods=5,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
-        for alarm in (stopped, undelivered):
+        for alarm in (stopped, undelivered, *([self._refused(rejects)] if rejects else [])):
             alarm.add_alarm_action(actions.SnsAction(self.topic))
+
+    def _refused(self, rejects: sqs.Queue) -> cloudwatch.Alarm:
+        visible = rejects.metric_approximate_number_of_messages_visible(period=Duration.minutes(1))
+        return visible.create_alarm(
+            self,
+            "EventsRefused",
+            alarm_description="Events lie there that could become no task: each says why in its attribute `reason`",
+            threshold=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            evaluation_periods=1,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from infra.layer_versions import LayerVersions
 
 FUNCTIONS = Path(__file__).parent.parent / "functions"
+_OUTSIDE_LOOPS = frozenset({FunctionName.API, FunctionName.EGRESS, FunctionName.TOPOLOGY})
+"""Functions that no queue wakes."""
 
 
 class Door(Construct):
@@ -61,7 +63,7 @@ class Door(Construct):
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
             tracing=lambda_.Tracing.ACTIVE,
             # A chain of retries through a queue is no runaway: our own bounds end it, not Lambda's sixteen hops.
-            recursive_loop=None if name is FunctionName.API else lambda_.RecursiveLoop.ALLOW,
+            recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
         Validations.of(self.role).acknowledge(
             Acknowledgment(

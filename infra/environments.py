@@ -5,10 +5,13 @@ To run the project in your own account, edit this file: your handlers, your iden
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from duetime.contract.fields import OWNER_PATTERN, TYPE_PATTERN
+from duetime.domain.arns import service_of
 from duetime.domain.costs import WORKER_GIGABYTES
 from duetime.domain.dispatch import Precision
 from duetime.domain.task import Priority
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 """The environment that is deployed to the embedded AWS of one machine."""
+_TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
+_OWNER = re.compile(OWNER_PATTERN)
 
 
 class UnknownEnvironment(LookupError):
@@ -46,6 +51,12 @@ class FunctionName(StrEnum):
     """Claims tasks and runs their targets."""
     DEADLETTER = "deadletter"
     """Looks after messages that the worker could not handle."""
+    INTAKE = "intake"
+    """Makes tasks of events; deployed where the settings name their owner."""
+    TOPOLOGY = "topology"
+    """Does the states of the state machine that frames the runs of topologies."""
+    EGRESS = "egress"
+    """Makes the HTTP calls of the worker and the API; it may do nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,11 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     # The longest that Lambda allows, for a target may use it up.
     FunctionName.WORKER: FunctionSize(memory_mb=round(WORKER_GIGABYTES * 1024), timeout_seconds=900),
     FunctionName.DEADLETTER: FunctionSize(memory_mb=256, timeout_seconds=60),
+    FunctionName.INTAKE: FunctionSize(memory_mb=512, timeout_seconds=60),
+    # Creates the tasks of up to 10 000 nodes.
+    FunctionName.TOPOLOGY: FunctionSize(memory_mb=1024, timeout_seconds=300),
+    # It waits; but ten handshakes at once should not take their time from the endpoints.
+    FunctionName.EGRESS: FunctionSize(memory_mb=512, timeout_seconds=900),
 }
 """Size of each function, where an environment does not say otherwise."""
 
@@ -105,6 +121,11 @@ class Environment:
     """`jwt` only: the issuer whose tokens are accepted, an https URL."""
     jwt_audience: tuple[str, ...] = ()
     """`jwt` only: the audiences (client ids) that are accepted."""
+    pulled_types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Task types that pull workers lease, a queue each, and who may lease them: identities as owners are named, such
+    as `123456789012:role/Workers`; `*` is any caller of the API. They are handed the tasks of all owners."""
+    operators: tuple[str, ...] = ()
+    """Who may use switches for all owners: identities as owners are named, such as `123456789012:role/Operations`."""
     requests_per_second: int = 500
     """Steady rate of API requests above which callers get 429."""
     request_burst: int = 1000
@@ -116,6 +137,22 @@ class Environment:
     """Import name of your package of handlers in that folder."""
     http_allow: tuple[str, ...] = ()
     """Hosts that HTTP targets may reach although they are not public."""
+
+    aws_targets: tuple[str, ...] = ()
+    """ARNs of the AWS resources that tasks may call, with `*` and `?`; the worker is granted exactly these."""
+
+    intake_owner: str = ""
+    """Who owns the tasks that are made of events: an identity as owners are named. Empty: there is no intake."""
+    intake_bus: str = "default"
+    """Name of the event bus whose events become tasks."""
+    intake_detail_type: str = "duetime task"
+    """Detail type of those events."""
+    intake_batch_size: int = 100
+    """Most events that an invocation is given (1 to 10000; above 10 it needs a window)."""
+    intake_batch_seconds: int = 1
+    """How long a batch of events is gathered before it is handed over (0 to 300)."""
+    intake_concurrency: int = 20
+    """Most intake invocations at once (2 to 1000)."""
 
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = "INFO"
     """The least severe level that the functions log."""
@@ -130,6 +167,21 @@ class Environment:
         """Refuse settings that would leave the deployment open or half configured."""
         if self.authentication is Authentication.NONE and self.name != LOCAL:
             raise UnsafeEnvironment(f"environment {self.name!r} would let anyone call its API; use `iam` or `jwt`")
+        for task_type, pullers in self.pulled_types.items():
+            if re.fullmatch(TYPE_PATTERN, task_type) is None:
+                raise UnsafeEnvironment(f"environment {self.name!r}: {task_type!r} cannot be a task's type")
+            if not pullers or any(not name or set(name) & set(" \t\n#") for name in pullers):
+                raise UnsafeEnvironment(f"environment {self.name!r}: say who may pull {task_type!r}; `*` is any caller")
+        if any(not name or set(name) & set(" \t\n#") for name in self.operators):
+            raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
+        for pattern in self.aws_targets:
+            if service_of(pattern) is None or _TARGETS.fullmatch(pattern) is None:
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: {pattern!r} is no ARN of a function, queue, topic, event bus or state"
+                    " machine whose service and account are named"
+                )
+        if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
+            raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
         if (self.authentication is Authentication.JWT) != bool(self.jwt_issuer and self.jwt_audience):
             raise UnsafeEnvironment(f"environment {self.name!r}: `jwt` needs issuer and audience, and only `jwt` does")
 
@@ -158,6 +210,10 @@ _LOCAL = replace(
     precision=Precision.EXACT,
     concurrency={Priority.HIGH: 10, Priority.NORMAL: 10, Priority.LOW: 10},
     authentication=Authentication.NONE,
+    operators=("*",),
+    # The owner of requests that name none.
+    intake_owner="local",
+    pulled_types={"pulled": ("*",)},
     # The demo's receiver listens on this machine.
     http_allow=("127.0.0.1",),
     requests_per_second=10_000,

@@ -1,4 +1,4 @@
-"""The four functions: what each is told, what each may do, and which queue wakes it."""
+"""The functions: what each is told, what each may do, and which queue wakes it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aws_cdk import Duration
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from duetime.settings import QUEUE_VARIABLES, Variable
+from infra.calls import let_call
 from infra.door import Door
 from infra.environments import FunctionName
+from infra.topologies import TopologyMachine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from infra.content import Content
     from infra.environments import Environment
+    from infra.intake import Intake
     from infra.layer_versions import LayerVersions
     from infra.queues import Queues
+    from infra.signing import Signing
     from infra.tables import Tables
 
 ROOT = Path(__file__).parent.parent
@@ -30,7 +34,11 @@ BATCH_SIZE = 10
 """Messages an invocation is given: the most that SQS hands out at once."""
 WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 """What every function does to the table: read one item, put one, move one by a condition."""
+LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
+"""What it takes to hand out what lies on a queue."""
 READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
+LET_GO = ("dynamodb:DeleteItem",)
+"""What it takes to leave the line of a lock, and to remove a schedule or a calendar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,8 @@ class Stores:
     tables: Tables
     content: Content
     queues: Queues
+    signing: Signing
+    intake: Intake | None = None
 
 
 class Functions(Construct):
@@ -52,10 +62,15 @@ class Functions(Construct):
         self._environment = environment
         self._layers = layers
         self._stores = stores
+        self.egress = self._egress()
         self.api = self._api()
         self.trigger = self._trigger()
+        self.topology = self._topology()
+        self.machine = TopologyMachine(self, "Topologies", environment=environment, function=self.topology)
         self.worker = self._worker()
         self.deadletter = self._deadletter()
+        self.intake = self._intake(stores.intake) if stores.intake else None
+        self.machine.let_answer([self.topology, self.worker])
 
     def _api(self) -> Door:
         settings = self._environment
@@ -65,16 +80,30 @@ class Functions(Construct):
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 Variable.RETENTION_DAYS: str(settings.retention_days),
                 Variable.AUTHENTICATION: settings.authentication,
+                Variable.OPERATORS: " ".join(settings.operators),
+                Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
+                Variable.EGRESS_FUNCTION: self.egress.function.function_name,
+                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
             },
         )
-        door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
+        self._let_call(door)
+        door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
         door.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        self._lend(door)
         self._stores.content.open_to(door)
         return door
 
     def _trigger(self) -> Door:
-        door = self._door(FunctionName.TRIGGER, {})
+        door = self._door(
+            FunctionName.TRIGGER,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.AWS_TARGETS: " ".join(self._environment.aws_targets),
+            },
+        )
         door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
+        # Schedules hand their payloads on to the tasks that the trigger makes for them.
+        self._stores.content.open_to(door)
         door.allow(["sqs:GetQueueAttributes"], self._queue_arns)
         # The next tick catches up what this one missed; a repeat by Lambda would only overlap with it.
         door.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
@@ -82,6 +111,20 @@ class Functions(Construct):
         # the function whose name is in it.
         invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[door.function.function_arn])
         iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[door.role])
+        return door
+
+    def _topology(self) -> Door:
+        settings = self._environment
+        door = self._door(
+            FunctionName.TOPOLOGY,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.RETENTION_DAYS: str(settings.retention_days),
+                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+            },
+        )
+        door.allow(["dynamodb:BatchGetItem"], [self._stores.tables.tasks.table_arn])
+        self._stores.content.open_to(door)
         return door
 
     def _worker(self) -> Door:
@@ -93,9 +136,15 @@ class Functions(Construct):
                 Variable.RETENTION_DAYS: str(settings.retention_days),
                 Variable.LEASE_SECONDS: str(settings.lease_seconds),
                 Variable.HANDLERS: settings.handlers_package,
-                Variable.HTTP_ALLOW: ",".join(settings.http_allow),
+                Variable.EGRESS_FUNCTION: self.egress.function.function_name,
+                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+                Variable.TOPOLOGY_MACHINE: self.machine.machine.state_machine_arn,
             },
         )
+        door.allow(["states:StartExecution"], [self.machine.machine.state_machine_arn])
+        door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
+        self._let_call(door)
+        let_call(door, settings.aws_targets)
         self._stores.content.open_to(door)
         grants = ROOT / settings.handlers_folder / "grants.json"
         for statement in json.loads(grants.read_text()):
@@ -130,19 +179,72 @@ class Functions(Construct):
         door.function.add_event_source(source)
         return door
 
+    def _intake(self, intake: Intake) -> Door:
+        settings = self._environment
+        door = self._door(
+            FunctionName.INTAKE,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+                Variable.INTAKE_OWNER: settings.intake_owner,
+                Variable.INTAKE_REJECTS: intake.rejects.queue_url,
+            },
+        )
+        self._stores.content.open_to(door)
+        door.allow(["sqs:SendMessage"], [intake.rejects.queue_arn])
+        door.function.add_event_source(
+            sources.SqsEventSource(
+                intake.queue,
+                batch_size=settings.intake_batch_size,
+                max_batching_window=Duration.seconds(settings.intake_batch_seconds),
+                report_batch_item_failures=True,
+                max_concurrency=settings.intake_concurrency,
+            )
+        )
+        return door
+
+    def _egress(self) -> Door:
+        """What calls strangers holds no permission but to read what it signs with."""
+        settings, secret = self._environment, self._stores.signing.secret
+        variables = {
+            Variable.HTTP_ALLOW: ",".join(settings.http_allow),
+            Variable.SIGNING_SECRET: secret.secret_arn,
+        }
+        door = Door(self, FunctionName.EGRESS, environment=settings, layers=self._layers, variables=variables)
+        door.allow(["secretsmanager:GetSecretValue"], [secret.secret_arn])
+        return door
+
+    def _let_call(self, door: Door) -> None:
+        """Let a function have HTTP calls made."""
+        door.allow(["lambda:InvokeFunction"], [self.egress.function.function_arn])
+
     @property
     def doors(self) -> list[tuple[FunctionName, Door]]:
         """The functions by name."""
         return [
             (FunctionName.API, self.api),
             (FunctionName.TRIGGER, self.trigger),
+            (FunctionName.TOPOLOGY, self.topology),
             (FunctionName.WORKER, self.worker),
             (FunctionName.DEADLETTER, self.deadletter),
+            (FunctionName.EGRESS, self.egress),
+            *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
         ]
 
     @property
     def _queue_arns(self) -> list[str]:
-        return [queue.queue_arn for queue in self._stores.queues.of_priority.values()]
+        return [queue.queue_arn for queue in self._stores.queues.to_work]
+
+    @property
+    def _pulled_urls(self) -> str:
+        urls = {name: queue.queue_url for name, queue in self._stores.queues.pulled.items()}
+        return Stack.of(self).to_json_string(urls) if urls else "{}"
+
+    def _lend(self, door: Door) -> None:
+        """Let a function hand out the tasks of the pulled types."""
+        pulled = self._stores.queues.pulled.values()
+        if pulled:
+            door.allow(LEASE, [queue.queue_arn for queue in pulled])
 
     def _door(self, name: FunctionName, variables: Mapping[Variable, str]) -> Door:
         """A function that can place a task: a wake and a record in the table, a message on a queue."""
@@ -150,6 +252,7 @@ class Functions(Construct):
         placing = {
             Variable.TABLE: self._stores.tables.tasks.table_name,
             **{QUEUE_VARIABLES[priority]: queue.queue_url for priority, queue in queues.items()},
+            Variable.PULLED_QUEUES: self._pulled_urls,
             Variable.SHARDS: str(settings.shards),
             Variable.LOOK_AHEAD_SECONDS: str(settings.look_ahead_seconds),
             Variable.PRECISION: settings.precision,

@@ -1,4 +1,4 @@
-"""One queue per priority, so that low work never stands before high work, and one for dead letters."""
+"""One queue per priority, so that low work never stands before high work; one per pulled type; one of dead letters."""
 
 from __future__ import annotations
 
@@ -31,12 +31,19 @@ class Queues(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
         )
-        self.of_priority = {priority: self._queue(priority, environment) for priority in Priority}
+        self.of_priority = {priority: self._queue(priority.capitalize(), environment) for priority in Priority}
+        # Nobody is woken by these: their workers ask.
+        self.pulled = {name: self._queue(f"Pulled-{name}", environment) for name in sorted(environment.pulled_types)}
 
-    def _queue(self, priority: Priority, environment: Environment) -> sqs.Queue:
+    @property
+    def to_work(self) -> list[sqs.Queue]:
+        """All queues that a due task may be sent to."""
+        return [*self.of_priority.values(), *self.pulled.values()]
+
+    def _queue(self, id_: str, environment: Environment) -> sqs.Queue:
         return sqs.Queue(
             self,
-            priority.capitalize(),
+            id_,
             retention_period=Duration.days(4),
             # AWS refuses less than the function's timeout. The worker sets the lease's length on receipt.
             visibility_timeout=Duration.seconds(environment.sizes[FunctionName.WORKER].timeout_seconds),

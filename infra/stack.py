@@ -10,8 +10,10 @@ from infra.alarms import Alarms
 from infra.content import Content
 from infra.functions import Functions, Stores
 from infra.http_api import HttpApi
+from infra.intake import Intake
 from infra.layer_versions import LayerVersions
 from infra.queues import Queues
+from infra.signing import Signing
 from infra.tables import Tables
 from infra.tick import Tick
 
@@ -31,7 +33,9 @@ class DuetimeStack(Stack):
         content = Content(self, "Content", environment=environment)
         queues = Queues(self, "Queues", environment=environment)
         versions = LayerVersions(self, "Layers", target=environment.target, layers=layers)
-        stores = Stores(tables, content, queues)
+        signing = Signing(self, "Signing", environment=environment)
+        intake = Intake(self, "Intake", environment=environment) if environment.intake_owner else None
+        stores = Stores(tables, content, queues, signing, intake)
         functions = Functions(self, "Functions", environment=environment, layers=versions, stores=stores)
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
         Tick(self, "Tick", function=functions.trigger.function)
@@ -41,6 +45,7 @@ class DuetimeStack(Stack):
             environment=environment,
             trigger=functions.trigger.function,
             dead_letters=queues.dead_letters,
+            rejects=intake.rejects if intake else None,
         )
         self._say(
             {
@@ -50,6 +55,10 @@ class DuetimeStack(Stack):
                 "BucketName": content.bucket.bucket_name,
                 "DeadLetterQueueUrl": queues.dead_letters.queue_url,
                 "AlarmTopicArn": alarms.topic.topic_arn,
+                **({"IntakeQueueUrl": intake.queue.queue_url} if intake else {}),
+                **({"IntakeRejectsQueueUrl": intake.rejects.queue_url} if intake else {}),
+                "SigningSecretArn": signing.secret.secret_arn,
+                "TopologyMachineArn": functions.machine.machine.state_machine_arn,
                 **{f"QueueUrl{priority.capitalize()}": q.queue_url for priority, q in queues.of_priority.items()},
                 **{f"{name.capitalize()}FunctionName": door.function.function_name for name, door in functions.doors},
             }

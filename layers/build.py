@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from infra.environments import ENVIRONMENTS, environment_named
 from layers.bytecode import write_bytecode
-from layers.install import drop_unused_models, install
+from layers.install import drop_unused_data, install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -63,7 +63,7 @@ def dependencies_layer(target: Target) -> Layer:
 
     def fill(packages: Path) -> None:
         install(requirements, CONSTRAINTS, target, packages)
-        drop_unused_models(packages)
+        drop_unused_data(packages)
 
     return _layer("dependencies", target, _digest(*requirements, CONSTRAINTS.read_text()), fill)
 

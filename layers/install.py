@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from layers.target import Target
 
-AWS_SERVICES = frozenset({"dynamodb", "lambda", "s3", "sqs", "sts"})
+AWS_SERVICES = frozenset(
+    {"dynamodb", "events", "lambda", "s3", "secretsmanager", "sns", "sqs", "stepfunctions", "sts"}
+)
 """The services whose models our own layer keeps (`sts` for roles); all others would double its size.
 
 A handlers' layer that lists `boto3` in its requirements brings the whole of it, at the same version.
@@ -41,11 +43,13 @@ def install(requirements: Sequence[str], constraints: Path, target: Target, into
     (into / ".lock").unlink(missing_ok=True)
 
 
-def drop_unused_models(packages: Path) -> None:
-    """Remove the models of AWS services that the functions never call, from botocore and from boto3."""
+def drop_unused_data(packages: Path) -> None:
+    """Remove what no function reads: models of AWS services that are never called, examples, tests."""
     for sdk in ("botocore", "boto3"):
         for model in (packages / sdk / "data").iterdir():
             # Files at the top are read for every client: endpoints, partitions, retries, defaults.
             if model.is_dir() and model.name not in AWS_SERVICES:
                 shutil.rmtree(model)
     shutil.rmtree(packages / "boto3" / "examples")
+    # Its tests are larger than all the rest of it.
+    shutil.rmtree(packages / "icalendar" / "tests", ignore_errors=True)

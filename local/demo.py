@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -11,6 +11,7 @@ from uuid import uuid4
 from duetime_client import NewTask, Task, TaskFields
 from local import figures, receiver
 from local.jobs import plan
+from local.recurring import Recurring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,9 +65,13 @@ class Demo:
         """
         run_id = uuid4().hex[:12]
         with receiver.receiving() as counter:
+            recurring = Recurring.begin(client, counter, run_id, _now_ms() + LEAD_MS, self.spread_ms)
             due_ms = self._create(client, counter, run_id)
             states = _watch(client, counter, run_id, due_ms, show)
-            return figures.count(due_ms, counter.executions, states, self.began_ms or min(due_ms.values()))
+            # Its last time comes before theirs.
+            repeated = recurring.figures(client, counter, PATIENCE_SECONDS)
+            counted = figures.count(due_ms, counter.executions, states, self.began_ms or min(due_ms.values()))
+            return replace(counted, recurring=repeated)
 
     def _create(self, client: Client, counter: Receiver, run_id: str) -> dict[str, int]:
         """Create every task and return the due times by id."""

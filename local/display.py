@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from local.demo import Progress as DemoProgress
-    from local.figures import Figures
+    from local.figures import Figures, RecurringFigures
     from local.ready import Ready
 
 LONGEST_DETAIL = 90
@@ -91,7 +91,7 @@ class Display:
             ("lateness p99", f"{lateness.p99:.1f} ms", ""),
             ("lateness max", f"{lateness.max:.1f} ms", ""),
         )
-        for row in rows:
+        for row in (*rows, *_recurring_rows(figures.recurring)):
             table.add_row(*row)
         self._console.print(table)
 
@@ -112,6 +112,16 @@ class Display:
     def note(self, message: str) -> None:
         """Show a plain sentence."""
         self._console.print(message)
+
+
+def _recurring_rows(figures: RecurringFigures | None) -> Iterator[tuple[str, str, str]]:
+    if figures is None:
+        return
+    every = figures.ran == figures.expected
+    ran = f"[{'green' if every else 'bold red'}]{figures.ran} of {figures.expected}[/]"
+    yield "recurring", ran, f"times of {figures.schedules} schedules, each run at its second"
+    yield "run twice or amiss", _zero(figures.doubled + figures.strange), "at one time, or at none that is meant"
+    yield "lateness max", f"{figures.lateness_ms.max:.1f} ms", "of recurring runs"
 
 
 def _zero(count: int) -> str:

@@ -25,6 +25,37 @@ class Lateness:
     p99: float
     max: float
 
+    def as_json(self) -> dict[str, float]:
+        """The figures as `--json` writes them."""
+        return {name: round(getattr(self, name), 1) for name in ("p50", "p99", "max")}
+
+
+@dataclass(frozen=True, slots=True)
+class RecurringFigures:
+    """What came of schedules."""
+
+    schedules: int
+    expected: int
+    """Times that the schedules mean."""
+    ran: int
+    """Times at which a task ran, and succeeded."""
+    missed: int
+    doubled: int
+    """Times at which more than one task ran."""
+    strange: int
+    """Tasks at times that no schedule means."""
+    lateness_ms: Lateness
+
+    @property
+    def promises_kept(self) -> bool:
+        """Whether each schedule ran at each of its times, once, and at no other."""
+        return not (self.missed or self.doubled or self.strange)
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures as `--json` writes them."""
+        names = ("schedules", "expected", "ran", "missed", "doubled", "strange")
+        return {**{name: getattr(self, name) for name in names}, "lateness_ms": self.lateness_ms.as_json()}
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -44,20 +75,23 @@ class Figures:
     """Started before it was due."""
     lateness_ms: Lateness
     seconds_to_first_task: float
+    recurring: RecurringFigures | None = None
+    """What came of the schedules, if there were any."""
 
     @property
     def promises_kept(self) -> bool:
-        """Whether nothing was lost, doubled or early."""
-        return not (self.lost or self.doubled or self.early)
+        """Whether nothing was lost, doubled or early, and each schedule ran at each of its times."""
+        is_recurring_kept = self.recurring is None or self.recurring.promises_kept
+        return is_recurring_kept and not (self.lost or self.doubled or self.early)
 
     def as_json(self) -> dict[str, Any]:
         """The figures as `--json` writes them."""
         names = ("accepted", "succeeded", "retried", "failed", "lost", "doubled", "early")
-        lateness = {name: round(getattr(self.lateness_ms, name), 1) for name in ("p50", "p99", "max")}
         return {
             **{name: getattr(self, name) for name in names},
-            "lateness_ms": lateness,
+            "lateness_ms": self.lateness_ms.as_json(),
             "seconds_to_first_task": round(self.seconds_to_first_task, 2),
+            **({} if self.recurring is None else {"recurring": self.recurring.as_json()}),
         }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from duetime_client.problems import document_of, error_of_problem, unexpected_answer
-from duetime_client.task import Attempt, Task
+from duetime_client.task import Attempt, TargetReply, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +71,19 @@ def attempts_of(response: httpx.Response) -> list[Attempt]:
                 raise unexpected_answer(response, "an attempt in the answer is not valid") from error
         case _:
             raise unexpected_answer(response, "no attempts in the answer")
+
+
+def reply_of(response: httpx.Response) -> TargetReply:
+    """What an endpoint answered, as the API passes it on.
+
+    Raises:
+        UnexpectedAnswer: The answer holds none.
+    """
+    match document_of(response):
+        case {"status": int() as status, "body": body}:
+            return TargetReply.of_document({"status": status, "body": body})
+        case _:
+            raise unexpected_answer(response, "no answer of the target in the answer")
 
 
 def batch_results(response: httpx.Response, expected: int) -> Iterator[Task | ApiError]:

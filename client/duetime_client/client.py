@@ -10,9 +10,16 @@ from uuid import uuid4
 
 from duetime_client.answers import batch_results, page_of, task_of
 from duetime_client.authentication import OWNER_HEADER
+from duetime_client.calendars import Calendars
+from duetime_client.dead_letters import DeadLetters
 from duetime_client.fields import NewTask, TaskFields, TaskFilter, body_of, query_of
+from duetime_client.leases import Leases
+from duetime_client.locks import Locks
 from duetime_client.polling import pause_after, utc_now
+from duetime_client.schedules import Schedules
 from duetime_client.steering import TASKS, Steering, path_of
+from duetime_client.switches import Switches
+from duetime_client.topology import Topologies
 from duetime_client.transport import IDEMPOTENCY_KEY, Transport
 
 if TYPE_CHECKING:
@@ -30,7 +37,7 @@ MAX_BATCH = 100
 """The API takes this many tasks in one request."""
 
 
-class Client(Steering):
+class Client(Steering, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies):
     """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
 
     def __init__(

@@ -36,6 +36,36 @@ class HttpTarget(TypedDict):
     kind: Literal["http"]
     url: str
     phases: NotRequired[Sequence[str]]
+    queries: NotRequired[Sequence[str]]
+
+
+class LockSpec(TypedDict):
+    """A named resource that at most `limit` tasks hold while they run, for all phases (`task`) or for `run` only."""
+
+    key: str
+    limit: NotRequired[int]
+    scope: NotRequired[Literal["task", "run"]]
+
+
+class PullTarget(TypedDict):
+    """Workers of one's own that lease the tasks of a type; the deployment's settings declare which types."""
+
+    kind: Literal["pull"]
+
+
+class AwsTarget(TypedDict):
+    """A resource of AWS that is called with the task; the deployment's settings say which ones may be.
+
+    `mode` is for Lambda functions, `detail_type` for event buses.
+    """
+
+    kind: Literal["lambda", "sqs", "sns", "eventbridge", "step_functions"]
+    arn: str
+    mode: NotRequired[Literal["sync", "async"]]
+    detail_type: NotRequired[str]
+
+
+Target = HttpTarget | PullTarget | AwsTarget
 
 
 class TaskFields(TypedDict, total=False):
@@ -49,7 +79,9 @@ class TaskFields(TypedDict, total=False):
     timeout_seconds: int
     deadline_seconds: int
     rollback: bool
-    target: HttpTarget
+    lock: LockSpec | None
+    target: Target
+    callback_url: str | None
     tags: Mapping[str, str]
     name: str
 
@@ -71,6 +103,44 @@ class TaskFilter(TypedDict, total=False):
     due_to: datetime | str
     order: Literal["asc", "desc"]
     ids: Sequence[str]
+
+
+class SweepFilter(TypedDict, total=False):
+    """Which tasks to cancel or to change; several fields narrow it together."""
+
+    state: str
+    type: str
+    name: str
+    tags: Mapping[str, str]
+    due_from: datetime | str
+    due_to: datetime | str
+
+
+class DeadLetterFilter(TypedDict, total=False):
+    """Which failed tasks to try again; several fields narrow it together, `error` is the class of the last error."""
+
+    type: str
+    name: str
+    tags: Mapping[str, str]
+    due_from: datetime | str
+    due_to: datetime | str
+    error: str
+
+
+class ListedDeadLetters(DeadLetterFilter, total=False):
+    """Which failed tasks to list, in which order."""
+
+    order: Literal["asc", "desc"]
+
+
+class SweepOptions(TypedDict, total=False):
+    """How to go through many tasks: `all` says that an empty filter is meant, `limit` is of one piece."""
+
+    all: bool
+    order: Literal["asc", "desc"]
+    limit: int
+    per_second: float
+    dry_run: bool
 
 
 class TimeWithoutZone(ValueError):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from duetime_client.answers import attempts_of, task_of
+from duetime_client.answers import attempts_of, reply_of, task_of
 
 if TYPE_CHECKING:
-    from duetime_client.task import Attempt, Task
+    from duetime_client.task import Attempt, TargetReply, Task
     from duetime_client.transport import Transport
 
 TASKS = "/v1/tasks"
@@ -42,6 +42,11 @@ class Steering:
     def list_attempts(self, task_id: str) -> list[Attempt]:
         """The attempts of a task that have ended, oldest first."""
         return attempts_of(self._transport.request("GET", f"{path_of(task_id)}/attempts"))
+
+    def ask_target(self, task_id: str, query: str) -> TargetReply:
+        """Ask the endpoint of a task for its `status`, `progress` or `summary`, if it offers that."""
+        response = self._transport.request("GET", f"{path_of(task_id)}/target", query=[("action", query)])
+        return reply_of(response)
 
     def notify_success(self, task_id: str, fence: int, result: object = None) -> Task:
         """Tell that an attempt whose target had only accepted the work has succeeded."""

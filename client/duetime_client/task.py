@@ -74,7 +74,15 @@ class Attempt(Answered):
     started_at: datetime | None = None
     lateness_ms: float | None = None
     duration_ms: float | None = None
+    error: Failure | None = None
     cost_dollars: float | None = None
+
+
+class TargetReply(Answered):
+    """What an endpoint answered when it was asked about a task: the status of HTTP, and its JSON."""
+
+    status: int
+    body: object = None
 
 
 class Task(Answered):
@@ -91,6 +99,7 @@ class Task(Answered):
     tags: Mapping[str, str] = Field(default_factory=dict)
     priority: str = "normal"
     target: Mapping[str, object] | None = None
+    callback_url: str | None = None
     payload: object = None
     retry: Mapping[str, object] | None = None
     timeout_seconds: float | None = None
@@ -102,6 +111,9 @@ class Task(Answered):
     lease: Lease | None = None
     deferred: bool = False
     asked: str | None = None
+    lock: Mapping[str, object] | None = None
+    waits_for: str | None = None
+    schedule: Mapping[str, object] | None = None
     progress: Progress | None = None
     result: object = None
     error: Failure | None = None

@@ -68,14 +68,16 @@ class Transport:
         """The API's answer, which is always a 2xx.
 
         A request is sent again where that is safe: a GET, one with a key, and one that is said to be `repeatable`.
+        A `body` is sent as JSON; bytes as they are, declared by a header.
 
         Raises:
             ApiError: The API refused, and kept refusing where it was sensible to ask again.
             Unreachable: No answer came.
         """
         request_headers = sendable(headers or {})
-        content = None if body is None else json.dumps(body, allow_nan=False).encode()
-        if content is not None:
+        content = body if isinstance(body, bytes) else None
+        if body is not None and content is None:
+            content = json.dumps(body, allow_nan=False).encode()
             request_headers["Content-Type"] = "application/json"
         repeatable = repeatable or method == "GET" or IDEMPOTENCY_KEY in request_headers
         for attempts in count(1):

@@ -35,6 +35,27 @@ def field_table() -> str:
     return _field_table(schemas["TaskCreate"], schemas)
 
 
+def schedule_table() -> str:
+    """The fields of a schedule to be created."""
+    schemas = document()["components"]["schemas"]
+    return _field_table(schemas["ScheduleCreate"], schemas)
+
+
+def schedule_answer_table() -> str:
+    """The fields of a schedule's answer that no request has."""
+    schemas = document()["components"]["schemas"]
+    asked = schemas["ScheduleCreate"]["properties"]
+    told = schemas["ScheduleAnswer"]["properties"]
+    rows = [(code(name), *_form(field, schemas)) for name, field in told.items() if name not in asked]
+    return table(("field", "form", "meaning"), rows)
+
+
+def calendar_table() -> str:
+    """The fields of a calendar."""
+    schemas = document()["components"]["schemas"]
+    return _field_table(schemas["CalendarFields"], schemas)
+
+
 def retry_table() -> str:
     """The fields of a retry policy."""
     schemas = document()["components"]["schemas"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,7 +79,8 @@ def _given() -> Mapping[str, frozenset[str]]:
         (folder / "python").mkdir(parents=True)
         flags: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
         layers = Layers(*(Layer(folder, digit * 64) for digit in "abc"))
-        stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment_named("dev"), layers)
+        environment = replace(environment_named("dev"), intake_owner="events")
+        stack = add_stack(App(context=flags, outdir=str(Path(name) / "out")), environment, layers)
         functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()
     found = [function["Properties"] for function in functions]
     return {one["Handler"].split(".")[0]: frozenset(one["Environment"]["Variables"]) for one in found}
@@ -87,6 +88,10 @@ def _given() -> Mapping[str, frozenset[str]]:
 
 def _default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _plain(value: object) -> str:
+    return " ".join(code(each) for each in value) if isinstance(value, tuple) else str(value)
 
 
 def _shown(value: object) -> str:
@@ -99,7 +104,7 @@ def _shown(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case dict():
-            return ", ".join(f"{getattr(key, 'value', key)} {each}" for key, each in value.items())
+            return ", ".join(f"{getattr(key, 'value', key)} {_plain(each)}" for key, each in value.items()) or "none"
         case tuple():
             return ", ".join(code(each) for each in value) or "none"
         case str():

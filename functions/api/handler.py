@@ -13,7 +13,20 @@ from duetime.contract.refusals import MethodUnsupported, PathUnknown
 from duetime.contract.routes import methods_of
 from duetime.domain.errors import Unavailable
 
-from . import requests, service, steering, tasks
+from . import (
+    calendars,
+    dead_letters,
+    leases,
+    locks,
+    requests,
+    schedules,
+    service,
+    steering,
+    sweeps,
+    switches,
+    tasks,
+    topologies,
+)
 from .responses import problem_answer
 
 if TYPE_CHECKING:
@@ -24,8 +37,16 @@ if TYPE_CHECKING:
 logger = Logger()
 # Debugging output of the resolver would show callers our inside, whatever an environment variable says.
 app = APIGatewayHttpResolver(debug=False)
+app.include_router(sweeps.router)
+app.include_router(dead_letters.router)
 app.include_router(tasks.router)
 app.include_router(steering.router)
+app.include_router(leases.router)
+app.include_router(locks.router)
+app.include_router(switches.router)
+app.include_router(schedules.router)
+app.include_router(calendars.router)
+app.include_router(topologies.router)
 app.include_router(service.router)
 
 

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.contract.fields import OWNER_PATTERN, OWNER_RULE
 from duetime.contract.refusals import CallerRefused, CallerUnknown, ParametersInvalid
-from duetime.domain.limits import MAX_OWNER_LENGTH
 from duetime.settings import Authentication
 
 if TYPE_CHECKING:
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 OWNER_HEADER = "x-duetime-owner"
 """Names the owner where nobody is authenticated: on the local stack."""
 LOCAL_OWNER = "local"
-# Visible ASCII without `#`, which separates an owner from the rest of a key.
-_OWNER = re.compile(rf'[!"$-~]{{1,{MAX_OWNER_LENGTH}}}')
+_OWNER = re.compile(OWNER_PATTERN)
 _ARN_PARTS = 6
-_RULE = f"should be 1 to {MAX_OWNER_LENGTH} visible ASCII characters without #"
 
 
 def asked(router: Router) -> tuple[Mapping[str, Any], str]:
@@ -48,14 +46,14 @@ def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
     if not owner:
         raise CallerUnknown
     if _OWNER.fullmatch(owner) is None:
-        raise CallerRefused(_RULE)
+        raise CallerRefused(OWNER_RULE)
     return owner
 
 
 def _named_by_header(event: Mapping[str, Any]) -> str:
     owner: str = (event.get("headers") or {}).get(OWNER_HEADER, LOCAL_OWNER)
     if _OWNER.fullmatch(owner) is None:
-        raise ParametersInvalid.of("X-Duetime-Owner", _RULE)
+        raise ParametersInvalid.of("X-Duetime-Owner", OWNER_RULE)
     return owner
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from duetime.contract.guard import Document
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
+ICALENDAR = "text/calendar"
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
 _JSON = re.compile(r'application/([\w.-]+\+)?json\s*(;\s*charset="?utf-8"?\s*)?', re.ASCII | re.IGNORECASE)
 
@@ -54,6 +55,16 @@ def body(event: Mapping[str, Any], *, wrapped: int = 0) -> Document:
     return guard.read(event.get("body"), is_base64=is_base64, depth=MAX_JSON_DEPTH + wrapped)
 
 
+def is_icalendar(event: Mapping[str, Any]) -> bool:
+    """Whether the body is declared to be an iCalendar file."""
+    return (header(event, "Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR
+
+
+def text_body(event: Mapping[str, Any]) -> str:
+    """The body of a request that is not JSON."""
+    return guard.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded")))
+
+
 def idempotency_key(event: Mapping[str, Any]) -> str | None:
     """The key by which a repeated request is known.
 
@@ -75,8 +86,13 @@ def body_hash(value: object) -> str:
 
 def no_body(event: Mapping[str, Any]) -> None:
     """Refuse a body that says anything; none at all and an empty object are the same."""
-    if (event.get("body") or "").strip():
+    if has_body(event):
         refuse_fields(body(event))
+
+
+def has_body(event: Mapping[str, Any]) -> bool:
+    """Whether the request says anything in its body."""
+    return bool((event.get("body") or "").strip())
 
 
 def pattern(route: str) -> str:

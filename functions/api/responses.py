@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from aws_lambda_powertools.event_handler import Response
 
-from duetime.contract import problems
-from duetime.contract.encoding import task_text
+from duetime.contract import answers, problems
+from duetime.contract.encoding import entry, json_text, task_text
 from duetime.contract.etags import etag_of
 from duetime.contract.refusals import MethodUnsupported
 from duetime.domain.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from duetime.domain.task import Task
 
@@ -36,6 +36,11 @@ def task_answer(
 ) -> Response[str]:
     """A task, whole, with its ETag."""
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
+
+
+def page_answer(tasks: Sequence[Task], token: str | None) -> Response[str]:
+    """Some of the tasks of a list, and the token of the next."""
+    return answer(json_text(answers.PageAnswer(tasks=[entry(task) for task in tasks], next_token=token)))
 
 
 def not_modified(task: Task) -> Response[str]:

@@ -9,9 +9,10 @@ from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
 from duetime.contract import ledger, reports, routes
-from duetime.contract.encoding import json_text
-from duetime.contract.queries import no_query
+from duetime.contract.encoding import json_text, target_reply_text
+from duetime.contract.queries import TargetQuery, no_query, read_query
 from duetime.domain.states import State
+from duetime.domain.task import Query
 
 from . import requests
 from .identity import asked
@@ -87,6 +88,15 @@ def list_attempts(task_id: str) -> Response[str]:
     no_query(requests.query(event))
     task = composed().reading.record(owner, requests.task_id(task_id))
     return answer(json_text(ledger.attempts(task, composed().contents.lines_of(task.id))))
+
+
+@router.get(requests.pattern(routes.TARGET))
+def ask_target(task_id: str) -> Response[str]:
+    """Ask the endpoint of a task."""
+    event, owner = asked(router)
+    query = read_query(TargetQuery, requests.query(event))
+    reply = composed().asking.ask(owner, requests.task_id(task_id), Query(query.action))
+    return answer(target_reply_text(reply.status, reply.body))
 
 
 def _steered(task_id: str, steer: Callable[[str, TaskId], Task]) -> Task:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
@@ -24,10 +23,7 @@ from duetime.services.creating import IdempotencyKey, Order
 
 from . import requests
 from .identity import asked
-from .responses import answer, caching, not_modified, task_answer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .responses import answer, caching, not_modified, page_answer, task_answer
 
 _TASK = requests.pattern(routes.TASK)
 _BATCH_NESTING = 2 * MAX_JSON_DEPTH
@@ -90,13 +86,13 @@ def list_tasks() -> Response[str]:
     query = task_list_query(requests.query(event))
     reading = composed().reading
     if query.ids:
-        return _page_answer(reading.get_many(owner, query.ids), None)
+        return page_answer(reading.get_many(owner, query.ids), None)
     scope = query.scope(owner)
     after = None if query.next_token is None else tokens.after_of(query.next_token, scope)
     wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
     page = reading.list(wanted, query.filter)
     token = None if page.after is None else tokens.token_of(page.after, scope)
-    return _page_answer(page.tasks, token)
+    return page_answer(page.tasks, token)
 
 
 @router.patch(_TASK)
@@ -126,11 +122,6 @@ def cancel_task(task_id: str) -> Response[str]:
 
 def _key(text: str | None, value: object) -> IdempotencyKey | None:
     return IdempotencyKey(text, requests.body_hash(value)) if text else None
-
-
-def _page_answer(tasks: Sequence[Task], token: str | None) -> Response[str]:
-    page = answers.PageAnswer(tasks=[entry(task) for task in tasks], next_token=token)
-    return answer(json_text(page))
 
 
 def _result(index: int, end: Task | Exception, instance: str) -> answers.BatchAccepted | answers.BatchRefused:

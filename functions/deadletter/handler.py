@@ -28,3 +28,8 @@ def _buried(delivery: Delivery) -> bool:
         return composed().burying.bury(delivery.message)
     except Unavailable:
         return False
+    except Exception as error:  # noqa: BLE001 - one letter's defect must not keep its batch
+        telemetry = composed().telemetry
+        telemetry.count("deadletter_defects")
+        telemetry.note("a dead letter could not be looked into", error=repr(error), delivery=delivery.id)
+        return False

@@ -14,6 +14,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Work on the batch; never raises, because that would bring the whole batch back."""
     inside = composed()
     try:
+        # Before the batch begins: else each of its threads would read the switches for itself.
+        inside.heeding.look()
         kept = inside.working.work(inside.deliveries(event), context.aws_request_id[:8])
         return {"batchItemFailures": [{"itemIdentifier": delivery.id} for delivery in kept]}
     finally:

@@ -29,6 +29,7 @@ By nothing, because it is harmless here, but a test on AWS's own behaviour must 
 * A Lambda that raises, times out or dies (`os._exit`, SIGKILL) gives its batch back at the messages' visibility, and
   that mapping then rests for a second.
 * MessageGroupId on a standard queue is kept and shown, but there are no fair queues.
+* The error of a function that raised is of the type `Runtime.HandlerError`, whatever it raised.
 * EMF lines do not become metrics; there is no X-Ray; TTL deletions emit no stream record.
 * State is saved on a graceful stop only; after a restart stream mappings stay deaf until deployed again.
 * Recursive-loop detection counts direct invocations only, never hops over a queue.

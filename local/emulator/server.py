@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,12 +73,18 @@ class Emulator:
     @overload
     def client(self, service: Literal["dynamodb"]) -> DynamoDBClient: ...
     @overload
+    def client(self, service: Literal["events"]) -> EventBridgeClient: ...
+    @overload
     def client(self, service: Literal["lambda"]) -> LambdaClient: ...
     @overload
     def client(self, service: Literal["s3"]) -> S3Client: ...
     @overload
+    def client(self, service: Literal["secretsmanager"]) -> SecretsManagerClient: ...
+    @overload
     def client(self, service: Literal["sqs"]) -> SQSClient: ...
-    def client(self, service: Literal["cloudformation", "dynamodb", "lambda", "s3", "sqs"]) -> object:
+    def client(
+        self, service: Literal["cloudformation", "dynamodb", "events", "lambda", "s3", "secretsmanager", "sqs"]
+    ) -> object:
         """Return a boto3 client of `service` that talks to this emulator."""
         # The caller's own AWS profile and files are none of our business, and a profile that is missing would be fatal.
         bare = botocore.session.Session(
@@ -133,8 +141,9 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
         "LOG_LEVEL": "WARNING",
         "STATE_DIR": str(folder / "state"),
         "S3_DATA_DIR": str(folder / "s3"),
-        # Its default is derived from the machine's memory and may be below what three queues and the API ask for.
-        "LAMBDA_ACCOUNT_CONCURRENCY": "64",
+        # Its default is derived from the machine's memory and may be below what three queues, the calls that their
+        # tasks make and the API ask for.
+        "LAMBDA_ACCOUNT_CONCURRENCY": "128",
     }
     if data_dir is not None:
         environ |= {

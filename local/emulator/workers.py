@@ -12,25 +12,27 @@ if TYPE_CHECKING:
     from local.emulator.server import Emulator
 
 
-NOTHING = b'{"Records": []}'
-"""A batch without messages."""
+NOTHING = b'{"Records": [], "calls": []}'
+"""A batch without messages, and one without calls."""
 
 
-def warm_up(emulator: Emulator, function_name: str) -> int:
-    """Start as many processes of a function as one of its queues may call at once; return how many.
+def warm_up(emulator: Emulator, function_name: str, called: str) -> int:
+    """Start as many processes of a function as one of its queues may call at once, and as many of one that it calls.
 
     The server unpacks code and layers itself, one function at a time and between two answers: ten cold starts in
     the middle of the work would make everything late by seconds, which tells nothing about AWS.
+
+    Returns:
+        How many processes of each there are.
     """
     functions = emulator.client("lambda")
     mappings = functions.list_event_source_mappings(FunctionName=function_name)["EventSourceMappings"]
     count = max(mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 1) for mapping in mappings)
     with ThreadPoolExecutor(count) as threads:
-        # At once: one after the other would all find the first process free.
-        for call in [
-            threads.submit(functions.invoke, FunctionName=function_name, Payload=NOTHING) for _ in range(count)
-        ]:
-            call.result()
+        for name in (function_name, called):
+            # At once: one after the other would all find the first process free.
+            for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for _ in range(count)]:
+                call.result()
     return count
 
 

@@ -10,20 +10,42 @@ from moto import mock_aws
 
 from duetime.adapters import aws
 from duetime.adapters.contents import SplitContentStore
+from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+from duetime.adapters.dynamodb.circuits import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
+from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+from duetime.adapters.memory.circuits import MemoryCircuitStore
 from duetime.adapters.memory.contents import MemoryContentStore
 from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.keys import MemoryKeyStore
+from duetime.adapters.memory.locks import MemoryLockStore
+from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
+from duetime.adapters.memory.switches import MemorySwitchStore
 from duetime.adapters.memory.tasks import MemoryTaskStore
+from duetime.adapters.memory.topologies import MemoryTopologyStore
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.receivers import MemoryReceiver, Receiver, SqsReceiver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.ports.stores import ContentStore, CursorStore, KeyStore, TaskStore
+    from duetime.ports.stores import (
+        CalendarStore,
+        CircuitStore,
+        ContentStore,
+        CursorStore,
+        KeyStore,
+        LockStore,
+        ScheduleStore,
+        SwitchStore,
+        TaskStore,
+    )
+    from duetime.ports.topologies import TopologyStore
     from local.emulator import Emulator
 
 IMPLEMENTATIONS = ["memory", "moto", pytest.param("engine", marks=pytest.mark.engine)]
@@ -86,6 +108,48 @@ def cursor_store(request: pytest.FixtureRequest) -> CursorStore:
     """An empty store of cursors."""
     cloud = cloud_of(request)
     return DynamoCursorStore(cloud.dynamodb, cloud.table()) if cloud else MemoryCursorStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def lock_store(request: pytest.FixtureRequest) -> LockStore:
+    """An empty store of locks."""
+    cloud = cloud_of(request)
+    return DynamoLockStore(cloud.dynamodb, cloud.table(), CREW) if cloud else MemoryLockStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def topology_store(request: pytest.FixtureRequest) -> TopologyStore:
+    """An empty store of topologies."""
+    cloud = cloud_of(request)
+    return DynamoTopologyStore(cloud.dynamodb, cloud.table()) if cloud else MemoryTopologyStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def schedule_store(request: pytest.FixtureRequest) -> ScheduleStore:
+    """An empty store of schedules."""
+    cloud = cloud_of(request)
+    return DynamoScheduleStore(cloud.dynamodb, cloud.table(), CREW) if cloud else MemoryScheduleStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def calendar_store(request: pytest.FixtureRequest) -> CalendarStore:
+    """An empty store of calendars."""
+    cloud = cloud_of(request)
+    return DynamoCalendarStore(cloud.dynamodb, cloud.table(), CREW) if cloud else MemoryCalendarStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def switch_store(request: pytest.FixtureRequest) -> SwitchStore:
+    """An empty store of switches."""
+    cloud = cloud_of(request)
+    return DynamoSwitchStore(cloud.dynamodb, cloud.table()) if cloud else MemorySwitchStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def circuit_store(request: pytest.FixtureRequest) -> CircuitStore:
+    """An empty store of circuits."""
+    cloud = cloud_of(request)
+    return DynamoCircuitStore(cloud.dynamodb, cloud.table()) if cloud else MemoryCircuitStore()
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

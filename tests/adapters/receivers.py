@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
 
 from duetime.adapters.memory.queues import MemoryQueues
 from duetime.adapters.sqs.queues import SqsQueues
@@ -14,15 +15,19 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from duetime.domain.task import Priority
-    from duetime.ports.queues import Delivery, WorkQueues
+    from duetime.ports.queues import Delivery, PullQueues
     from duetime.ports.surroundings import Crew
+
+
+LANES = ("resize", "high")
+"""Pulled types that have queues; one is called like a priority."""
 
 
 class Receiver(Protocol):
     """Receives from queues that it also shows."""
 
     @property
-    def queues(self) -> WorkQueues:
+    def queues(self) -> PullQueues:
         """The queues."""
         ...
 
@@ -34,28 +39,37 @@ class Receiver(Protocol):
         """Delete a received message."""
         ...
 
+    def send_raw(self, lane: str, body: str) -> None:
+        """Put something on the queue of a lane that is none of our messages, where that is possible."""
+        ...
+
 
 class MemoryReceiver:
     """Receives from queues in memory."""
 
     def __init__(self) -> None:
         self.clock = StandingClock(1_000_000)
-        self.queues = MemoryQueues(self.clock)
+        self.queues = MemoryQueues(self.clock, lanes=LANES)
+
+    def send_raw(self, lane: str, body: str) -> None:
+        """Nobody else can put anything on a queue in memory."""
 
     def receive(self, priority: Priority) -> list[Delivery]:
         """What can be received now."""
-        return self.queues.receive(priority)
+        return self.queues.receive_batch(priority)
 
     def delete(self, delivery: Delivery) -> None:
         """Delete a received message."""
-        self.queues.delete(delivery)
+        self.queues.delete([delivery])
 
 
 class SqsReceiver:
     """Receives from SQS and hands each message on in the form of a Lambda event's record."""
 
     def __init__(self, client: SQSClient, urls: Mapping[Priority, str], crew: Crew) -> None:
-        self.queues = SqsQueues(client, urls, crew)
+        mark = uuid4().hex[:8]
+        self._lanes = {lane: client.create_queue(QueueName=f"{lane}-{mark}")["QueueUrl"] for lane in LANES}
+        self.queues = SqsQueues(client, urls, crew, self._lanes)
         self._client = client
         self._urls = urls
 
@@ -68,6 +82,10 @@ class SqsReceiver:
             MessageSystemAttributeNames=["All"],
         )
         return [self.queues.delivery(self.record(message, priority)) for message in answer.get("Messages", [])]
+
+    def send_raw(self, lane: str, body: str) -> None:
+        """Put something on the queue of a lane that is none of our messages."""
+        self._client.send_message(QueueUrl=self._lanes[lane], MessageBody=body)
 
     def record(self, message: Mapping[str, Any], priority: Priority) -> dict[str, Any]:
         """A message as Lambda tells it (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""

@@ -7,20 +7,28 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from duetime.domain.arns import AwsService, arn_pattern
 from duetime.domain.ids import MAX_SHARDS, TaskId
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import LEGAL, Move, State
 from duetime.domain.task import (
     Asked,
     AttemptOutcome,
+    AwsTarget,
+    Cause,
     Content,
     ContentPlace,
     HandlerTarget,
     HttpTarget,
     LedgerLine,
+    LockScope,
+    LockSpec,
+    Occasion,
     Phase,
     Priority,
     Progress,
+    PullTarget,
+    Query,
     Task,
     TaskError,
 )
@@ -33,6 +41,7 @@ properties = settings(deadline=None, max_examples=75, suppress_health_check=[Hea
 # DynamoDB keeps UTF-8, which has no lone surrogates; the API refuses them.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+ASCII = st.characters(codec="ascii")
 INSTANTS = st.integers(0, 4_000_000_000_000)
 COUNTS = st.integers(0, 1_000)
 TASK_IDS = st.builds(TaskId.of, INSTANTS, st.integers(0, MAX_SHARDS - 1), st.integers(0, 2**64 - 1))
@@ -59,7 +68,21 @@ LINES = st.builds(
     COUNTS,
     st.integers(-5, 900_000),
     st.sampled_from(AttemptOutcome),
+    st.none() | st.builds(TaskError, TEXT, TEXT),
 )
+
+
+def aws_targets(service: AwsService) -> st.SearchStrategy[AwsTarget]:
+    """Any resource of a service, with any option that the service knows."""
+    arns = st.from_regex(arn_pattern(service).removesuffix("$"), fullmatch=True, alphabet=ASCII)
+    options: dict[str, st.SearchStrategy[Any]] = {}
+    if service is AwsService.LAMBDA:
+        options["waits"] = st.booleans()
+    if service is AwsService.EVENTBRIDGE:
+        options["detail_type"] = TEXT | st.just("async")
+    return st.builds(AwsTarget, st.just(service), arns, **options)
+
+
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "type": NAMES,
     "due_at": INSTANTS,
@@ -67,13 +90,35 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "created_at": INSTANTS,
     "payload": contents("payload"),
     "priority": st.sampled_from(Priority),
-    "target": st.just(HandlerTarget()) | st.builds(HttpTarget, TEXT, st.frozensets(st.sampled_from(Phase))),
+    "target": st.just(HandlerTarget())
+    | st.just(PullTarget())
+    | st.builds(HttpTarget, TEXT, st.frozensets(st.sampled_from(Phase)), st.frozensets(st.sampled_from(Query)))
+    | st.sampled_from(AwsService).flatmap(aws_targets),
     "retry": st.just(RetryPolicy()) | st.builds(RetryPolicy, st.integers(1, 100), WAITS, WAITS, WAITS),
     "timeout_seconds": st.just(60) | st.integers(1, 840),
     "deadline_seconds": st.just(3600) | st.integers(1, 2_592_000),
     "rollback": st.booleans(),
+    "lock": st.none()
+    | st.builds(
+        LockSpec,
+        st.from_regex(r"[A-Za-z0-9_.:-]{1,64}", fullmatch=True),
+        st.integers(1, 100),
+        st.sampled_from(LockScope),
+    ),
+    "callback_url": st.none() | NAMES,
+    "waits_for": st.none() | TEXT.filter(bool),
     "name": TEXT,
     "tags": st.dictionaries(NAMES, TEXT, max_size=4),
+    "occasion": st.none()
+    | st.builds(
+        Occasion,
+        st.from_regex(r"[A-Za-z0-9_.:-]{1,128}", fullmatch=True),
+        COUNTS,
+        INSTANTS,
+        st.sampled_from(Cause),
+        st.from_regex(r"[0-9A-Z]{0,6}", fullmatch=True),
+        st.booleans(),
+    ),
     "turn": COUNTS,
     "fence": COUNTS,
     "attempt": COUNTS,
@@ -136,6 +181,7 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
         turn=st.sampled_from([None, task.turn]),
         due_by=st.sampled_from([None, task.next_at]),
         leased_until_before=st.sampled_from([None, task.lease_ends_at or 0]),
+        alone=st.booleans(),
         open=st.booleans(),
     )
     return usual | st.builds(
@@ -146,5 +192,6 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
         version=near(task.version),
         due_by=near(task.next_at),
         leased_until_before=near(task.lease_ends_at or 0),
+        alone=st.booleans(),
         open=st.booleans(),
     )

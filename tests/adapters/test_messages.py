@@ -102,3 +102,11 @@ def test_owners_of_different_names_have_different_groups() -> None:
     owners = ["ann", "a b", "a  b", "a_b", "x" * 200, "x" * 201, "\u00e9", "\u00e8"]
     assert len({group_of(owner) for owner in owners}) == len(owners)
     assert delivery_of(record(MessageGroupId=group_of("a b")), PRIORITIES).message.owner == ""
+
+
+def test_a_message_has_the_lane_of_its_queue() -> None:
+    """Also a dead letter has, which tells the queue that it left."""
+    lanes = {"duetime-resize": "resize"}
+    left = record(DeadLetterQueueSourceArn="arn:aws:sqs:us-east-2:1:duetime-resize")
+    assert delivery_of(left, PRIORITIES, lanes).message.lane == "resize"
+    assert delivery_of(record(), PRIORITIES, lanes).message.lane == ""

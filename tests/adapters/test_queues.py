@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,6 +95,77 @@ def test_a_message_that_is_gone_is_passed_over(receiver: Receiver) -> None:
     receiver.queues.come_back(deliveries, [0, 0, 0])
     again = [each.message for each in received(receiver, Priority.NORMAL)]
     assert in_order(again) == in_order([deliveries[0].message, deliveries[2].message])
+
+
+def laned(number: int, lane: str = "resize") -> Message:
+    """A message of a lane."""
+    return replace(message(number), lane=lane)
+
+
+def test_every_message_of_a_lane_arrives_on_that_lane_alone(receiver: Receiver) -> None:
+    """Lanes and priorities do not mix, not even where a pulled type is called like a priority."""
+    lanes = ("resize", "high")
+    sent = [laned(number, lanes[number % 2]) for number in range(25)]
+    other = message(99, Priority.HIGH)
+    assert receiver.queues.send([Outgoing(each, 0) for each in (*sent, other)]) == []
+    assert [delivery.message for delivery in received(receiver, Priority.HIGH)] == [other]
+    assert received(receiver, Priority.NORMAL) == []
+    for lane in lanes:
+        arrived = [each.message for _ in range(4) for each in receiver.queues.receive(lane, 10, 0, 60)]
+        assert in_order(arrived) == [each for each in sent if each.lane == lane]
+
+
+def test_a_message_of_an_unknown_lane_goes_to_its_priority(receiver: Receiver) -> None:
+    """A type that is pulled no more stops nobody: a worker function gets it, and it says no lane."""
+    assert receiver.queues.send([Outgoing(laned(1, "gone"), 0)]) == []
+    assert [delivery.message for delivery in received(receiver, Priority.NORMAL)] == [message(1)]
+
+
+def test_no_more_are_received_than_wanted(receiver: Receiver) -> None:
+    """A worker with one free hand gets one message, and the rest is there for others."""
+    receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
+    assert len(receiver.queues.receive("resize", 1, 0, 60)) == 1
+    assert len(receiver.queues.receive("resize", 10, 0, 60)) == 2
+    assert receiver.queues.receive("resize", 10, 0, 60) == []
+
+
+def test_the_backlog_of_a_lane_is_its_own(receiver: Receiver) -> None:
+    """It counts what waits for pull workers, and no priority counts it."""
+    receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
+    assert receiver.queues.backlog(Priority.NORMAL, "resize") == 3
+    assert receiver.queues.backlog(Priority.NORMAL) == 0
+    assert receiver.queues.backlog(Priority.HIGH, "high") == 0
+
+
+def test_deleted_messages_of_a_lane_do_not_come_back(receiver: Receiver) -> None:
+    """By their receipts alone; what is gone already is passed over, and so is a receipt that is none."""
+    receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
+    first = receiver.queues.receive("resize", 10, 0, 60)
+    kept = first.pop()
+    for _ in range(2):
+        receiver.queues.delete([replace(each, id="") for each in first])
+    receiver.queues.delete([replace(kept, receipt="none")])
+    receiver.queues.delete([])
+    receiver.queues.come_back([*first, kept, replace(kept, receipt="none")], [0] * 4)
+    assert [each.message for each in receiver.queues.receive("resize", 10, 1, 60)] == [kept.message]
+
+
+def test_what_is_no_message_of_ours_is_not_received(receiver: Receiver) -> None:
+    """Poison on the queue of a lane is thrown away, and what lies beside it is received."""
+    receiver.send_raw("resize", "poison")
+    receiver.queues.send([Outgoing(laned(1), 0)])
+    assert [each.message for each in receiver.queues.receive("resize", 10, 1, 0)] == [laned(1)]
+    assert [each.message for each in receiver.queues.receive("resize", 10, 1, 60)] == [laned(1)]
+
+
+def test_memory_waits_for_the_first_message() -> None:
+    """A receiver that waits gets what becomes visible meanwhile, and not before."""
+    receiver = MemoryReceiver()
+    start = receiver.clock.at
+    receiver.queues.send([Outgoing(laned(1), 2)])
+    assert receiver.queues.receive("resize", 1, 1, 60) == []
+    assert len(receiver.queues.receive("resize", 1, 10, 60)) == 1
+    assert receiver.clock.at == start + 2_000
 
 
 def test_memory_delivers_by_its_clock() -> None:

@@ -33,11 +33,11 @@ ONE_EACH = [1] * ROUNDS
 pytestmark = pytest.mark.engine
 
 
-def winners(contend: Callable[[int, int], bool]) -> list[int]:
+def winners(contend: Callable[[int, int], bool], rounds: int = ROUNDS) -> list[int]:
     """How many contenders won, round by round; all of a round start together."""
     counts = []
     with ThreadPoolExecutor(CONTENDERS) as pool:
-        for number in range(ROUNDS):
+        for number in range(rounds):
             start = Barrier(CONTENDERS)
 
             def enter(contender: int, number: int = number, start: Barrier = start) -> bool:

@@ -7,15 +7,22 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb import forms, schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
 from duetime.adapters.dynamodb.minutes import wake_item_of
 from duetime.adapters.dynamodb.records import SchemaUnknown, item_of, key_of, task_of
+from duetime.domain.arns import AwsService
 from duetime.domain.attempts import Claimant, Run, failure
 from duetime.domain.dispatch import Entry, Wake
-from duetime.domain.limits import LEDGER_LINES_INLINE, MAX_ERROR_MESSAGE_LENGTH, WAKE_LIFE
+from duetime.domain.limits import (
+    LEDGER_LINES_INLINE,
+    MAX_ARN_LENGTH,
+    MAX_DETAIL_TYPE_LENGTH,
+    MAX_ERROR_MESSAGE_LENGTH,
+    WAKE_LIFE,
+)
 from duetime.domain.states import Move, State
-from duetime.domain.task import AttemptOutcome, Content, ContentPlace, Priority, Task
+from duetime.domain.task import AttemptOutcome, AwsTarget, Content, ContentPlace, LedgerLine, Priority, Task
 from duetime.domain.times import DAY, MINUTE
 from duetime.domain.writes import Guard, Write, applied
 from tests.adapters.examples import HOME, OWNER, numbered, task
@@ -153,14 +160,14 @@ def test_a_ledger_line_takes_about_forty_bytes() -> None:
 
 
 def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
-    """A payload of 750 bytes, five attempts and the longest error fit one kilobyte at every step."""
-    sentence = "could not connect to orders.internal.example.org:5432 after 3 tries (timeout 2000 ms, pool 7 of 8); "
-    error = failure("OperationalError", sentence * 4).error
-    assert len(error.message) == MAX_ERROR_MESSAGE_LENGTH
+    """A payload of 750 bytes, five attempts and the longest error of each fit one kilobyte at every step."""
+    sentence = "could not connect to orders.internal.example.org:5432 after {} tries (timeout 2000 ms, pool 7 of 8); "
+    errors = [failure("OperationalError", sentence.format(number) * 4).error for number in range(LEDGER_LINES_INLINE)]
+    assert {len(error.message) for error in errors} == {MAX_ERROR_MESSAGE_LENGTH}
     assert 745 <= len(LARGE) <= 760
     now, sizes = created(LARGE), []
     for attempt in range(1, LEDGER_LINES_INLINE + 1):
-        now = claimed(now)
+        now, error = claimed(now), errors[attempt - 1]
         sizes.append(size_of(now))
         if attempt < LEDGER_LINES_INLINE:
             changes: dict[str, Any] = {"next_at": now.next_at + 90_000, "expires_at": None, "finished_at": None}
@@ -168,5 +175,28 @@ def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
         else:
             now = ended(now, Move.FAIL, AttemptOutcome.FAILED, error=error)
         sizes.append(size_of(now))
-    assert (now.state, len(now.ledger)) == (State.FAILED, LEDGER_LINES_INLINE)
+    assert (now.state, len(now.ledger), now.error) == (State.FAILED, LEDGER_LINES_INLINE, errors[-1])
+    assert [line.error is not None for line in now.ledger] == [True] * 4 + [False]
     assert max(sizes) <= WRITE_UNIT_BYTES, sizes
+
+
+def test_a_task_with_the_longest_target_of_aws_stays_within_one_write_unit() -> None:
+    """A name of 256 characters and an event's detail type of 128, besides an ordinary payload and its outcome."""
+    arn = "arn:aws:events:eu-west-1:123456789012:event-bus/".ljust(MAX_ARN_LENGTH, "a")
+    target = AwsTarget(AwsService.EVENTBRIDGE, arn, detail_type="d" * MAX_DETAIL_TYPE_LENGTH)
+    new = replace(created(SMALL), target=target)
+    told = Content(ContentPlace.RECORD, "result", b'{"event_id":"7c9e6679-7425-40de-944b-e07fc1f90ae7"}')
+    done = ended(claimed(new), Move.SUCCEED, AttemptOutcome.SUCCEEDED, result=told)
+    assert size_of(new) - size_of(created(SMALL)) <= MAX_ARN_LENGTH + MAX_DETAIL_TYPE_LENGTH + 2
+    assert size_of(done) <= WRITE_UNIT_BYTES
+
+
+def test_a_ledger_of_the_first_release_is_read() -> None:
+    """Lines were plain texts in a list before they could have errors; a record that has them loses none."""
+    lines = (
+        LedgerLine(1, 1, "a b", HOME, 12, 480, AttemptOutcome.RETRIED),
+        LedgerLine(17, 31, "", 0, 0, 0, AttemptOutcome.LOST),
+    )
+    old = [{"S": f"1 1 {HOME:x} c 1e0 r a b"}, {"S": "11 1f 0 0 0 l "}]
+    assert task_of(item_of(task()) | {ATTRIBUTES["ledger"].name: {"L": old}}).ledger == lines
+    assert tuple(forms.read_line(line) for line in old) == lines

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
-from duetime.domain.dispatch import Entry, Wake
+from duetime.domain.dispatch import Entry, ScheduleWake, Wake
 from duetime.domain.ids import TaskId
 from duetime.domain.states import Move, State
 from duetime.domain.task import Content, ContentPlace, Priority
@@ -100,14 +100,21 @@ def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sen
     assert list(task_store.read_minute(minute_of(wake.at), 3, consistent=True)) == [wake]
 
 
+def test_a_wake_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
+    """The trigger knows from the wake alone on which queue the task's workers wait."""
+    wake = Wake(numbered(1), 12, HOME, Priority.NORMAL, OWNER, lane="resize")
+    task_store.add_wake(wake)
+    assert list(task_store.read_minute(minute_of(HOME), 3, consistent=True)) == [wake]
+
+
 def test_a_minute_of_many_pages_is_read_to_its_end(task_store: TaskStore) -> None:
     """A partition larger than one answer of the store (1 MB) is read whole, each item once."""
     large = Content(ContentPlace.RECORD, "payload", Random(1).randbytes(150_000))  # noqa: S311 - an example, no secret
     wanted = [numbered(each) for each in range(12)]
     for task_id in wanted:
         task_store.create(task(id=task_id, payload=large))
-    found = [item.task_id for item in task_store.read_minute(minute_of(HOME), 3, consistent=False)]
-    assert found == wanted
+    found = task_store.read_minute(minute_of(HOME), 3, consistent=False)
+    assert [item.task_id for item in found if isinstance(item, Entry)] == wanted
 
 
 def spread(store: TaskStore, owner: str, number: int) -> list[TaskId]:
@@ -154,3 +161,16 @@ def test_a_wake_is_in_no_list(task_store: TaskStore) -> None:
     """Wakes cost no place in an index: an owner's list holds records only."""
     task_store.add_wake(Wake(numbered(1), 1, HOME, Priority.NORMAL, OWNER))
     assert task_store.list_ids(ListQuery(OWNER)) == []
+
+
+def test_a_schedules_wake_is_read_as_it_was_written(task_store: TaskStore) -> None:
+    """It lies in the shard of the schedule's own id, beside the tasks of its minute; writing it twice leaves one."""
+    here = task()
+    task_store.create(here)
+    wake = ScheduleWake(numbered(7), "an#owner", "nightly", 12, HOME + 5)
+    later = replace(wake, turn=13, at=HOME + MINUTE)
+    for each in (wake, wake, later):
+        task_store.add_schedule_wake(each)
+    found = list(task_store.read_minute(minute_of(HOME), here.id.shard, consistent=True))
+    assert sorted(map(repr, found)) == sorted(map(repr, [Entry.of(here), wake]))
+    assert list(task_store.read_minute(minute_of(HOME) + 1, here.id.shard, consistent=True)) == [later]

@@ -29,6 +29,7 @@ ATTEMPT = {
     "outcome": "succeeded",
     "cost_dollars": 0.00000765,
 }
+FAILED = {**ATTEMPT, "outcome": "retried", "error": {"class": "Boom", "message": "no such row"}}
 LOST = {**dict.fromkeys(ATTEMPT), "attempt": 1, "fence": 1, "outcome": "lost"}
 
 
@@ -156,6 +157,8 @@ class Deployment:
         """What a task answers to an action: a task again, or its attempts."""
         if action == "attempts":
             return Answer(200, {"attempts": [ATTEMPT, LOST]})
+        if action == "target":
+            return Answer(200, {"status": 200, "body": {"asked": request.query["action"]}})
         if request.body and request.document.get("fence") == STRANGE_FENCE:
             return problem(409, "fence_differs", "the task is running at fence 1")
         task["version"] += 1
@@ -185,7 +188,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer.content)
 
     # The names are the standard library's.
-    do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - see the line above
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815 - see the line above
 
     def log_message(self, *_: object) -> None:
         """Say nothing: a test reads the requests from the deployment."""

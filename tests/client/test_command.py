@@ -23,7 +23,8 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
     """Each option of create arrives in its field of the API, and --json prints the API's answer."""
     options = (
         '--payload={"a": [1, null]} --at=2026-12-01T09:00 --priority=high --name=monthly --tag=team=dba --tag=x=y=z '
-        "--http-url=https://example.org/r --http-phase=clean --http-phase=rollback --max-attempts=3 --timeout=60 "
+        "--http-url=https://example.org/r --http-phase=clean --http-phase=rollback --http-query=status "
+        "--callback-url=https://example.org/ended --max-attempts=3 --timeout=60 "
         "--deadline=7200 --rollback --idempotency-key=K --json"
     )
     words = options.replace('{"a": [1, null]}', "PAYLOAD").split()
@@ -36,7 +37,13 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
         "priority": "high",
         "name": "monthly",
         "tags": {"team": "dba", "x": "y=z"},
-        "target": {"kind": "http", "url": "https://example.org/r", "phases": ["clean", "rollback"]},
+        "target": {
+            "kind": "http",
+            "url": "https://example.org/r",
+            "phases": ["clean", "rollback"],
+            "queries": ["status"],
+        },
+        "callback_url": "https://example.org/ended",
         "retry": {"max_attempts": 3},
         "timeout_seconds": 60,
         "deadline_seconds": 7200,
@@ -44,6 +51,54 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
     }
     assert deployment.received[0].headers["Idempotency-Key"] == "K"
     assert (result.exit_code, json.loads(result.stdout)) == (0, deployment.tasks["01TASK00000000000000000000"])
+
+
+@pytest.mark.parametrize(
+    ("options", "target"),
+    [
+        ("--arn=arn:aws:lambda:r:1:function:f", {"kind": "lambda", "arn": "arn:aws:lambda:r:1:function:f"}),
+        (
+            "--arn=arn:aws:lambda:r:1:function:f --async",
+            {"kind": "lambda", "arn": "arn:aws:lambda:r:1:function:f", "mode": "async"},
+        ),
+        ("--arn=arn:aws:sqs:r:1:q", {"kind": "sqs", "arn": "arn:aws:sqs:r:1:q"}),
+        ("--arn=arn:aws:sns:r:1:t", {"kind": "sns", "arn": "arn:aws:sns:r:1:t"}),
+        (
+            "--arn=arn:aws:events:r:1:event-bus/b --detail-type=due",
+            {"kind": "eventbridge", "arn": "arn:aws:events:r:1:event-bus/b", "detail_type": "due"},
+        ),
+        (
+            "--arn=arn:aws:states:r:1:stateMachine:m",
+            {"kind": "step_functions", "arn": "arn:aws:states:r:1:stateMachine:m"},
+        ),
+    ],
+)
+def test_an_arn_says_what_kind_of_target_it_is(
+    duetime: Run, deployment: Deployment, options: str, target: dict[str, str]
+) -> None:
+    """One option for all resources of AWS; whether the name is right is for the API to say."""
+    duetime("tasks", "create", "report", *options.split())
+    assert deployment.received[0].document["target"] == target
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--arn=reports", "should be the ARN of a Lambda function"),
+        ("--arn=arn:aws:sqs:r:1:q --async", "is for Lambda functions"),
+        ("--arn=arn:aws:sqs:r:1:q --detail-type=x", "is for event buses"),
+        ("--async", "needs --arn"),
+        ("--detail-type=x", "needs --arn"),
+        ("--arn=arn:aws:sqs:r:1:q --http-url=https://example.org", "not both"),
+    ],
+)
+def test_options_of_another_kind_of_target_are_refused(
+    duetime: Run, deployment: Deployment, options: str, told: str
+) -> None:
+    """Before anything is sent."""
+    result = duetime("tasks", "create", "report", *options.split())
+    assert (result.exit_code, deployment.received) == (2, [])
+    assert told in result.stderr
 
 
 def test_in_counts_from_now_by_the_clock_of_the_api(duetime: Run, deployment: Deployment) -> None:
@@ -80,6 +135,7 @@ def test_a_payload_comes_from_a_file_or_from_standard_input(
         (["create", "report", "--priority", "urgent"], "--priority"),
         (["create", "report", "--url", "nowhere"], "nowhere"),
         (["create", "report", "--http-phase", "clean"], "--http-url"),
+        (["create", "report", "--http-query", "status"], "--http-url"),
         (["create", "report", "--http-url", "https://example.org", "--http-phase", "run"], "--http-phase"),
         (["notify", "x"], "--fence"),
         (["notify", "x", "--fence", "1", "--result", "{"], "--result"),

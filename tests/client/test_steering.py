@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime_client import Client, Conflict, Retries, UnexpectedAnswer, Unreachable
-from tests.client.deployment import ATTEMPT, LOST, STRANGE_FENCE, Answer, Deployment
+from tests.client.deployment import ATTEMPT, FAILED, LOST, STRANGE_FENCE, Answer, Deployment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +55,48 @@ def test_an_action_is_a_post_without_a_body(client: Client, deployment: Deployme
     request = deployment.received[-1]
     assert (request.method, request.path, request.body) == ("POST", f"/stage/v1/tasks/{task.id}/{action}", b"")
     assert (steered.version, steered.etag) == (2, '"2"')
+
+
+def test_an_endpoint_is_asked(client: Client, deployment: Deployment, duetime: Run) -> None:
+    """The question goes into the query; the command prints what the endpoint said, or all of the answer."""
+    task = client.create_task("report", target={"kind": "http", "url": "https://e.org/", "queries": ["status"]})
+    reply = client.ask_target(task.id, "status")
+    assert (reply.status, reply.body) == (200, {"asked": ["status"]})
+    assert deployment.received[-1].target == f"/stage/v1/tasks/{task.id}/target?action=status"
+    result = duetime("tasks", "ask", task.id, "summary")
+    assert (result.exit_code, json.loads(result.stdout)) == (0, {"asked": ["summary"]})
+    whole = duetime("tasks", "ask", task.id, "progress", "--json")
+    assert json.loads(whole.stdout) == {"status": 200, "body": {"asked": ["progress"]}}
+    assert duetime("tasks", "ask", task.id, "health").exit_code == 2
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (404, 1), (500, 1)])
+def test_an_error_of_the_endpoint_is_the_commands_too(
+    duetime: Run, client: Client, deployment: Deployment, status: int, code: int
+) -> None:
+    """A script learns from the exit code whether the endpoint answered well."""
+    task = client.create_task("report")
+    deployment.scripted.append(Answer(200, {"status": status, "body": None}))
+    assert duetime("tasks", "ask", task.id, "status").exit_code == code
+
+
+def test_an_answer_without_a_reply_is_no_answer(client: Client, deployment: Deployment) -> None:
+    """What lacks the endpoint's status or body is not passed on as if it were one."""
+    task = client.create_task("report")
+    documents: list[object] = [{}, {"status": 200}, {"status": "200", "body": 1}, []]
+    for document in documents:
+        deployment.scripted.append(Answer(200, document))
+        with pytest.raises(UnexpectedAnswer):
+            client.ask_target(task.id, "status")
+
+
+def test_a_callback_is_taken_back_by_an_empty_one(duetime: Run, client: Client, deployment: Deployment) -> None:
+    """An option cannot say null; an empty URL is one."""
+    task = client.create_task("report", callback_url="https://example.org/ended")
+    assert task.callback_url == "https://example.org/ended"
+    assert "https://example.org/ended" in duetime("tasks", "get", task.id).stdout
+    duetime("tasks", "change", task.id, "--callback-url", "")
+    assert deployment.received[-1].document == {"callback_url": None}
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -184,3 +226,13 @@ def test_a_sheet_shows_who_works_on_a_task(duetime: Run, deployment: Deployment)
     assert "worker 1 until 2026-11-21 21:01:00 JST (in 1 min)" in shown
     assert "will notify" in shown
     assert "pause" in shown
+
+
+def test_the_error_of_each_attempt_is_shown(duetime: Run, client: Client, deployment: Deployment) -> None:
+    """A column of its own, if any attempt failed; the client has class and message."""
+    deployment.scripted += [Answer(200, {"attempts": [LOST, FAILED]})] * 2
+    assert "Boom: no such row" in duetime("tasks", "attempts", "ID").stdout
+    lost, failed = client.list_attempts("ID")
+    assert lost.error is None
+    assert failed.error is not None
+    assert (failed.error.kind, failed.error.message) == ("Boom", "no such row")

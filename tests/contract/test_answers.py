@@ -9,7 +9,18 @@ from pydantic import TypeAdapter
 from duetime.contract.answers import TaskAnswer, TaskEntry
 from duetime.contract.encoding import entry, json_text, task_text
 from duetime.domain.states import State
-from duetime.domain.task import Asked, Content, ContentPlace, HttpTarget, Phase, Progress, TaskError
+from duetime.domain.task import (
+    Asked,
+    Cause,
+    Content,
+    ContentPlace,
+    HttpTarget,
+    Occasion,
+    Phase,
+    Progress,
+    Query,
+    TaskError,
+)
 from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import NOW, task
 
@@ -17,7 +28,8 @@ DONE = task(
     state=State.FAILED,
     name="Nightly",
     tags={"team": "dba"},
-    target=HttpTarget("https://example.org/", frozenset({Phase.ROLLBACK, Phase.PREPARE})),
+    target=HttpTarget("https://example.org/", frozenset({Phase.ROLLBACK, Phase.PREPARE}), frozenset({Query.STATUS})),
+    callback_url="https://example.org/ended",
     started_at=NOW + 12,
     finished_at=NOW + 500,
     attempt=5,
@@ -42,6 +54,7 @@ def test_values_that_are_not_there_yet_are_null() -> None:
     """A task that waits has no start, no end, no outcome and no lateness, and says so by null."""
     waiting = json.loads(task_text(task()))
     missing = {"name", "started_at", "finished_at", "progress", "error", "lateness_ms", "result", "lease", "asked"}
+    missing |= {"lock", "waits_for", "callback_url", "schedule", "member"}
     assert {field for field, value in waiting.items() if value is None} == missing
 
 
@@ -54,7 +67,13 @@ def test_a_finished_task_tells_how_it_went() -> None:
     assert done["lateness_ms"] == 12
     assert done["error"] == {"class": "Timeout", "message": "took longer than 60 s"}
     assert done["progress"] == {"percent": 40, "message": "half way"}
-    assert done["target"] == {"kind": "http", "url": "https://example.org/", "phases": ["prepare", "rollback"]}
+    assert done["target"] == {
+        "kind": "http",
+        "url": "https://example.org/",
+        "phases": ["prepare", "rollback"],
+        "queries": ["status"],
+    }
+    assert done["callback_url"] == "https://example.org/ended"
 
 
 def test_a_running_task_tells_who_works_on_it_and_what_is_asked() -> None:
@@ -76,3 +95,14 @@ def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: 
     text = task_text(task(payload=Content(ContentPlace.RECORD, "payload", stored.encode())))
     assert json.loads(text)["payload"] == value
     assert f'"payload":{stored},' in text
+
+
+def test_a_task_of_a_schedule_says_which_occurrence_it_is() -> None:
+    """The schedule's name and revision, the instant that it stands for, and why it was placed."""
+    occurrence = entry(task(occasion=Occasion("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True)))
+    assert occurrence["schedule"] == {
+        "name": "nightly",
+        "revision": 3,
+        "at": "2026-11-21T02:33:07.250Z",
+        "cause": "backfill",
+    }

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 
 from duetime.contract.decoding import batch_items, task_change, task_spec
+from duetime.contract.encoding import entry
 from duetime.contract.guard import read
 from duetime.contract.refusals import FieldsInvalid
+from duetime.domain.arns import AwsService
 from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
 from duetime.domain.retry import RetryPolicy
-from duetime.domain.task import HttpTarget, Phase, Priority, TaskSpec
+from duetime.domain.task import AwsTarget, HttpTarget, Phase, Priority, TaskSpec
 from tests.contract.properties import JSON, unhurried
+from tests.domain.factories import task
 
 
 def spec(**fields: Any) -> TaskSpec:  # noqa: ANN401 - any JSON
@@ -146,7 +149,16 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
     ("tags", {"a:b": "c"}, "tags.a:b"),
     ("tags", {"": "c"}, 'tags.""'),
     ("tags", {f"k{number}": "v" for number in range(11)}, "tags"),
-    ("lock", {"key": "db-17"}, "lock"),
+    ("lock", "db-17", "lock"),
+    ("lock", {}, "lock.key"),
+    ("lock", {"key": "a b"}, "lock.key"),
+    ("lock", {"key": "a#b"}, "lock.key"),
+    ("lock", {"key": "a" * 65}, "lock.key"),
+    ("lock", {"key": "a", "limit": 0}, "lock.limit"),
+    ("lock", {"key": "a", "limit": 101}, "lock.limit"),
+    ("lock", {"key": "a", "limit": True}, "lock.limit"),
+    ("lock", {"key": "a", "scope": "all"}, "lock.scope"),
+    ("lock", {"key": "a", "holder": "me"}, "lock.holder"),
     ("target", {"kind": "http", "url": "http://example.org", "phases": ["run"]}, "target.phases[0]"),
     ("target", {"kind": "http", "url": "http://example.org", "phases": ["clean", "clean"]}, "target.phases"),
     ("target", {"kind": "http", "url": "http://example.org", "phases": "clean"}, "target.phases"),
@@ -158,7 +170,15 @@ BAD_FIELDS: list[tuple[str, object, str]] = [
     ("rollback", "yes", "rollback"),
     ("rollback", 1, "rollback"),
     ("rollback", None, "rollback"),
-    ("callback_url", "https://example.org", "callback_url"),
+    ("target", {"kind": "http", "url": "http://example.org", "queries": ["health"]}, "target.queries[0]"),
+    ("target", {"kind": "http", "url": "http://example.org", "queries": ["status", "status"]}, "target.queries"),
+    ("target", {"kind": "handler", "queries": ["status"]}, "target.queries"),
+    ("callback_url", "", "callback_url"),
+    ("callback_url", "ftp://example.org", "callback_url"),
+    ("callback_url", "https://me:secret@example.org", "callback_url"),
+    ("callback_url", "https://example.org/" + "x" * 2048, "callback_url"),
+    ("callback_url", 7, "callback_url"),
+    ("callback", "https://example.org", "callback"),
     ("owner", "somebody", "owner"),
     ("id", "01M7XZ8CGJ0013P2ZBN3YDT3DX", "id"),
 ]
@@ -208,6 +228,61 @@ def test_a_url_that_cannot_be_called_safely_is_refused(url: str) -> None:
 def test_ordinary_urls_are_kept_as_they_are(url: str) -> None:
     """A URL is stored as it was written."""
     assert spec(target={"kind": "http", "url": url}).target == HttpTarget(url)
+
+
+PLACE = "eu-west-1:123456789012"
+FUNCTION = f"arn:aws:lambda:{PLACE}:function:report"
+QUEUE = f"arn:aws:sqs:{PLACE}:reports"
+TOPIC = f"arn:aws:sns:{PLACE}:reports"
+BUS = f"arn:aws:events:{PLACE}:event-bus/default"
+MACHINE = f"arn:aws:states:{PLACE}:stateMachine:report"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ({"kind": "lambda", "arn": FUNCTION}, AwsTarget(AwsService.LAMBDA, FUNCTION)),
+        ({"kind": "lambda", "arn": FUNCTION, "mode": "async"}, AwsTarget(AwsService.LAMBDA, FUNCTION, waits=False)),
+        ({"kind": "sqs", "arn": QUEUE}, AwsTarget(AwsService.SQS, QUEUE)),
+        ({"kind": "sns", "arn": TOPIC}, AwsTarget(AwsService.SNS, TOPIC)),
+        ({"kind": "eventbridge", "arn": BUS}, AwsTarget(AwsService.EVENTBRIDGE, BUS)),
+        (
+            {"kind": "eventbridge", "arn": BUS, "detail_type": "report due"},
+            AwsTarget(AwsService.EVENTBRIDGE, BUS, detail_type="report due"),
+        ),
+        ({"kind": "step_functions", "arn": MACHINE}, AwsTarget(AwsService.STEP_FUNCTIONS, MACHINE)),
+    ],
+)
+def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarget) -> None:
+    """Each kind has its own options, and its task is answered with what was asked for."""
+    assert spec(target=target).target == expected
+    answered = entry(task(target=expected))["target"]
+    assert {name: value for name, value in answered.items() if value is not None} == {
+        **({"mode": "sync"} if target["kind"] == "lambda" else {}),
+        **target,
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "field"),
+    [
+        ({"kind": "lambda"}, "target.arn"),
+        ({"kind": "lambda", "arn": QUEUE}, "target.arn"),
+        ({"kind": "sqs", "arn": "https://sqs.eu-west-1.amazonaws.com/123456789012/reports"}, "target.arn"),
+        ({"kind": "sqs", "arn": f"{QUEUE}\n"}, "target.arn"),
+        ({"kind": "sns", "arn": f"arn:aws:sns:{PLACE}:{'a' * 256}"}, "target.arn"),
+        ({"kind": "step_functions", "arn": f"{MACHINE}*"}, "target.arn"),
+        ({"kind": "lambda", "arn": FUNCTION, "mode": "later"}, "target.mode"),
+        ({"kind": "sqs", "arn": QUEUE, "mode": "async"}, "target.mode"),
+        ({"kind": "eventbridge", "arn": BUS, "detail_type": "a\tb"}, "target.detail_type"),
+        ({"kind": "eventbridge", "arn": BUS, "detail_type": "a" * 129}, "target.detail_type"),
+        ({"kind": "eventbridge", "arn": BUS, "source": "aws.ec2"}, "target.source"),
+        ({"kind": "kinesis", "arn": QUEUE}, "target.kind"),
+    ],
+)
+def test_a_resource_that_cannot_be_called_is_refused(target: dict[str, str], field: str) -> None:
+    """The fault names the part of the target; options of other kinds are unknown fields."""
+    assert list(faults({"type": "report", "target": target})) == [field]
 
 
 def test_two_due_times_are_both_named() -> None:

@@ -9,7 +9,7 @@ from duetime.contract.answers import AttemptsAnswer
 from duetime.contract.ledger import attempts
 from duetime.domain.costs import ASSUMED, dollars_of
 from duetime.domain.states import State
-from duetime.domain.task import AttemptOutcome, LedgerLine
+from duetime.domain.task import AttemptOutcome, LedgerLine, TaskError
 from tests.domain.factories import NOW, task
 
 FIRST = LedgerLine(1, 1, "worker 1", NOW + 12, 12, 480, AttemptOutcome.RETRIED)
@@ -36,6 +36,7 @@ def test_an_attempt_tells_who_when_and_how() -> None:
         "lateness_ms": 12,
         "duration_ms": 480,
         "outcome": "retried",
+        "error": None,
         "cost_dollars": attempt["cost_dollars"],
     }
 
@@ -45,6 +46,27 @@ def test_of_a_lost_attempt_nothing_more_is_said() -> None:
     (attempt,) = attempts(task(state=State.FAILED, ledger=(LOST,)), [])["attempts"]
     known = {field for field, value in attempt.items() if value is not None}
     assert known == {"attempt", "fence", "outcome"}
+
+
+def test_the_last_error_is_told_whole_and_once() -> None:
+    """The record's error is that of its last line; an earlier line has its own, and a success has none."""
+    early, late = TaskError("Boom", "first"), TaskError("Boom", "x" * 256)
+    lines = (replace(FIRST, error=early), replace(FIRST, attempt=2, fence=2))
+    waiting = task(state=State.POSTPONED, ledger=lines, error=late)
+    told = [attempt["error"] for attempt in attempts(waiting, [])["attempts"]]
+    assert told == [{"class": "Boom", "message": "first"}, {"class": "Boom", "message": "x" * 256}]
+    ran = replace(waiting, state=State.RUNNING, fence=3, attempt=3, lease_ends_at=NOW + 30_000)
+    assert [attempt["error"] for attempt in attempts(ran, [])["attempts"]] == told
+    done = task(state=State.SUCCEEDED, ledger=(*lines[:1], LAST))
+    assert [attempt["error"] for attempt in attempts(done, [])["attempts"]] == [told[0], None]
+
+
+def test_an_error_is_not_told_of_an_attempt_that_it_is_not_of() -> None:
+    """A pause after a failure leaves the record's error where it was: with the attempt that failed."""
+    paused = replace(FIRST, attempt=2, fence=2, outcome=AttemptOutcome.PAUSED)
+    error = TaskError("Boom", "first")
+    told = attempts(task(state=State.PAUSED, ledger=(replace(FIRST, error=error), paused), error=error), [])
+    assert [attempt["error"] is None for attempt in told["attempts"]] == [False, True]
 
 
 def test_a_lost_attempt_is_listed_once_the_next_has_begun() -> None:

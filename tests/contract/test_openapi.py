@@ -27,7 +27,7 @@ OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in 
 MODELS = {"notice": "Notification", "heartbeat": "Heartbeat", "progress": "ProgressReport", "refuse_fields": "NoFields"}
 REPORTS = ("NoFields", "Notification", "NotifiedError", "Heartbeat", "ProgressReport")
 # JSON Schema knows no control characters and no offsets, and Python's `$` forgives a line's end.
-CODE_ALONE_SEES = ("2026-12-01T09:00:00", "nul\x00", "\x9b31m", {"team": "a\x00"}, "report\n")
+CODE_ALONE_SEES = ("2026-12-01T09:00:00", "nul\x00", "\x9b31m", {"team": "a\x00"}, "report\n", "https://me:secret@example.org")
 
 
 def fits(model: str, value: object) -> bool:
@@ -142,11 +142,17 @@ def test_bodies_are_refused_as_described() -> None:
         "payload": [1],
         "delay_seconds": 1.5,
         "priority": "low",
-        "target": {"kind": "http", "url": "https://example.org/", "phases": ["prepare", "clean", "rollback"]},
+        "target": {
+            "kind": "http",
+            "url": "https://example.org/",
+            "phases": ["prepare", "clean", "rollback"],
+            "queries": ["status"],
+        },
         "retry": {"max_attempts": 1},
         "timeout_seconds": 5,
         "deadline_seconds": 7,
         "rollback": True,
+        "callback_url": "https://example.org/ended",
         "name": "n",
         "tags": {"a": "b"},
     }

@@ -23,10 +23,11 @@ def test_every_refusal_has_its_own_problem() -> None:
 
 
 def test_codes_and_statuses_belong_together() -> None:
-    """One code always has the same status and title, and is 4xx unless it is ours to mend."""
+    """One code always has the same status and title, and is 4xx unless it is ours or the target's to mend."""
     kinds = list(KINDS.values())
     assert len({kind.code for kind in kinds}) == len(set(kinds))
-    assert all(400 <= kind.status < 500 or kind.code == "unavailable" for kind in kinds)
+    others = {"unavailable": 503, "target_unreachable": 502, "target_silent": 504}
+    assert all(400 <= kind.status < 500 or others[kind.code] == kind.status for kind in kinds)
 
 
 def test_a_field_is_named_in_a_problem() -> None:

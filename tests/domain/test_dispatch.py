@@ -20,8 +20,9 @@ from duetime.domain.dispatch import (
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, PATROL_DELAYS
 from duetime.domain.states import LEASED, TERMINAL, WAITING, State
-from duetime.domain.task import Priority
+from duetime.domain.task import Priority, PullTarget
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of, start_of
+from tests.domain.factories import task
 
 NOW = 1_795_228_387_250
 LOOK_AHEAD = 180 * SECOND
@@ -152,3 +153,17 @@ def test_the_last_patrol_keeps_the_running_in_sight() -> None:
     assert is_open_past_due(replace(ENTRY, state=State.RUNNING, leased_until=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, next_at=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, state=State.PAUSED), NOW)
+
+
+def test_a_task_waits_on_its_lane_until_its_work_is_over() -> None:
+    """What is pulled waits for pull workers; what follows its outcome, and all else, is the worker functions'."""
+    pulled = task(target=PullTarget(), type="resize")
+    for state in State:
+        is_over = state in TERMINAL or state is State.ROLLING_BACK
+        assert replace(pulled, state=state).lane == ("" if is_over else "resize")
+    assert task(type="resize").lane == ""
+    assert Entry.of(pulled).message(NOW).lane == "resize"
+    wake = Wake(pulled.id, 4, NOW, Priority.HIGH, "me", lane="resize")
+    sent = at_first_reading(wake, minute_of(NOW))
+    assert sent is not None
+    assert sent.lane == "resize"

@@ -6,28 +6,42 @@ every call of an AWS API, those included that Lambda's poller makes (receive, de
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import boto3
 import pytest
 
 from duetime import composition
+from duetime.adapters.targets.calls import Answer
 from duetime.composition import composed
+from duetime.domain.attempts import HeldBack, Succeeded, failure
 from duetime.domain.creation import TaskChange
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.filters import TaskFilter
+from duetime.domain.limits import CIRCUIT_THRESHOLD
+from duetime.domain.operators import Operators
+from duetime.domain.states import State
+from duetime.domain.sweeps import Sweep
+from duetime.domain.switches import Switch, SwitchKey, SwitchScope
+from duetime.domain.task import LockSpec, Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.creating import IdempotencyKey, Order
 from duetime.services.placing import message_for
+from duetime.settings import Variable
 from tests.adapters.clouds import Cloud
+from tests.adapters.targets.works import work
 from tests.functions.meter import Meter
 from tests.functions.stack import OWNER, Stack
+from tests.services.test_breaking import Endpoint
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from duetime.adapters.targets.calls import Call, Reply
     from duetime.domain.task import Task
     from local.emulator import Emulator
 
@@ -64,31 +78,32 @@ def create(stack: Stack, **fields: object) -> Task:
 
 
 def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
-    """Ten tasks accepted in a batch and run: record, lease and outcome each, and 3.4 requests."""
+    """Ten tasks accepted in a batch and run: record, lease and outcome each; and one look at the switches."""
     stack, meter = metered
     composed().creating.create_many(OWNER, orders(10))
     assert stack.work(Priority.NORMAL) == []
-    assert (meter.table_units, meter.index_units, meter.read_units) == (30, 10, 0)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (30, 10, 0.5)
     assert meter.requests == {
         "PutItem": 10,
         "SendMessageBatch": 1,
         "ReceiveMessage": 1,
         "ChangeMessageVisibilityBatch": 1,
+        "GetItem": 1,
         "UpdateItem": 20,
         "DeleteMessageBatch": 1,
     }
-    assert meter.total_requests == 34
+    assert meter.total_requests == 35
 
 
 def test_a_task_accepted_by_itself_is_sent_by_itself(metered: tuple[Stack, Meter]) -> None:
-    """Ten single requests: a message each, so 4.1 requests a task by our functions and 0.2 by Lambda's poller."""
+    """Ten single requests: a message each, so 4.2 requests a task by our functions and 0.2 by Lambda's poller."""
     stack, meter = metered
     for _ in range(10):
         create(stack)
     assert stack.work(Priority.NORMAL) == []
-    assert (meter.table_units, meter.index_units, meter.read_units) == (30, 10, 0)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (30, 10, 0.5)
     polled = meter.requests["ReceiveMessage"] + meter.requests["DeleteMessageBatch"]
-    assert (meter.total_requests - polled, polled) == (41, 2)
+    assert (meter.total_requests - polled, polled) == (42, 2)
 
 
 def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, Meter]) -> None:
@@ -128,6 +143,23 @@ def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
 
 
+def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Stack, Meter]) -> None:
+    """Record and place in the list, and a tenth of a message; a repeat is refused by the record for one unit."""
+    stack, meter = metered
+    stack.environ[Variable.INTAKE_OWNER] = OWNER
+    stack.environ[Variable.INTAKE_REJECTS] = stack.queues[Priority.LOW]
+    body = json.dumps({"type": "report", "payload": json.loads(PAYLOAD)})
+    sent = {"SentTimestamp": str(stack.clock.now())}
+    records = [{"messageId": f"m{number}", "body": body, "attributes": sent} for number in range(10)]
+    assert stack.call("intake", {"Records": records}) == {"batchItemFailures": []}
+    assert (meter.table_units, meter.index_units, meter.read_units) == (10, 10, 0)
+    assert meter.requests == {"PutItem": 10, "SendMessageBatch": 1}
+    meter.reset()
+    assert stack.call("intake", {"Records": records}) == {"batchItemFailures": []}
+    assert (meter.table_units, meter.index_units, meter.read_units) == (10, 0, 0)
+    assert meter.requests == {"PutItem": 10}
+
+
 def test_a_retry_costs_two_units_and_a_message(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
     """The failed attempt's end and the next one's claim; a quick retry needs no wake."""
     stack, meter = metered
@@ -159,6 +191,60 @@ def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: p
     create(stack)
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (3 + 3, 1)
+
+
+def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack, Meter]) -> None:
+    """Taken and given back, with a look at its line each time; a key of its first time comes into the owner's list."""
+    stack, meter = metered
+    create(stack, lock=LockSpec("db-17"))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 2, 1 + 1)
+    meter.reset()
+    create(stack, lock=LockSpec("db-17"))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.read_units) == (3 + 2, 1, 2)
+
+
+def test_a_prepared_task_costs_two_units_more(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease and the state are checked, by a write, before `prepare` and before `run`."""
+    stack, meter = metered
+    phases = {"prepare": lambda _context, _payload: None, "run": lambda _context, _payload: None}
+    monkeypatch.setitem(REGISTRY, "report", Registered(phases))
+    create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 2, 1)
+
+
+def test_a_deferred_task_costs_its_deadline_and_its_notification(
+    metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wake at the deadline and the long lease; then the end, and a worker's follow-up of a handler's task."""
+    stack, meter = metered
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda context, _payload: context.defer()}))
+    task = create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (2 + 2, 1)
+    composed().steering.notify(OWNER, task.id, 1, Succeeded(b"1"))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (2 + 2 + 1 + 3, 1)
+
+
+class _Heard:
+    """A caller that is always heard."""
+
+    def call(self, call: Call) -> Reply:
+        """Say so."""
+        del call
+        return Answer(200)
+
+
+def test_a_callback_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
+    """The outcome is written before it is told, and `finished_at` after it, in a write of its own."""
+    stack, meter = metered
+    composed().__dict__["caller"] = _Heard()
+    create(stack, callback_url="https://example.org/ended")
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 1, 1)
 
 
 def test_a_failed_task_costs_one_unit_more_for_the_list_of_failures(
@@ -211,3 +297,62 @@ def test_a_payload_outside_the_record_costs_its_size_twice(metered: tuple[Stack,
     assert stack.work(Priority.NORMAL) == []
     # Claim, outcome, the item's expiry, and `finished_at` in a write of its own.
     assert meter.table_units == 1 + written + 1 + 1 + written + 1
+
+
+def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
+    """Not a task: twenty batches in a moment read them once, and one a second for ten seconds reads them twice."""
+    stack, meter = metered
+    for _ in range(20):
+        stack.work(Priority.NORMAL)
+    assert (meter.requests["GetItem"], meter.read_units) == (1, 0.5)
+    for _ in range(10):
+        stack.clock.at += SECOND
+        stack.work(Priority.NORMAL)
+    assert (meter.requests["GetItem"], meter.read_units) == (3, 1.5)
+
+
+def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
+    """A claim, and back: about once a minute; beyond the home minute's patrol a wake is one more."""
+    stack, meter = metered
+    switching = replace(composed().switching, operators=Operators(frozenset({OWNER})))
+    switching.put(OWNER, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
+    task = create(stack)
+    meter.reset()
+    assert stack.work(Priority.NORMAL) == []
+    assert stack.get(task).state is State.POSTPONED
+    assert (meter.table_units, meter.index_units) == (2, 0)
+    assert meter.requests["SendMessageBatch"] == 1
+
+
+def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
+    """No write, however often it is called; opening its circuit is a reading, a write and a place in the list."""
+    stack, meter = metered
+    endpoint = Endpoint()
+    breaking = replace(composed().breaking, targets=endpoint)
+    for _ in range(20):
+        breaking.run(work(url="https://example.org/"))
+    assert (meter.requests, meter.read_units) == ({"GetItem": 1}, 0.5)
+    stack.clock.at += 5 * SECOND
+    breaking.run(work(url="https://example.org/"))
+    assert (meter.requests, meter.read_units) == ({"GetItem": 2}, 1)
+    meter.reset()
+    endpoint.ending = failure("Http503", "")
+    for _ in range(CIRCUIT_THRESHOLD):
+        breaking.run(work(url="https://example.org/"))
+    assert (meter.requests, meter.read_units) == ({"GetItem": 1, "PutItem": 1}, 1)
+    assert (meter.table_units, meter.index_units) == (1, 1)
+    meter.reset()
+    assert isinstance(breaking.run(work(url="https://example.org/")), HeldBack)
+    assert meter.total_requests == 0
+
+
+def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stack, Meter]) -> None:
+    """A unit for each task that is cancelled; the list and the records are read, and nothing else is written."""
+    _stack, meter = metered
+    composed().creating.create_many(OWNER, orders(30, delay=20 * MINUTE))
+    meter.reset()
+    swept = composed().sweeping.cancel(OWNER, Sweep(TaskFilter(type="report")), force=False)
+    assert (swept.changed, meter.table_units, meter.index_units) == (30, 30, 0)
+    meter.reset()
+    assert composed().sweeping.cancel(OWNER, Sweep(TaskFilter(type="report")), force=False).matched == 0
+    assert meter.table_units == 0

@@ -52,3 +52,9 @@ def cloud(request: pytest.FixtureRequest, synthesis_of: Callable[[str], Synthesi
 def dev(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
     """The environment `dev`."""
     return synthesis_of("dev")
+
+
+@pytest.fixture
+def local(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
+    """The environment `local`, which has everything."""
+    return synthesis_of("local")

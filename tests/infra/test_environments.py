@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime.domain.task import Priority
-from infra.environments import ENVIRONMENTS, Environment, UnknownEnvironment, environment_named
+from infra.environments import ENVIRONMENTS, Environment, UnknownEnvironment, UnsafeEnvironment, environment_named
 from layers.build import ROOT
 
 if TYPE_CHECKING:
@@ -26,9 +26,35 @@ def test_settings_are_within_what_aws_allows(environment: Environment) -> None:
     assert all(2 <= environment.concurrency[priority] <= 1000 for priority in Priority)
     assert all(0 < size.timeout_seconds <= 900 for size in environment.sizes.values())
     assert all(128 <= size.memory_mb <= 10_240 for size in environment.sizes.values())
+    assert 1 <= environment.intake_batch_size <= 10_000
+    assert environment.intake_batch_seconds in range(1 if environment.intake_batch_size > 10 else 0, 301)
+    assert 2 <= environment.intake_concurrency <= 1000
     handlers = ROOT / environment.handlers_folder
     assert (handlers / environment.handlers_package / "__init__.py").is_file()
     assert (handlers / "grants.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("pulled", "reason"),
+    [
+        ({"a b": ("*",)}, "cannot be a task's type"),
+        ({"report": ()}, "say who may pull 'report'"),
+        ({"report": ("a b",)}, "say who may pull 'report'"),
+    ],
+)
+def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple[str, ...]], reason: str) -> None:
+    """A type that no task can have, and one without pullers or with one that no caller is, are refused by name."""
+    with pytest.raises(UnsafeEnvironment, match=reason):
+        Environment(name="dev", pulled_types=pulled)
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a\tb", "a#b"])
+def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
+    """Identities are handed to the functions separated by spaces: one that has any would be two others."""
+    with pytest.raises(UnsafeEnvironment, match="operator"):
+        replace(environment_named("dev"), operators=("123456789012:role/Ops", name))
+    assert environment_named("prod").operators == ()
+    assert environment_named("local").operators == ("*",)
 
 
 def test_every_setting_is_documented() -> None:

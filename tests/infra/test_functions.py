@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,23 +25,42 @@ EVERYWHERE = {
     Variable.QUEUE_HIGH,
     Variable.QUEUE_NORMAL,
     Variable.QUEUE_LOW,
+    Variable.PULLED_QUEUES,
     Variable.SHARDS,
     Variable.LOOK_AHEAD_SECONDS,
     Variable.PRECISION,
 }
 USED = {
-    "api": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION},
-    "trigger": EVERYWHERE,
+    "api": EVERYWHERE
+    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
+    | {Variable.PULLERS, Variable.AWS_TARGETS},
+    "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS},
     "worker": EVERYWHERE
-    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.HTTP_ALLOW},
+    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
+    | {Variable.AWS_TARGETS, Variable.TOPOLOGY_MACHINE},
+    "topology": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
+    "egress": {
+        Variable.SERVICE_NAME,
+        Variable.METRICS_NAMESPACE,
+        Variable.LOG_LEVEL,
+        Variable.HTTP_ALLOW,
+        Variable.SIGNING_SECRET,
+    },
+    "intake": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS},
 }
 
 PARTS = {
-    "api": ("creating", "reading", "changing", "steering"),
-    "trigger": ("dispatching",),
-    "worker": ("working",),
-    "deadletter": ("burying",),
+    "api": (
+        *("creating", "reading", "changing", "steering", "asking", "leasing", "reporting", "queues", "telemetry"),
+        *("scheduling", "foreseeing", "keeping_calendars"),
+    ),
+    "trigger": ("dispatching", "queues", "telemetry"),
+    "worker": ("working", "queues", "telemetry"),
+    "topology": ("running", "telemetry"),
+    "deadletter": ("burying", "queues", "telemetry"),
+    "egress": ("egress",),
+    "intake": ("taking_in", "queues", "telemetry"),
 }
 """What each function asks the composition root for."""
 
@@ -57,23 +77,52 @@ def test_a_function_is_composed_from_the_variables_it_declares(
 ) -> None:
     """Nothing that a function does asks for a variable that it is not given."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    declared = every.functions()[function]["Environment"]["Variables"]
+    declared = deployed(every, function)["Environment"]["Variables"]
     # What the template only refers to, names and addresses, is any text.
     environ = {name: value if isinstance(value, str) else "https://example.org/any" for name, value in declared.items()}
+    environ[Variable.PULLED_QUEUES] = filled(declared[Variable.PULLED_QUEUES]) if function != "egress" else "{}"
     composition = Composition(Outside(environ={**environ, Variable.HANDLERS: ""}))
-    for part in (*parts, "queues", "telemetry"):
+    for part in parts:
         assert getattr(composition, part)
 
 
-def test_the_functions_are_the_four_doors(every: Synthesis) -> None:
-    """There is one function for each name that the environments give a size to, and no other."""
-    assert set(every.functions()) == {name.value for name in FunctionName} == set(USED)
+def filled(value: Any) -> str:  # noqa: ANN401 - a text, or an intrinsic of the template
+    """A text of the template, with an address in place of each that it only refers to."""
+    if isinstance(value, str):
+        return value
+    _separator, parts = value["Fn::Join"]
+    return "".join(part if isinstance(part, str) else "https://example.org/any" for part in parts)
+
+
+def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: Synthesis) -> None:
+    """Each declared type has a queue of its own, and only the API is told who may pull it."""
+    functions = every.functions()
+    pulled = every.environment.pulled_types
+    for name in functions.keys() - {"egress"}:
+        urls = json.loads(filled(functions[name]["Environment"]["Variables"][Variable.PULLED_QUEUES.value]))
+        assert urls.keys() == pulled.keys()
+    told = json.loads(functions["api"]["Environment"]["Variables"][Variable.PULLERS.value])
+    assert told == {name: sorted(who) for name, who in pulled.items()}
+
+
+def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
+    """A function of a deployment; the test is skipped where there is none."""
+    if function == FunctionName.INTAKE and not synthesis.environment.intake_owner:
+        pytest.skip("no intake")
+    return synthesis.functions()[function]
+
+
+def test_the_functions_are_the_doors(every: Synthesis) -> None:
+    """There is one for each name that the environments give a size to, but an intake only where it has an owner."""
+    assert {name.value for name in FunctionName} == set(USED)
+    without = set() if every.environment.intake_owner else {"intake"}
+    assert set(every.functions()) == set(USED) - without
 
 
 def test_every_function_has_its_own_role(every: Synthesis) -> None:
-    """No function can do what another one was granted, because no two share a role, or one with the tick."""
+    """No function can do what another one was granted, because no two share a role, or one with the tick or the state machine."""
     roles = [referred(function["Role"]) for function in every.functions().values()]
-    assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 1
+    assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 2
 
 
 def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> None:
@@ -88,7 +137,7 @@ def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> 
 @pytest.mark.parametrize("function", USED)
 def test_a_function_is_told_what_it_uses_and_no_more(every: Synthesis, function: str) -> None:
     """The declared environment of a function is exactly the set of variables that it reads."""
-    declared = every.functions()[function]["Environment"]["Variables"]
+    declared = deployed(every, function)["Environment"]["Variables"]
     assert set(declared) == {variable.value for variable in USED[function]}
 
 
@@ -100,6 +149,7 @@ def test_settings_reach_the_functions(every: Synthesis) -> None:
     assert told[Variable.PRECISION.value] == environment.precision.value
     assert told[Variable.LEASE_SECONDS.value] == str(environment.lease_seconds)
     assert told[Variable.HANDLERS.value] == environment.handlers_package
+    told = every.functions()["egress"]["Environment"]["Variables"]
     assert told[Variable.HTTP_ALLOW.value].split(",") == list(environment.http_allow or [""])
     told = every.functions()["api"]["Environment"]["Variables"]
     assert told[Variable.AUTHENTICATION.value] == environment.authentication.value
@@ -117,7 +167,7 @@ def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> No
 def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
     """Every function has our two layers, and the worker alone the third, over them."""
     layers = {name: [referred(layer) for layer in body["Layers"]] for name, body in every.functions().items()}
-    assert layers["api"] == layers["trigger"] == layers["deadletter"] == layers["worker"][:-1]
+    assert all(own == layers["worker"][:-1] for name, own in layers.items() if name != "worker")
     assert len(layers["worker"]) == len(every.of_type("AWS::Lambda::LayerVersion"))
 
 
@@ -144,18 +194,18 @@ def test_a_failed_tick_is_not_repeated(every: Synthesis) -> None:
 
 
 @pytest.mark.parametrize("function", USED)
-def test_a_function_is_uploaded_with_the_handler_it_names(dev: Synthesis, function: str) -> None:
+def test_a_function_is_uploaded_with_the_handler_it_names(local: Synthesis, function: str) -> None:
     """The handler's file is in the uploaded code, defines the function that is called, and is ours."""
-    *modules, name = dev.functions()[function]["Handler"].split(".")
-    path = code_of(dev, function).joinpath(*modules).with_suffix(".py")
+    *modules, name = local.functions()[function]["Handler"].split(".")
+    path = code_of(local, function).joinpath(*modules).with_suffix(".py")
     defined = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
     assert name in defined
     assert path.read_bytes() == (ROOT / "functions" / function / "handler.py").read_bytes()
 
 
 @pytest.mark.parametrize("function", USED)
-def test_a_function_is_uploaded_without_the_others(dev: Synthesis, function: str) -> None:
+def test_a_function_is_uploaded_without_the_others(local: Synthesis, function: str) -> None:
     """The code of a function is its own folder and nothing else, without bytecode of this machine."""
-    code = code_of(dev, function)
+    code = code_of(local, function)
     assert [path.name for path in code.iterdir()] == [function]
     assert not list(code.rglob("__pycache__"))

@@ -11,6 +11,7 @@ import pytest
 
 from infra.environments import CLOUD, environment_named
 from layers import build, bytecode
+from layers.install import AWS_SERVICES
 from layers.target import Target
 
 if TYPE_CHECKING:
@@ -25,11 +26,11 @@ MAGIC_OF_3_14 = 3627
 IMPORT_ALL = """
 import json, sys
 import aws_lambda_powertools, boto3, duetime, duetime.handlers, example_handlers, pydantic
-for service in ("dynamodb", "lambda", "s3", "sqs", "sts"):
+for service in SERVICES:
     boto3.client(service, region_name="us-east-1")
 found = {name: sys.modules[name].__file__ for name in ("boto3", "duetime", "example_handlers", "pydantic")}
 print(json.dumps({"files": found, "types": sorted(duetime.handlers.REGISTRY)}))
-"""
+""".replace("SERVICES", repr(sorted(AWS_SERVICES)))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_every_module_of_a_layer_is_compiled(built: Layers) -> None:
 def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
     """Models of services that no function calls are left out of our layer, which so fits Lambda many times over."""
     data = built.dependencies.folder / "python" / "botocore" / "data"
-    assert {path.name for path in data.iterdir() if path.is_dir()} == {"dynamodb", "lambda", "s3", "sqs", "sts"}
+    assert {path.name for path in data.iterdir() if path.is_dir()} == AWS_SERVICES
     size = sum(path.stat().st_size for path in built.dependencies.folder.rglob("*") if path.is_file())
     assert size < 40_000_000
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.task import Priority
-from duetime.settings import QUEUE_VARIABLES
+from duetime.settings import QUEUE_VARIABLES, Variable
 from tests.infra.synthesis import referred
 
 if TYPE_CHECKING:
@@ -16,6 +16,20 @@ def work_queues(synthesis: Synthesis) -> dict[Priority, str]:
     """Logical id of each priority's queue, as the worker is told it."""
     variables = synthesis.functions()["worker"]["Environment"]["Variables"]
     return {priority: referred(variables[QUEUE_VARIABLES[priority].value]) for priority in Priority}
+
+
+def pulled_queues(synthesis: Synthesis) -> set[str]:
+    """Logical ids of the queues that no function reads: those of the pulled types."""
+    read = {id_ for function in synthesis.functions() for id_ in mappings(synthesis, function)}
+    return set(synthesis.properties("AWS::SQS::Queue")) - read - intake_queues(synthesis)
+
+
+def intake_queues(synthesis: Synthesis) -> set[str]:
+    """Logical ids of the queues of the intake, if there is one: see `test_intake.py`."""
+    if "intake" not in synthesis.functions():
+        return set()
+    rejects = referred(synthesis.functions()["intake"]["Environment"]["Variables"][Variable.INTAKE_REJECTS.value])
+    return {*mappings(synthesis, "intake"), rejects}
 
 
 def mappings(synthesis: Synthesis, function: str) -> dict[str, Properties]:
@@ -31,9 +45,11 @@ def test_every_work_queue_has_its_dead_letter_queue(every: Synthesis) -> None:
     """What a work queue cannot deliver goes to the one queue that the dead-letter function reads."""
     queues = every.properties("AWS::SQS::Queue")
     (dead_letters,) = mappings(every, "deadletter")
-    ids = set(work_queues(every).values())
-    assert len(ids) == len(Priority)
-    assert set(queues) == ids | {dead_letters}
+    pulled = pulled_queues(every)
+    assert len(pulled) == len(every.environment.pulled_types)
+    ids = set(work_queues(every).values()) | pulled
+    assert len(ids) == len(Priority) + len(pulled)
+    assert set(queues) == ids | {dead_letters} | intake_queues(every)
     for id_ in ids:
         redrive = queues[id_]["RedrivePolicy"]
         assert (referred(redrive["deadLetterTargetArn"]), redrive["maxReceiveCount"]) == (dead_letters, 1000)
@@ -51,7 +67,7 @@ def test_messages_stay_hidden_while_a_function_may_work_on_them(every: Synthesis
     """A queue's visibility timeout is at least the timeout of the function that reads it: AWS refuses less."""
     queues, functions = every.properties("AWS::SQS::Queue"), every.functions()
     read = [(function, id_) for function in functions for id_ in mappings(every, function)]
-    assert len(read) == len(queues)
+    assert len(read) == len(queues) - len(every.environment.pulled_types) - bool(every.environment.intake_owner)
     for function, id_ in read:
         assert queues[id_]["VisibilityTimeout"] >= functions[function]["Timeout"]
 

@@ -13,11 +13,9 @@ if TYPE_CHECKING:
     from tests.infra.synthesis import Properties
 
 
-def alarm_on(synthesis: Synthesis, metric: str) -> Properties:
-    """The one alarm on a metric."""
-    (alarm,) = [
-        body for body in synthesis.properties("AWS::CloudWatch::Alarm").values() if body["MetricName"] == metric
-    ]
+def alarm_named(synthesis: Synthesis, name: str) -> Properties:
+    """The one alarm of a name."""
+    (alarm,) = [body for id_, body in synthesis.properties("AWS::CloudWatch::Alarm").items() if name in id_]
     return alarm
 
 
@@ -32,7 +30,7 @@ def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
 
 def test_silence_of_the_trigger_is_an_alarm(every: Synthesis) -> None:
     """A trigger that is not invoked sends no data, and no data is what sets the dead man's alarm off."""
-    alarm = alarm_on(every, "Invocations")
+    alarm = alarm_named(every, "TriggerStopped")
     (dimension,) = alarm["Dimensions"]
     assert every.function_named(dimension["Value"]) == "trigger"
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
@@ -41,7 +39,7 @@ def test_silence_of_the_trigger_is_an_alarm(every: Synthesis) -> None:
 
 def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
     """A dead letter that its function does not take sets an alarm off."""
-    alarm = alarm_on(every, "ApproximateNumberOfMessagesVisible")
+    alarm = alarm_named(every, "DeadLettersWaiting")
     (dimension,) = alarm["Dimensions"]
     assert "RedrivePolicy" not in every.properties("AWS::SQS::Queue")[referred(dimension["Value"])]
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)

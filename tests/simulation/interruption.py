@@ -23,7 +23,9 @@ class Fault(Enum):
 
 PORTS = frozenset(
     {"create", "read", "read_many", "apply", "add_wake", "read_minute", "take", "advance", "keep", "fetch", "expire"}
-    | {"send", "come_back", "backlog"}
+    | {"send", "come_back", "backlog", "save", "renew", "join", "leave"}
+    | {"add_schedule_wake", "save_activity", "remove"}
+    | {"add_edge", "add_report", "read_tally", "put_token", "read_token"}
 )
 """Calls that leave the process."""
 RECEIVING = frozenset({"receive", "delete", "next_visible_at"})

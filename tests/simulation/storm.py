@@ -12,7 +12,7 @@ from duetime.domain.creation import TaskChange
 from duetime.domain.errors import RequestRefused, Unavailable
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import LEGAL, State
-from duetime.domain.task import Asked, Phase, TaskSpec
+from duetime.domain.task import Asked, LockScope, LockSpec, Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
 from duetime.services.placing import message_for
@@ -39,6 +39,11 @@ class Live:
     began: Millis
     process: Strand = field(repr=False)
     ended: Millis | None = None
+    lock: LockSpec | None = None
+
+
+def _is_under_lock(phase: Phase, lock: LockSpec) -> bool:
+    return lock.scope is LockScope.TASK or phase in {Phase.RUN, Phase.ROLLBACK}
 
 
 class StormyStore(FaultyTaskStore):
@@ -109,16 +114,32 @@ class Storm(World):
         """Have the target do a phase, under the eyes of the invariants."""
         now, task = self.time.now(), work.task
         self._check(now >= task.next_at, f"{task.id} started {task.next_at - now} ms early")
-        self._check(task.id not in self.cancelled, f"{task.id} started after its cancel was acknowledged")
+        is_begun = work.phase in {Phase.PREPARE, Phase.RUN} and task.id in self.cancelled
+        self._check(not is_begun, f"{task.id} started after its cancel was acknowledged")
         for other in self.live:
             overlaps = other.task_id == task.id and other.ended is None and not other.process.done
             self._check(not overlaps, f"{other} still runs when {work.phase} begins at {now}, fence {task.fence}")
-        call = Live(task.id, work.phase, task.fence, now, self.time.process())
+        self._check_lock(work)
+        call = Live(task.id, work.phase, task.fence, now, self.time.process(), lock=task.lock)
         self.live.append(call)
         try:
             return super().run(work)
         finally:
             call.ended = self.time.now()
+
+    def _check_lock(self, work: Work) -> None:
+        """No more than the lock's limit work under it, this call included."""
+        lock = work.task.lock
+        if lock is None or not _is_under_lock(work.phase, lock):
+            return
+        others = {
+            other.task_id
+            for other in self.live
+            if other.ended is None and not other.process.done and other.lock is not None
+            if other.lock.key == lock.key and _is_under_lock(other.phase, other.lock)
+        }
+        count = len(others | {work.task.id})
+        self._check(count <= lock.limit, f"{count} tasks hold lock {lock.key} when {work.task.id} begins {work.phase}")
 
     def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         if not holds:
@@ -212,6 +233,7 @@ class Storm(World):
             timeout_seconds=pick([30, 120]),
             deadline_seconds=pick([10, 300]),
             rollback=pick([True, False]),
+            lock=pick([None, None, LockSpec("a"), LockSpec("a", scope=LockScope.RUN), LockSpec("b", 2)]),
         )
 
     def _vandalise(self, until: Millis) -> None:

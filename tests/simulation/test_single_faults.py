@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.attempts import Ending, Succeeded, failure
+from duetime.domain.limits import LOCK_LOOK_INTERVAL
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import State
-from duetime.domain.task import Phase, TaskSpec
+from duetime.domain.task import LockScope, LockSpec, Phase, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.interruption import Fault, Interrupted
-from tests.virtual.world import LEASE
+from tests.virtual.world import LEASE, START
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,10 @@ LIVES = {
     "retried": Life(TaskSpec("report", delay=10 * SECOND, retry=RetryPolicy(initial_seconds=5)), failures=1),
     "with a payload outside": Life(TaskSpec("report", delay=10 * SECOND, payload=BIG)),
     "with every phase": Life(TaskSpec("report", delay=10 * SECOND), offered=frozenset(Phase)),
+    "locked": Life(TaskSpec("report", delay=10 * SECOND, lock=LockSpec("db-17"))),
+    "locked for its run": Life(
+        TaskSpec("report", delay=10 * SECOND, lock=LockSpec("db-17", scope=LockScope.RUN)), offered=frozenset(Phase)
+    ),
     "rolled back": Life(
         TaskSpec("report", delay=10 * SECOND, retry=RetryPolicy(max_attempts=2, initial_seconds=1), rollback=True),
         offered=frozenset({Phase.RUN, Phase.ROLLBACK}),
@@ -84,5 +89,35 @@ def test_one_fault_anywhere_loses_nothing_and_doubles_nothing(life: Life, fault:
         assert task.finished_at is not None, where
         planned = (len(world.effects) + 1) * (WORK + 5 * SECOND)
         assert task.finished_at <= task.due_at + RECOVERY + planned, f"{where}: {task.finished_at - task.due_at} ms"
-        for first, second in pairwise(world.effects):
-            assert second.at >= first.at + WORK or second.at >= first.at + LEASE, where
+        _check_apart(world, where)
+
+
+@pytest.mark.parametrize("fault", list(Fault), ids=lambda fault: fault.name.lower())
+def test_one_fault_anywhere_leaves_a_lock_to_one_at_a_time(fault: Fault) -> None:
+    """Two tasks of one lock: whichever call goes wrong, they run one after the other, and each to its end."""
+    calls = len(_crowd().calls)
+    for at_call in range(1, calls + 1):
+        world = _crowd(fault, at_call)
+        where = f"call {at_call} ({world.calls[at_call - 1] if len(world.calls) >= at_call else 'nothing'})"
+        assert {task.state for task in world.tasks._tasks.values()} == {State.SUCCEEDED}, where
+        latest = max(task.finished_at or 0 for task in world.tasks._tasks.values())
+        assert latest <= START + 10 * SECOND + RECOVERY + LOCK_LOOK_INTERVAL, f"{where}: {latest - START} ms"
+        _check_apart(world, where)
+
+
+def _crowd(fault: Fault | None = None, at_call: int = 0) -> Interrupted:
+    """Let two tasks of one lock live, with one fault."""
+    world = Interrupted(fault, at_call)
+    world.behave = LIVES["locked"].behave(world)
+    for number in range(2):
+        world.create(TaskSpec("report", due_at=START + 10 * SECOND + number, lock=LockSpec("db-17")))
+    end = START + 4 * RECOVERY + LOCK_LOOK_INTERVAL
+    while world.time.now() < end and any(task.finished_at is None for task in world.tasks._tasks.values()):
+        world.pass_time(MINUTE)
+    return world
+
+
+def _check_apart(world: Interrupted, where: str) -> None:
+    """No two calls of targets at once: the second begins after the first, or after the lease of a dead one."""
+    for first, second in pairwise(world.effects):
+        assert second.at >= first.at + WORK or second.at >= first.at + LEASE, where

@@ -12,7 +12,7 @@ from duetime.domain.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from duetime.domain.dispatch import Entry, Wake
+    from duetime.domain.dispatch import Entry, ScheduleWake, Wake
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Content, Task
     from duetime.domain.times import Millis
@@ -40,7 +40,7 @@ class FaultyTaskStore(MemoryTaskStore):
             raise Unavailable("away")
         return super().create(task)
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake]:
+    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
         """Read a shard of a minute, unless that is not possible just now."""
         if not self.readable:
             raise Unavailable("throttled")

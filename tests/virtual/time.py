@@ -28,6 +28,7 @@ class Strand:
         waits: how often it has begun to wait; a wake-up for an earlier wait is stale.
         parent: what started it; killed together, they are one process.
         children: what it started.
+        home: the machine that it is on, where a world has machines.
     """
 
     run: Callable[[], None]
@@ -37,6 +38,12 @@ class Strand:
     waits: int = 0
     waiters: list[Strand] = field(default_factory=list)
     children: list[Strand] = field(default_factory=list)
+    home: object = None
+
+
+def family_of(strand: Strand) -> list[Strand]:
+    """A strand and all that it has started, and what that has started, the youngest first."""
+    return [each for child in strand.children for each in family_of(child)] + [strand]
 
 
 class VirtualTime:
@@ -101,7 +108,7 @@ class VirtualTime:
 
     def kill(self, strand: Strand) -> None:
         """End a process, wherever it is and whatever it has started, as a crash would; does not return to it."""
-        self._dying += [*strand.children, strand]
+        self._dying += family_of(strand)
         if self._current is None:
             self._bury()
         elif self.process() is strand:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.keys import MemoryKeyStore
-from duetime.domain.attempts import Ending, Succeeded, failure
+from duetime.adapters.memory.locks import MemoryLockStore
+from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
+from duetime.domain.attempts import Ending, Failed, Succeeded, failure
 from duetime.domain.dispatch import Precision
 from duetime.domain.errors import Unavailable
 from duetime.domain.task import Phase, Priority, Task, TaskSpec
@@ -18,13 +20,21 @@ from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
 from duetime.services.attempting import Attempting
 from duetime.services.burying import Burying
+from duetime.services.calling_back import CallingBack
 from duetime.services.changing import Changing
 from duetime.services.closing import ClosingElsewhere, ClosingHere
 from duetime.services.creating import Creating, Order
 from duetime.services.dispatching import Dispatching
+from duetime.services.expanding import Expanding
 from duetime.services.finishing import Finishing
+from duetime.services.foreseeing import Foreseeing
+from duetime.services.freeing import Freeing
+from duetime.services.locking import Locking
 from duetime.services.placing import Placing, message_for
+from duetime.services.producing import Producing
 from duetime.services.reading import Reading
+from duetime.services.recurring import Recurring
+from duetime.services.scheduling import Scheduling
 from duetime.services.steering import Steering
 from duetime.services.undoing import Undoing
 from duetime.services.working import Working
@@ -45,6 +55,8 @@ LEASE = 30 * SECOND
 RETENTION = 30 * DAY
 LOOK_AHEAD = 180 * SECOND
 OWNER = "me"
+PULLED = "pulled"
+"""The type that pull workers lease, if there are any: `tests.virtual.pulling`."""
 FOREVER = 1000 * DAY
 
 
@@ -88,6 +100,8 @@ class World:
         behave: what targets do.
         offered: the phases that targets offer.
         effects: every call of a target.
+        told: every callback.
+        hear: what becomes of callbacks.
         crashes: how many workers ended their process.
     """
 
@@ -104,13 +118,19 @@ class World:
         self.tasks: FaultyTaskStore = around(tasks or FaultyTaskStore())
         self.contents: FaultyContentStore = around(FaultyContentStore())
         self.cursors: MemoryCursorStore = around(MemoryCursorStore())
-        self.queues: FaultyQueues = around(FaultyQueues(self.time, 900 * SECOND, self._look_for_messages))
+        self.locks: MemoryLockStore = around(MemoryLockStore())
+        self.schedules: MemoryScheduleStore = around(MemoryScheduleStore())
+        self.calendars: MemoryCalendarStore = around(MemoryCalendarStore())
+        self.queues: FaultyQueues = around(FaultyQueues(self.time, 900 * SECOND, self._look_for_messages, {PULLED}))
+        self.around = around
         self.shards = shards
         self.ticking = True
         self.receiving = True
         self.behave: Callable[[Work], Ending] = lambda _work: Succeeded(b'"done"')
         self.offered: frozenset[Phase] = frozenset({Phase.RUN})
         self.effects: list[Effect] = []
+        self.told: list[tuple[Task, str]] = []
+        self.hear: Callable[[Task], Failed | None] = lambda _task: None
         self.crashes = 0
         self.workers: list[Strand] = []
         self._wire()
@@ -121,15 +141,37 @@ class World:
         time, chance, facts = self.time, self.chance, self.facts
         self.placing = Placing(self.tasks, self.queues, time, chance, LOOK_AHEAD, Precision.NORMAL)
         self.creating = Creating(
-            self.tasks, self.contents, MemoryKeyStore(), self.placing, time, chance, time, self.shards
+            self.tasks, self.contents, MemoryKeyStore(), self.placing, time, chance, time, self.shards, {PULLED}
         )
         self.reading = Reading(self.tasks, self.contents)
-        self.changing = Changing(self.tasks, self.contents, self.placing, time, chance, RETENTION)
-        closing = ClosingHere(self.tasks, self.contents, self, time, chance, facts, RETENTION)
+        self.changing = Changing(self.tasks, self.contents, self.placing, time, chance, RETENTION, {PULLED})
+        calling_back = CallingBack(self, time, facts)
+        producing = Producing(self.contents, self.placing, time, {PULLED})
+        self.expanding = Expanding(
+            self.schedules, self.calendars, self.tasks, producing, time, chance, time, facts, LOOK_AHEAD
+        )
+        self.recurring = Recurring(self.schedules, self.tasks, self.placing, self.expanding, time, chance)
+        self.foreseeing = Foreseeing(self.schedules, self.calendars, self.tasks, time)
+        self.scheduling = Scheduling(
+            self.schedules,
+            self.tasks,
+            self.contents,
+            self.placing,
+            self.expanding,
+            time,
+            chance,
+            self.shards,
+            LOOK_AHEAD,
+            RETENTION,
+        )
+        tell = self.recurring.follow
+        closing = ClosingHere(self.tasks, self.contents, self, time, chance, facts, RETENTION, calling_back, tell)
         finishing = Finishing(self.tasks, self.contents, self.placing, closing, time, chance, facts, RETENTION)
         undoing = Undoing(finishing, self.placing, time, chance)
         elsewhere = ClosingElsewhere(self.queues)
         finishing_elsewhere = replace(finishing, closing=elsewhere)
+        self.locking = Locking(self.locks, self.tasks, self.placing, time, chance, facts, LEASE)
+        self.freeing = Freeing(self.locks, self.locking, time, chance)
         self.steering = Steering(
             self.tasks,
             self.contents,
@@ -137,15 +179,37 @@ class World:
             self.changing,
             finishing_elsewhere,
             elsewhere,
+            self.locking,
             time,
             chance,
         )
         self.attempting = Attempting(
-            self.tasks, self.contents, self, finishing, undoing, closing, time, chance, facts, LEASE
+            self.tasks,
+            self.contents,
+            self,
+            finishing,
+            undoing,
+            closing,
+            self.locking,
+            time,
+            chance,
+            facts,
+            LEASE,
+            self.recurring.heed,
         )
         self.working = Working(self.tasks, self.queues, self.attempting, time, chance, time, self, facts, LEASE)
         self.dispatching = Dispatching(
-            self.tasks, self.cursors, self.queues, self, time, time, facts, self.shards, LOOK_AHEAD, Precision.NORMAL
+            self.tasks,
+            self.cursors,
+            self.queues,
+            self,
+            time,
+            time,
+            facts,
+            self.shards,
+            LOOK_AHEAD,
+            Precision.NORMAL,
+            self.expanding,
         )
         self.burying = Burying(self.tasks, self.queues, self.placing, finishing_elsewhere, elsewhere, time, facts)
 
@@ -161,6 +225,11 @@ class World:
         task = work.task
         self.effects.append(Effect(task.id, task.attempt, task.fence, self.time.now(), work.phase))
         return self.behave(work)
+
+    def call_back(self, task: Task, url: str) -> Failed | None:
+        """Be told of an outcome."""
+        self.told.append((task, url))
+        return self.hear(task)
 
     def end(self) -> None:
         """End the worker's process that asks for it."""
@@ -178,7 +247,11 @@ class World:
 
     def create(self, spec: TaskSpec | None = None) -> Task:
         """Accept a task, due now unless the specification says otherwise."""
-        return self.creating.create(OWNER, Order(spec or TaskSpec("report")))
+        return self.creating.create(OWNER, self.order_of(spec or TaskSpec("report")))
+
+    def order_of(self, spec: TaskSpec) -> Order:
+        """What a user sends to have a task created."""
+        return Order(spec)
 
     def get(self, task: Task) -> Task:
         """Read a task back."""
@@ -239,7 +312,7 @@ class World:
     def _receive_for_ever(self) -> None:
         while True:
             for priority in Priority if self.receiving else ():
-                while batch := self.queues.receive(priority):
+                while batch := self.queues.receive_batch(priority):
                     self.workers.append(self.time.start_process(partial(self._work, batch)))
             # At most a day: whatever changes the queues before that wakes the receiver.
             now = self.time.now()
@@ -253,4 +326,4 @@ class World:
         kept = self.working.work(batch, "worker")
         for delivery in batch:
             if delivery not in kept:
-                self.queues.delete(delivery)
+                self.queues.delete([delivery])

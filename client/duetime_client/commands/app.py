@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from duetime_client.commands import steering, tasks
+from duetime_client.commands import (
+    calendars,
+    dead_letters,
+    locks,
+    schedules,
+    steering,
+    switches,
+    tasks,
+    topologies,
+    worker,
+)
 from duetime_client.commands.plugins import PluggableGroup
 
 app = typer.Typer(
@@ -16,6 +26,13 @@ app = typer.Typer(
 )
 tasks.app.add_typer(steering.app)
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(dead_letters.app, name="dead-letters")
+app.add_typer(locks.app, name="locks")
+app.add_typer(schedules.app, name="schedules")
+app.add_typer(calendars.app, name="calendars")
+app.add_typer(switches.app, name="switches")
+app.add_typer(topologies.app, name="topologies")
+app.add_typer(worker.app, name="worker")
 
 
 def show_version(*, asked: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from duetime_client.commands.targets import NO_AWS, AwsOptions, target_of
 from duetime_client.commands.times import moment_of, seconds_of_span
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client.commands.surroundings import Surroundings
-    from duetime_client.fields import HttpTarget, Priority, TaskFields, TaskFilter
+    from duetime_client.fields import Priority, TaskFields, TaskFilter
 
 
 def task_fields(  # noqa: PLR0913 - one parameter for each option that create and change share
@@ -30,10 +31,15 @@ def task_fields(  # noqa: PLR0913 - one parameter for each option that create an
     tags: Sequence[str],
     http_url: str | None,
     http_phases: Sequence[str],
+    http_queries: Sequence[str] = (),
+    aws: AwsOptions = NO_AWS,
+    callback_url: str | None = None,
     max_attempts: int | None,
     timeout: int | None,
     deadline: int | None,
     rollback: bool | None,
+    lock: str | None,
+    lock_limit: int | None,
 ) -> TaskFields:
     """The fields that the options give; what no option gives is absent."""
     fields = due_fields(surroundings, at, delay)
@@ -45,10 +51,14 @@ def task_fields(  # noqa: PLR0913 - one parameter for each option that create an
         fields["name"] = name
     if tags:
         fields["tags"] = tags_of(tags)
-    if http_url is not None:
-        fields["target"] = http_target(http_url, http_phases)
-    elif http_phases:
-        raise typer.BadParameter("needs --http-url", param_hint="--http-phase")
+    if target := target_of(http_url, http_phases, http_queries, aws):
+        fields["target"] = target
+    if callback_url is not None:
+        fields["callback_url"] = callback_url or None
+    if lock is not None:
+        fields["lock"] = {"key": lock} if lock_limit is None else {"key": lock, "limit": lock_limit}
+    elif lock_limit is not None:
+        raise typer.BadParameter("needs --lock", param_hint="--lock-limit")
     fields.update(attempt_fields(max_attempts, timeout, deadline, rollback=rollback))
     return fields
 
@@ -67,11 +77,6 @@ def attempt_fields(
     if rollback is not None:
         fields["rollback"] = rollback
     return fields
-
-
-def http_target(url: str, phases: Sequence[str]) -> HttpTarget:
-    """The endpoint that `--http-url` names, with the phases that `--http-phase` does."""
-    return {"kind": "http", "url": url, "phases": [*phases]} if phases else {"kind": "http", "url": url}
 
 
 def due_fields(surroundings: Surroundings, at: str | None, delay: str | None) -> TaskFields:

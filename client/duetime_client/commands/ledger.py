@@ -32,12 +32,14 @@ def show_attempts(attempts: Sequence[Attempt], surroundings: Surroundings) -> No
     for heading in ("late", "took", "dollars"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("holder")
+    failed = any(attempt.error for attempt in attempts)
+    table.add_column("error") if failed else None
     for attempt in attempts:
-        table.add_row(*cells(attempt, surroundings))
+        table.add_row(*cells(attempt, surroundings, failed=failed))
     console().print(table)
 
 
-def cells(attempt: Attempt, surroundings: Surroundings) -> Iterator[Text]:
+def cells(attempt: Attempt, surroundings: Surroundings, *, failed: bool) -> Iterator[Text]:
     """One row; what nobody knows of a lost attempt stays empty."""
     yield Text(str(attempt.attempt))
     yield Text(str(attempt.fence))
@@ -47,3 +49,6 @@ def cells(attempt: Attempt, surroundings: Surroundings) -> Iterator[Text]:
         yield Text("" if milliseconds is None else f"{milliseconds:g} ms")
     yield Text("" if attempt.cost_dollars is None else f"{attempt.cost_dollars:.8f}")
     yield printable(attempt.holder or "")
+    if failed:
+        error = attempt.error
+        yield printable(f"{error.kind}: {error.message}".removeprefix(": "), "red") if error else Text()

@@ -72,12 +72,20 @@ def lease_lines(task: Task, surroundings: Surroundings, now: datetime) -> Iterat
         yield "deferred", Text("the target has accepted it, and will notify")
     if task.asked:
         yield "asked", printable(task.asked, "yellow")
+    if task.schedule:
+        yield "schedule", printable(str(task.schedule.get("name")))
+    if task.waits_for:
+        yield "waits for", printable(task.waits_for, "yellow")
 
 
 def run_lines(task: Task) -> Iterator[tuple[str, Text]]:
     """What was asked of a task, and what came of it."""
     if task.target is not None:
         yield "target", shown_json(task.target)
+    if task.lock is not None:
+        yield "lock", shown_json(task.lock)
+    if task.callback_url is not None:
+        yield "callback", printable(task.callback_url)
     if task.payload is not None:
         yield "payload", shown_json(task.payload)
     if task.attempt:

@@ -1,6 +1,7 @@
-"""`duetime tasks`: pause, resume, run, retry, rollback, attempts, notify, progress."""
+"""`duetime tasks`: pause, resume, run, retry, rollback, attempts, ask, notify, progress."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Annotated
 
 import typer
@@ -11,7 +12,7 @@ from duetime_client.commands.arguments import json_of
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import show_json
 from duetime_client.commands.ledger import show_attempts
-from duetime_client.commands.options import Fence, TaskId
+from duetime_client.commands.options import Fence, HttpQuery, TaskId
 from duetime_client.commands.sheet import show
 from duetime_client.commands.surroundings import Surroundings
 from duetime_client.task import Task
@@ -62,6 +63,25 @@ def attempts(
         show_json([attempt.document for attempt in found])
     else:
         show_attempts(found, context.ensure_object(Surroundings))
+
+
+@app.command()
+def ask(
+    context: typer.Context,
+    task_id: TaskId,
+    query: Annotated[HttpQuery, typer.Argument(help="What to ask for; the endpoint must offer it.")],
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Ask the endpoint of a task how it stands with it; exit code 1 if it answers with an error."""
+    with connected(context, url, auth, owner) as client:
+        reply = client.ask_target(task_id, query)
+    show_json(reply.document if as_json else reply.body)
+    if reply.status >= HTTPStatus.BAD_REQUEST:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -12,25 +12,45 @@ from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connect
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.notices import show_created, waiting_line
 from duetime_client.commands.options import (
+    AnyTaskId,
+    Arn,
+    Async,
     At,
+    CallbackUrl,
     Deadline,
+    DetailType,
+    DryRun,
+    DueFrom,
+    DueTo,
+    Every,
     HttpPhases,
+    HttpQueries,
     HttpUrl,
     IfMatch,
     In,
+    LockKey,
+    LockLimit,
     MaxAttempts,
     Name,
+    OfName,
+    OfState,
+    OfTag,
+    OfType,
     Order,
     Payload,
+    PerSecond,
     PriorityOption,
     Rollback,
     Tag,
     TaskId,
     Timeout,
+    Yes,
 )
 from duetime_client.commands.sheet import show
 from duetime_client.commands.surroundings import Surroundings
+from duetime_client.commands.sweeps import Wanted, open_tasks, sweep
 from duetime_client.commands.table import show_tasks
+from duetime_client.commands.targets import AwsOptions
 from duetime_client.task import Task
 
 app = typer.Typer(help="Create tasks and see what becomes of them.", no_args_is_help=True)
@@ -51,12 +71,19 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     priority: PriorityOption = None,
     name: Name = None,
     tag: Tag = None,
+    arn: Arn = None,
+    notifies: Async = False,
+    detail_type: DetailType = None,
     http_url: HttpUrl = None,
     http_phase: HttpPhases = None,
+    http_query: HttpQueries = None,
+    callback_url: CallbackUrl = None,
     max_attempts: MaxAttempts = None,
     timeout: Timeout = None,
     deadline: Deadline = None,
     rollback: Rollback = None,
+    lock: LockKey = None,
+    lock_limit: LockLimit = None,
     idempotency_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Creating again with the same key creates nothing new.")
     ] = None,
@@ -77,12 +104,17 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
         priority=priority,
         name=name,
         tags=tag or [],
+        aws=AwsOptions(arn, notifies, detail_type),
         http_url=http_url,
         http_phases=http_phase or [],
+        http_queries=http_query or [],
+        callback_url=callback_url,
         max_attempts=max_attempts,
         timeout=timeout,
         deadline=deadline,
         rollback=rollback,
+        lock=lock,
+        lock_limit=lock_limit,
     )
     with connected(context, url, auth, owner) as client:
         task = client.create_task(task_type, idempotency_key=idempotency_key, **fields)
@@ -149,7 +181,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
 @app.command()
 def change(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
-    task_id: TaskId,
+    task_id: AnyTaskId = None,
     *,
     url: Url,
     payload: Payload = None,
@@ -158,18 +190,35 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
     priority: PriorityOption = None,
     name: Name = None,
     tag: Tag = None,
+    arn: Arn = None,
+    notifies: Async = False,
+    detail_type: DetailType = None,
     http_url: HttpUrl = None,
     http_phase: HttpPhases = None,
+    http_query: HttpQueries = None,
+    callback_url: CallbackUrl = None,
     max_attempts: MaxAttempts = None,
     timeout: Timeout = None,
     deadline: Deadline = None,
     rollback: Rollback = None,
+    lock: LockKey = None,
+    lock_limit: LockLimit = None,
     if_match: IfMatch = None,
+    state: OfState = None,
+    task_type: OfType = None,
+    of_name: OfName = None,
+    of_tag: OfTag = None,
+    due_from: DueFrom = None,
+    due_to: DueTo = None,
+    every: Every = False,
+    per_second: PerSecond = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     as_json: AsJson = False,
     auth: Auth = Authentication.NONE,
     owner: Owner = None,
 ) -> None:
-    """Change a task that has not started.
+    """Change a task that has not started, or every such task that a filter names.
 
     What no option names stays as it is; the tags that are given take the place of all former ones, --max-attempts
     that of the whole retry policy.
@@ -183,37 +232,101 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
         priority=priority,
         name=name,
         tags=tag or [],
+        aws=AwsOptions(arn, notifies, detail_type),
         http_url=http_url,
         http_phases=http_phase or [],
+        http_queries=http_query or [],
+        callback_url=callback_url,
         max_attempts=max_attempts,
         timeout=timeout,
         deadline=deadline,
         rollback=rollback,
+        lock=lock,
+        lock_limit=lock_limit,
     )
     if not changes:
         raise typer.BadParameter("nothing to change: give at least one option such as --at or --payload")
+    wanted = Wanted(
+        state=state,
+        task_type=task_type,
+        name=of_name,
+        tags=of_tag or [],
+        due_from=due_from,
+        due_to=due_to,
+        every=every,
+        per_second=per_second,
+        dry_run=dry_run,
+        yes=yes,
+    )
+    many = wanted.is_meant(task_id)
+    if many and if_match is not None:
+        raise typer.BadParameter("goes with an ID", param_hint="--if-match")
     with connected(context, url, auth, owner) as client:
+        if task_id is None:
+            sweep(
+                open_tasks(client),
+                surroundings,
+                wanted,
+                "changed",
+                lambda meant, options: client.change_tasks(meant, changes, **options),
+                as_json=as_json,
+            )
+            return
         task = client.change_task(task_id, if_match=if_match, **changes)
     show(task, surroundings, as_json=as_json)
 
 
 @app.command()
-def cancel(
+def cancel(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
-    task_id: TaskId,
+    task_id: AnyTaskId = None,
     *,
     url: Url,
     force: Annotated[
         bool, typer.Option("--force", help="Ask a task that runs to stop, which it does when it can.")
     ] = False,
+    state: OfState = None,
+    task_type: OfType = None,
+    of_name: OfName = None,
+    of_tag: OfTag = None,
+    due_from: DueFrom = None,
+    due_to: DueTo = None,
+    every: Every = False,
+    per_second: PerSecond = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     as_json: AsJson = False,
     auth: Auth = Authentication.NONE,
     owner: Owner = None,
 ) -> None:
-    """Take back a task that has not started."""
+    """Take back a task that has not started, or every such task that a filter names."""
+    surroundings = context.ensure_object(Surroundings)
+    wanted = Wanted(
+        state=state,
+        task_type=task_type,
+        name=of_name,
+        tags=of_tag or [],
+        due_from=due_from,
+        due_to=due_to,
+        every=every,
+        per_second=per_second,
+        dry_run=dry_run,
+        yes=yes,
+    )
+    wanted.is_meant(task_id)
     with connected(context, url, auth, owner) as client:
+        if task_id is None:
+            sweep(
+                open_tasks(client),
+                surroundings,
+                wanted,
+                "cancelled",
+                lambda meant, options: client.cancel_tasks(meant, force=force, **options),
+                as_json=as_json,
+            )
+            return
         task = client.cancel_task(task_id, force=force)
-    show(task, context.ensure_object(Surroundings), as_json=as_json)
+    show(task, surroundings, as_json=as_json)
 
 
 def outcome(client: Client, task: Task, surroundings: Surroundings) -> Task:

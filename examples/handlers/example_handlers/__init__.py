@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from example_handlers import ci, echo
+from example_handlers import ci, echo, sleep
 
-__all__ = ["ci", "echo"]
+__all__ = ["ci", "echo", "sleep"]

@@ -42,12 +42,60 @@ NOBODY: frozenset[str] = frozenset()
         "[2002:7f00:1::]",
         "[2001:0:7f00:1::]",
         "[2001:db8::1]",
+        # Further spellings of the same, each as a resolver may take it.
+        "0177.0.0.1",
+        "0x7f000001",
+        "127.0.1",
+        "127.000.000.001",
+        "[0:0:0:0:0:0:0:1]",
+        "[::ffff:7f00:1]",
+        "[::ffff:0:7f00:1]",
+        "[0000::ffff:a9fe:a9fe]",
+        "[::a9fe:a9fe]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[fe80::1%25lo]",
+        "0",
+        "0x0",
+        "0xa9fea9fe",
+        "2852039166",
+        "169.254.170.2",
+        "169.254.169.253",
+        # The rest of what registries keep back.
+        "100.127.255.255",
+        "172.31.255.255",
+        "198.51.100.1",
+        "203.0.113.1",
+        "192.88.99.1",
+        "239.255.255.255",
+        "240.0.0.1",
+        "[100::1]",
+        "[2001:20::1]",
+        "[3fff::1]",
+        "[4000::1]",
+        "[5f00::1]",
+        "[febf::1]",
+        "[feff::1]",
     ],
 )
 def test_an_address_that_is_not_public_is_refused(host: str) -> None:
     """Loopback, private, link-local, metadata, multicast, mapped, tunnelled, in whatever spelling."""
-    with pytest.raises(DestinationRefused):
+    with pytest.raises((DestinationRefused, OSError)):
         find(f"http://{host}/", NOBODY)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "127.1", "0x7f.1", "2130706433", "017700000001", "[::1]", "[::ffff:127.0.0.1]"]
+)
+def test_loopback_is_known_in_every_spelling(host: str) -> None:
+    """What the resolver understands is refused for where it leads, and not because nobody understood it."""
+    with pytest.raises(DestinationRefused, match="not a public address"):
+        find(f"http://{host}/", NOBODY)
+
+
+@pytest.mark.parametrize("host", ["8.8.8.8", "100.63.255.255", "172.32.0.1", "[2606:4700::1111]", "[2a00::1]"])
+def test_neighbours_of_what_is_refused_are_public(host: str) -> None:
+    """The list is no wider than it says."""
+    assert find(f"http://{host}/", NOBODY).address
 
 
 @pytest.mark.parametrize("host", ["\uff11\uff12\uff17.0.0.1", "\u2460\u2461\u2466.0.0.1"])

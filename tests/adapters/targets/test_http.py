@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from duetime.adapters.targets.direct import DirectCaller
 from duetime.adapters.targets.http import HttpRunner
 from duetime.domain.attempts import Deferred, Ending, Failed, Succeeded
 from duetime.domain.limits import MAX_RESULT_BYTES
@@ -69,7 +70,7 @@ def call(endpoint: Endpoint, path: str = "/job", seconds: int = 5, phase: Phase 
     """Call the endpoint as a target."""
     url = endpoint.url + path
     wanted = work(url=url, seconds=seconds, phase=phase)
-    return HttpRunner(frozenset({"127.0.0.1"})).run(HttpTarget(url), wanted)
+    return HttpRunner(DirectCaller(frozenset({"127.0.0.1"}), None)).run(HttpTarget(url), wanted)
 
 
 def failed(ending: Ending) -> Failed:
@@ -160,7 +161,7 @@ def test_an_endpoint_that_is_not_there_is_retried(endpoint: Endpoint) -> None:
 
 def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
     """Without the allowance nothing is called, and no attempt would change that."""
-    ending = failed(HttpRunner(frozenset()).run(HttpTarget(endpoint.url), work(url=endpoint.url)))
+    ending = failed(HttpRunner(DirectCaller(frozenset(), None)).run(HttpTarget(endpoint.url), work(url=endpoint.url)))
     assert (ending.error.kind, ending.retriable) == ("DestinationRefused", False)
     assert not endpoint.requests
 

@@ -6,7 +6,7 @@ from duetime.domain.attempts import Succeeded, failure
 from duetime.domain.ids import TaskId
 from duetime.domain.times import MINUTE
 from tests.clocks import NOW
-from tests.functions.api.world import claimed_by_a_worker, ended_by_a_worker
+from tests.functions.api.world import claimed_by_a_worker, closed_by_a_worker, ended_by_a_worker
 
 if TYPE_CHECKING:
     from typing import Any
@@ -45,6 +45,7 @@ def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clo
         "lateness_ms": 20,
         "duration_ms": 3_000,
         "outcome": "succeeded",
+        "error": None,
         "cost_dollars": round(2 * 0.625e-6 + 3 * 0.0000133334, 12),
     }
 
@@ -71,6 +72,22 @@ def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock
     found = attempts(api, task)
     assert [attempt["fence"] for attempt in found] == list(range(1, 13))
     assert {attempt["outcome"] for attempt in found} == {"retried"}
+    assert [attempt["error"] for attempt in found] == [{"class": "Boom", "message": str(n)} for n in range(12)]
+
+
+def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> None:
+    """The last one's is whole, an earlier one's is cut and says so; a retry by its user forgets none."""
+    task = api.create({"type": "report", "retry": {"max_attempts": 2, "initial_seconds": 0}})
+    for letter in "ab":
+        ended = ended_by_a_worker(task["id"], clock, failure("Boom", letter * 200))
+        clock.at += MINUTE
+    closed_by_a_worker(ended, clock)
+    cut = [letter * 90 + " [cut]" for letter in "ab"]
+    assert [attempt["error"]["message"] for attempt in attempts(api, task)] == [cut[0], "b" * 200]
+    assert api.send("POST", f"/v1/tasks/{task['id']}/retry").status == 200
+    assert [attempt["error"]["message"] for attempt in attempts(api, task)] == cut
+    ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
+    assert [attempt["error"] and attempt["error"]["message"] for attempt in attempts(api, task)] == [*cut, None]
 
 
 def test_the_attempts_of_anothers_task_do_not_exist(api: Gateway) -> None:

@@ -125,7 +125,7 @@ BAD_BODIES: list[tuple[str | None, int, str]] = [
     (r'{"type": "a", "name": "\u0000"}', 422, "name"),
     (r'{"type": "a", "tags": {"a": "\u0000"}}', 422, "tags.a"),
     ('{"type": "a", "target": {"kind": "http", "url": "http://a:b@example.org"}}', 422, "target.url"),
-    ('{"type": "a", "lock": {"key": "x", "limit": 1}}', 422, "lock"),
+    ('{"type": "a", "lock": {"key": "x", "holder": 1}}', 422, "lock.holder"),
     ('{"type": "a", "__proto__": {}}', 422, "__proto__"),
 ]
 

@@ -13,38 +13,87 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws import Clients
 from duetime.adapters.contents import SplitContentStore
+from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+from duetime.adapters.dynamodb.circuits import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
+from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
 from duetime.adapters.fan_out import LambdaFanOut
+from duetime.adapters.machine import StepFunctionsMachine
 from duetime.adapters.sqs.events import readable
 from duetime.adapters.sqs.queues import SqsQueues
+from duetime.adapters.sqs.rejects import SqsRejects
 from duetime.adapters.surroundings.clock import SystemChance, SystemClock
 from duetime.adapters.surroundings.telemetry import PowertoolsTelemetry
 from duetime.adapters.surroundings.threads import LambdaProcess, Threads
 from duetime.adapters.targets import Targets
+from duetime.adapters.targets.aws import AwsRunner
+from duetime.adapters.targets.callbacks import HttpCallbacks
+from duetime.adapters.targets.direct import DirectCaller
+from duetime.adapters.targets.egress import Egress, EgressCaller, LambdaInvocation
 from duetime.adapters.targets.handlers import HandlerRunner, load
 from duetime.adapters.targets.http import HttpRunner
+from duetime.adapters.targets.resources import Resources
+from duetime.adapters.targets.signing import Signer, SigningSecrets
+from duetime.adapters.targets.topologies import TopologyRunner
+from duetime.domain.topologies.outline import outline_of
+from duetime.services.asking import Asking
 from duetime.services.attempting import Attempting
+from duetime.services.breaking import Breaking
 from duetime.services.burying import Burying
+from duetime.services.calling_back import CallingBack
 from duetime.services.changing import Changing
 from duetime.services.closing import Closing, ClosingElsewhere, ClosingHere
 from duetime.services.creating import Creating
 from duetime.services.dispatching import Dispatching
+from duetime.services.expanding import Expanding
 from duetime.services.finishing import Finishing
+from duetime.services.foreseeing import Foreseeing
+from duetime.services.freeing import Freeing
+from duetime.services.heeding import Heeding
+from duetime.services.holding import Holding
+from duetime.services.keeping_calendars import KeepingCalendars
+from duetime.services.leasing import Leasing
+from duetime.services.locking import Locking
 from duetime.services.placing import Placing
+from duetime.services.producing import Producing
 from duetime.services.reading import Reading
+from duetime.services.recurring import Recurring
+from duetime.services.reporting import Reporting
+from duetime.services.scheduling import Scheduling
 from duetime.services.steering import Steering
+from duetime.services.sweeping import Sweeping
+from duetime.services.switching import Switching
+from duetime.services.taking_in import TakingIn
+from duetime.services.topologies.conducting import Conducting
+from duetime.services.topologies.directing import Directing
+from duetime.services.topologies.following import Following
+from duetime.services.topologies.giving import Giving
+from duetime.services.topologies.nodes import Nodes
+from duetime.services.topologies.running import Running
+from duetime.services.topologies.wholes import Wholes
 from duetime.services.undoing import Undoing
 from duetime.services.waiting import Waiting
 from duetime.services.working import Working
 from duetime.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from duetime.adapters.targets.calls import Caller
+    from duetime.domain.attempts import HeldBack, Skipped
+    from duetime.domain.errors import RecordUnreadable
+    from duetime.domain.schedules.calendars import Calendar, Kind
+    from duetime.domain.schedules.zones import Zone
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
     from duetime.ports.queues import Delivery
     from duetime.ports.surroundings import Chance, Clock, Crew, Process
 
@@ -90,7 +139,7 @@ class Composition:
     @cached_property
     def tasks(self) -> DynamoTaskStore:
         """The tasks table's records."""
-        return DynamoTaskStore(self._dynamodb, self.settings.table, self.outside.crew)
+        return DynamoTaskStore(self._dynamodb, self.settings.table, self.outside.crew, self._note_unreadable)
 
     @cached_property
     def contents(self) -> SplitContentStore:
@@ -100,7 +149,12 @@ class Composition:
     @cached_property
     def queues(self) -> SqsQueues:
         """The work queues."""
-        return SqsQueues(self.outside.clients.sqs(), self.settings.queue_urls, self.outside.crew)
+        settings, outside = self.settings, self.outside
+        return SqsQueues(outside.clients.sqs(), settings.queue_urls, outside.crew, settings.pulled_queue_urls)
+
+    def _note_unreadable(self, error: RecordUnreadable) -> None:
+        self.telemetry.count("unreadable")
+        self.telemetry.note("an item was left out that cannot be read", key=error.key, error=str(error))
 
     @cached_property
     def placing(self) -> Placing:
@@ -109,6 +163,50 @@ class Composition:
         return Placing(
             self.tasks, self.queues, outside.clock, outside.chance, settings.look_ahead_ms, settings.precision
         )
+
+    @cached_property
+    def locking(self) -> Locking:
+        """Takes and hands on locks."""
+        outside = self.outside
+        return Locking(
+            locks=self._locks,
+            tasks=self.tasks,
+            placing=self.placing,
+            clock=outside.clock,
+            chance=outside.chance,
+            telemetry=self.telemetry,
+            lease=self.settings.lease_ms,
+            caps=self.heeding.caps,
+        )
+
+    @cached_property
+    def heeding(self) -> Heeding:
+        """Heeds switches."""
+        outside = self.outside
+        return Heeding(self._switches, outside.clock, outside.chance, self.telemetry)
+
+    @cached_property
+    def switching(self) -> Switching:
+        """Sets switches, and shows what is held back."""
+        outside = self.outside
+        return Switching(self._switches, self._circuits, self.settings.operators, outside.clock, outside.chance)
+
+    @cached_property
+    def _switches(self) -> DynamoSwitchStore:
+        return DynamoSwitchStore(self._dynamodb, self.settings.table)
+
+    @cached_property
+    def _circuits(self) -> DynamoCircuitStore:
+        return DynamoCircuitStore(self._dynamodb, self.settings.table)
+
+    @cached_property
+    def freeing(self) -> Freeing:
+        """Shows locks, and frees them by force."""
+        return Freeing(self._locks, self.locking, self.outside.clock, self.outside.chance)
+
+    @cached_property
+    def _locks(self) -> DynamoLockStore:
+        return DynamoLockStore(self._dynamodb, self.settings.table, self.outside.crew)
 
     @cached_property
     def creating(self) -> Creating:
@@ -124,7 +222,16 @@ class Composition:
             outside.chance,
             outside.crew,
             self.settings.shards,
+            self.settings.pulled_queue_urls.keys(),
+            self.settings.callable_arns,
         )
+
+    @cached_property
+    def taking_in(self) -> TakingIn:
+        """Makes tasks of events."""
+        settings, outside = self.settings, self.outside
+        rejects = SqsRejects(outside.clients.sqs(), settings.intake_rejects, outside.crew)
+        return TakingIn(self.creating, rejects, self.telemetry, settings.intake_owner)
 
     @cached_property
     def reading(self) -> Reading:
@@ -136,13 +243,122 @@ class Composition:
         """Changes and cancels tasks."""
         outside = self.outside
         return Changing(
-            self.tasks, self.contents, self.placing, outside.clock, outside.chance, self.settings.retention_ms
+            self.tasks,
+            self.contents,
+            self.placing,
+            outside.clock,
+            outside.chance,
+            self.settings.retention_ms,
+            self.settings.pulled_queue_urls.keys(),
+            self.settings.callable_arns,
         )
 
     @cached_property
     def targets(self) -> Targets:
         """What tasks call."""
-        return Targets(HandlerRunner(load(self.settings.handlers)), HttpRunner(self.settings.http_allow))
+        aws = AwsRunner(Resources(self.outside.clients), self.settings.callable_arns)
+        topologies = TopologyRunner(self._machine)
+        return Targets(HandlerRunner(load(self.settings.handlers)), HttpRunner(self.caller), aws, topologies)
+
+    @cached_property
+    def _machine(self) -> StepFunctionsMachine:
+        return StepFunctionsMachine(self.outside.clients.step_functions(), self.settings.topology_machine)
+
+    @cached_property
+    def _topologies(self) -> DynamoTopologyStore:
+        return DynamoTopologyStore(self._dynamodb, self.settings.table)
+
+    @cached_property
+    def _wholes(self) -> Wholes:
+        return self._wholes_reading(outline_of)
+
+    def _wholes_reading(self, read_graph: Callable[[bytes], Graph]) -> Wholes:
+        retention = self.settings.retention_ms
+        return Wholes(self.tasks, self.contents, self._topologies, self.outside.chance, read_graph, retention)
+
+    @cached_property
+    def _nodes(self) -> Nodes:
+        clock, retention = self.outside.clock, self.settings.retention_ms
+        return Nodes(self._wholes, self.tasks, self._topologies, self.placing, clock, retention)
+
+    @cached_property
+    def _conducting(self) -> Conducting:
+        return Conducting(self._wholes, self._nodes, self.steering, self.outside.clock)
+
+    @cached_property
+    def following(self) -> Following:
+        """Does what follows the end of a topology's node."""
+        crew = self.outside.crew
+        return Following(self._wholes, self._nodes, self._conducting, self._topologies, self._machine, crew)
+
+    @cached_property
+    def giving(self) -> Giving:
+        """Gives nodes the results of their parents."""
+        return Giving(self._wholes, self.tasks, self.contents)
+
+    @cached_property
+    def directing(self) -> Directing:
+        """Accepts, shows and steers topologies."""
+        wholes = self._wholes_reading(_graph_of)
+        return Directing(wholes, self._conducting, self.creating, self.reading, self.steering)
+
+    @cached_property
+    def running(self) -> Running:
+        """Runs topologies, state by state."""
+        settings, outside = self.settings, self.outside
+        return Running(
+            wholes=self._wholes,
+            in_full=self._wholes_reading(_graph_of),
+            nodes=self._nodes,
+            conducting=self._conducting,
+            steering=self.steering,
+            tasks=self.tasks,
+            contents=self.contents,
+            store=self._topologies,
+            machine=self._machine,
+            clock=outside.clock,
+            chance=outside.chance,
+            crew=outside.crew,
+            shards=settings.shards,
+            pulled=settings.pulled_queue_urls.keys(),
+            callable_arns=settings.callable_arns,
+        )
+
+    @cached_property
+    def caller(self) -> Caller:
+        """Makes HTTP calls: through the egress function if there is one, else from this process."""
+        if function := self.settings.egress_function:
+            return EgressCaller(LambdaInvocation(self.outside.clients.calling_lambdas(), function))
+        return self._direct_caller
+
+    @cached_property
+    def egress(self) -> Egress:
+        """Makes the HTTP calls that other functions hand on."""
+        return Egress(self._direct_caller, self.outside.crew)
+
+    @cached_property
+    def _direct_caller(self) -> DirectCaller:
+        settings, outside = self.settings, self.outside
+        signer = None
+        if secret := settings.signing_secret:
+            signer = Signer(SigningSecrets(outside.clients.secrets(), secret, outside.clock), outside.clock)
+        return DirectCaller(settings.http_allow, signer)
+
+    @cached_property
+    def asking(self) -> Asking:
+        """Asks the endpoints of tasks."""
+        return Asking(self.reading, HttpRunner(self.caller), self.outside.chance)
+
+    @cached_property
+    def breaking(self) -> Breaking:
+        """What tasks call, with a circuit breaker for each HTTP host."""
+        outside = self.outside
+        return Breaking(self.targets, self._circuits, outside.clock, outside.chance, self.telemetry)
+
+    @cached_property
+    def sweeping(self) -> Sweeping:
+        """Cancels and changes tasks by a filter."""
+        return Sweeping(self.tasks, self.reading, self.changing, self.steering, self.outside.clock)
 
     @cached_property
     def steering(self) -> Steering:
@@ -156,9 +372,110 @@ class Composition:
             self.changing,
             self._finishing(closing),
             closing,
+            self.locking,
             outside.clock,
             outside.chance,
         )
+
+    @cached_property
+    def leasing(self) -> Leasing:
+        """Hands out tasks to pull workers."""
+        outside = self.outside
+        return Leasing(
+            tasks=self.tasks,
+            contents=self.contents,
+            queues=self.queues,
+            finishing=self._finishing(ClosingElsewhere(self.queues)),
+            holding=self._holding,
+            pullers=self.settings.pullers,
+            clock=outside.clock,
+            chance=outside.chance,
+            crew=outside.crew,
+            telemetry=self.telemetry,
+        )
+
+    @cached_property
+    def reporting(self) -> Reporting:
+        """Hears of the leases of pull workers."""
+        outside = self.outside
+        return Reporting(
+            tasks=self.tasks,
+            contents=self.contents,
+            queues=self.queues,
+            finishing=self._finishing(ClosingElsewhere(self.queues)),
+            holding=self._holding,
+            pullers=self.settings.pullers,
+            clock=outside.clock,
+            chance=outside.chance,
+            telemetry=self.telemetry,
+        )
+
+    @cached_property
+    def _holding(self) -> Holding:
+        return Holding(self.locking, self._held)
+
+    def _held(self, task: Task) -> HeldBack | Skipped | None:
+        """Whether a task that was just claimed may not begin: an operator stops it, or its schedule."""
+        return self.heeding.held(task) or self.recurring.heed(task)
+
+    @cached_property
+    def scheduling(self) -> Scheduling:
+        """Makes and steers schedules."""
+        settings, outside = self.settings, self.outside
+        return Scheduling(
+            self._schedules,
+            self.tasks,
+            self.contents,
+            self.placing,
+            self._expanding,
+            outside.clock,
+            outside.chance,
+            settings.shards,
+            settings.look_ahead_ms,
+            settings.retention_ms,
+        )
+
+    @cached_property
+    def foreseeing(self) -> Foreseeing:
+        """Tells what schedules have done and will do."""
+        return Foreseeing(self._schedules, self._calendars, self.tasks, self.outside.clock)
+
+    @cached_property
+    def keeping_calendars(self) -> KeepingCalendars:
+        """Keeps calendars."""
+        return KeepingCalendars(self._calendars, self._schedules, self.outside.clock, _calendar_from_ics)
+
+    @cached_property
+    def recurring(self) -> Recurring:
+        """Keeps occurrences to their schedules."""
+        outside = self.outside
+        return Recurring(self._schedules, self.tasks, self.placing, self._expanding, outside.clock, outside.chance)
+
+    @cached_property
+    def _expanding(self) -> Expanding:
+        settings, outside = self.settings, self.outside
+        producing = Producing(
+            self.contents, self.placing, outside.clock, settings.pulled_queue_urls.keys(), settings.callable_arns
+        )
+        return Expanding(
+            self._schedules,
+            self._calendars,
+            self.tasks,
+            producing,
+            outside.clock,
+            outside.chance,
+            outside.crew,
+            self.telemetry,
+            settings.look_ahead_ms,
+        )
+
+    @cached_property
+    def _schedules(self) -> DynamoScheduleStore:
+        return DynamoScheduleStore(self._dynamodb, self.settings.table, self.outside.crew)
+
+    @cached_property
+    def _calendars(self) -> DynamoCalendarStore:
+        return DynamoCalendarStore(self._dynamodb, self.settings.table, self.outside.crew)
 
     @cached_property
     def waiting(self) -> Waiting:
@@ -194,6 +511,7 @@ class Composition:
             shards=settings.shards,
             look_ahead=settings.look_ahead_ms,
             precision=settings.precision,
+            expanding=self._expanding,
         )
 
     @cached_property
@@ -208,19 +526,25 @@ class Composition:
             chance=outside.chance,
             telemetry=self.telemetry,
             retention=settings.retention_ms,
+            calling_back=CallingBack(HttpCallbacks(self.caller, _entry), outside.clock, self.telemetry),
+            tell=self.recurring.follow,
+            follow=self.following.follow,
         )
         finishing = self._finishing(closing)
         attempting = Attempting(
             tasks=self.tasks,
             contents=self.contents,
-            targets=self.targets,
+            targets=self.breaking,
             finishing=finishing,
             undoing=Undoing(finishing, self.placing, outside.clock, outside.chance),
             closing=closing,
+            locking=self.locking,
             clock=outside.clock,
             chance=outside.chance,
             telemetry=self.telemetry,
             lease=settings.lease_ms,
+            held=self._held,
+            inputs=self.giving.inputs_of,
         )
         return Working(
             tasks=self.tasks,
@@ -251,6 +575,27 @@ class Composition:
         return self.outside.clients.dynamodb()
 
 
+def _graph_of(payload: bytes) -> Graph:
+    # Imported when a graph is read in full: no task should wait for pydantic.
+    from duetime.contract.topologies import read_graph  # noqa: PLC0415 - see the line above
+
+    return read_graph(payload)
+
+
+def _entry(task: Task) -> Mapping[str, object]:
+    # Pydantic comes with it, which no other task should wait for.
+    from duetime.contract.encoding import entry  # noqa: PLC0415 - see the line above
+
+    return entry(task)
+
+
+def _calendar_from_ics(data: bytes, name: str, start: Millis, end: Millis, *, kind: Kind, zone: Zone) -> Calendar:
+    # The reader of calendar files is large, and hardly ever needed.
+    from duetime.adapters.calendars.icalendar import calendar_from_ics  # noqa: PLC0415 - see the line above
+
+    return calendar_from_ics(data, name, start, end, kind=kind, zone=zone)
+
+
 _outside: Outside | None = None
 
 
@@ -258,10 +603,23 @@ def use(outside: Outside | None) -> None:
     """Exchange the outside world; `None` goes back to the real one. What was composed before is forgotten."""
     global _outside  # noqa: PLW0603 - a Lambda function's process has exactly one outside
     _outside = outside
-    composed.cache_clear()
+    _only.cache_clear()
+
+
+def use_by_process(find: Callable[[], Composition] | None) -> None:
+    """Let `find` say which composition the caller has: a simulation has many processes in one. `None` ends that."""
+    global _find  # noqa: PLW0603 - same
+    _find = find or _only
+
+
+def composed() -> Composition:
+    """The use cases of this process."""
+    return _find()
 
 
 @cache
-def composed() -> Composition:
-    """The use cases of this process."""
+def _only() -> Composition:
     return Composition(_outside or Outside())
+
+
+_find: Callable[[], Composition] = _only

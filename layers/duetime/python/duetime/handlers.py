@@ -22,9 +22,11 @@ A phase may run more than once for a task (a crash, a lost answer): make its eff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - a public signature that users inspect at run time
+from threading import BoundedSemaphore, Lock
 from typing import Any, TypeVar
 
 Handler = Callable[["Context", Any], Any]
@@ -76,6 +78,7 @@ class Context:
         fence: grows with every attempt; a store can refuse writes of an older one.
         deadline: when the phase must have ended, in UTC.
         checkpoint: what an attempt that was paused left for this one; `None` if there is nothing.
+        inputs: of a topology's node, the results of the parents that it named in `inputs`, by their names.
     """
 
     task_id: str
@@ -86,6 +89,7 @@ class Context:
     checkpoint: Any
     report: Callable[[int | None, str], None]
     ask: Callable[[], str | None]
+    inputs: Any = None
 
     @property
     def asked(self) -> str | None:
@@ -136,10 +140,32 @@ class Registered:
     phases: Mapping[str, Handler]
 
 
+_MAKING = Lock()
+_PROCESS_LOCKS: dict[str, tuple[BoundedSemaphore, int]] = {}
 REGISTRY: dict[str, Registered] = {}
 """The registered handlers by task type."""
 PHASES = ("prepare", "run", "clean", "rollback")
 """Names of the methods that a handler class may have; `run` is a must."""
+
+
+@contextmanager
+def process_lock(key: str, limit: int = 1) -> Iterator[None]:
+    """Let at most so many handlers of this process into a block at once; it costs no call and no write.
+
+    For what only a process shares: a model in memory, a connection, a file of the machine. What several machines
+    share needs a task's `lock`. Waiting counts towards the attempt's timeout; the lease is renewed meanwhile.
+
+    Raises:
+        ValueError: the key was used with another limit before, or the limit is not positive.
+    """
+    if limit < 1:
+        raise ValueError(f"the limit of process lock {key!r} should be at least 1")
+    with _MAKING:
+        places, kept = _PROCESS_LOCKS.setdefault(key, (BoundedSemaphore(limit), limit))
+    if kept != limit:
+        raise ValueError(f"process lock {key!r} has the limit {kept}, not {limit}")
+    with places:
+        yield
 
 
 def handler(task_type: str) -> Callable[[F], F]:

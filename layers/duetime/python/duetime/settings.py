@@ -6,11 +6,15 @@ A default stands here and nowhere else.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from duetime.domain.arns import ArnPatterns
 from duetime.domain.dispatch import Precision
+from duetime.domain.leases import Pullers
+from duetime.domain.operators import Operators
 from duetime.domain.task import Priority
 
 if TYPE_CHECKING:
@@ -42,10 +46,28 @@ class Variable(StrEnum):
     """How long a finished task is kept before its record expires."""
     AUTHENTICATION = "DUETIME_AUTHENTICATION"
     """`iam`, `jwt` or `none` (the local stack only): where the API takes the owner from."""
+    OPERATORS = "DUETIME_OPERATORS"
+    """Identities, separated by spaces, that may do what concerns all owners; `*` for everybody."""
     HANDLERS = "DUETIME_HANDLERS"
     """Import name of the user's package of Python handlers; empty for none."""
+    EGRESS_FUNCTION = "DUETIME_EGRESS_FUNCTION"
+    """Name of the function that makes HTTP calls; empty to make them in one's own process."""
+    SIGNING_SECRET = "DUETIME_SIGNING_SECRET"  # noqa: S105 - a variable's name
+    """Name or ARN of the secret that HTTP calls are signed with; empty to send them unsigned."""
     HTTP_ALLOW = "DUETIME_HTTP_ALLOW"
     """Comma-separated hosts (`127.0.0.1`) that HTTP targets may reach although they are not public."""
+    AWS_TARGETS = "DUETIME_AWS_TARGETS"
+    """ARN patterns, separated by spaces, of the AWS resources that tasks may call; empty for none."""
+    INTAKE_OWNER = "DUETIME_INTAKE_OWNER"
+    """Who owns the tasks that are made of events."""
+    INTAKE_REJECTS = "DUETIME_INTAKE_REJECTS"
+    """URL of the queue for events that can become no task."""
+    PULLED_QUEUES = "DUETIME_PULLED_QUEUES"
+    """JSON object: the URL of the queue of each pulled type."""
+    PULLERS = "DUETIME_PULLERS"
+    """JSON object: who may pull each pulled type, a list of identities as owners are named; `*` is any caller."""
+    TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
+    """ARN of the state machine that frames the runs of topologies; empty in functions that start none."""
     SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
     """Powertools: the service a log line belongs to."""
     METRICS_NAMESPACE = "POWERTOOLS_METRICS_NAMESPACE"
@@ -128,14 +150,60 @@ class Settings:
         return Authentication(self._required(Variable.AUTHENTICATION))
 
     @property
+    def operators(self) -> Operators:
+        """Who may do what concerns all owners."""
+        return Operators(frozenset(self.environ.get(Variable.OPERATORS, "").split()))
+
+    @property
     def handlers(self) -> str:
         """Import name of the user's package of handlers, or the empty string."""
         return self.environ.get(Variable.HANDLERS, "")
 
     @property
+    def egress_function(self) -> str:
+        """Name of the function that makes HTTP calls, or the empty string."""
+        return self.environ.get(Variable.EGRESS_FUNCTION, "")
+
+    @property
+    def signing_secret(self) -> str:
+        """Name or ARN of the secret that HTTP calls are signed with, or the empty string."""
+        return self.environ.get(Variable.SIGNING_SECRET, "")
+
+    @property
     def http_allow(self) -> frozenset[str]:
         """Hosts that HTTP targets may reach although they are not public."""
         return frozenset(host for host in self.environ.get(Variable.HTTP_ALLOW, "").split(",") if host)
+
+    @property
+    def callable_arns(self) -> ArnPatterns:
+        """The AWS resources that tasks may call."""
+        return ArnPatterns(tuple(self.environ.get(Variable.AWS_TARGETS, "").split()))
+
+    @property
+    def intake_owner(self) -> str:
+        """Who owns the tasks that are made of events."""
+        return self._required(Variable.INTAKE_OWNER)
+
+    @property
+    def intake_rejects(self) -> str:
+        """URL of the queue for events that can become no task."""
+        return self._required(Variable.INTAKE_REJECTS)
+
+    @property
+    def pulled_queue_urls(self) -> dict[str, str]:
+        """URL of each pulled type's queue."""
+        return dict(json.loads(self.environ.get(Variable.PULLED_QUEUES, "") or "{}"))
+
+    @property
+    def pullers(self) -> Pullers:
+        """Who may pull which types."""
+        owners: dict[str, list[str]] = json.loads(self.environ.get(Variable.PULLERS, "") or "{}")
+        return Pullers({task_type: frozenset(names) for task_type, names in owners.items()})
+
+    @property
+    def topology_machine(self) -> str:
+        """ARN of the state machine that frames the runs of topologies, or the empty string."""
+        return self.environ.get(Variable.TOPOLOGY_MACHINE, "")
 
     @property
     def service_name(self) -> str:

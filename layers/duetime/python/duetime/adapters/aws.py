@@ -10,14 +10,19 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionError, HTTPClientError, IncompleteReadError  # noqa: A004 - its name
 
 from duetime.domain.errors import Unavailable
+from duetime.domain.limits import MAX_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_stepfunctions import SFNClient
 
 CONFIG = Config(
     connect_timeout=1,
@@ -27,6 +32,11 @@ CONFIG = Config(
     tcp_keepalive=True,
 )
 """A request of ours takes milliseconds: what has not answered in seconds is sent again, which is safe."""
+
+CALLING_CONFIG = CONFIG.merge(
+    Config(read_timeout=MAX_TIMEOUT_SECONDS + 30, retries={"mode": "standard", "total_max_attempts": 1})
+)
+"""For a function that is waited for: as long as a target may take, and called once, for it acts outside."""
 
 _SERVER_ERROR = 500
 _TRANSIENT = frozenset(
@@ -62,9 +72,9 @@ class Clients:
         """A client of DynamoDB."""
         return self._session.client("dynamodb", config=CONFIG)
 
-    def sqs(self) -> SQSClient:
-        """A client of SQS."""
-        return self._session.client("sqs", config=CONFIG)
+    def sqs(self, region: str | None = None) -> SQSClient:
+        """A client of SQS, in this region unless another is named."""
+        return self._session.client("sqs", config=CONFIG, region_name=region)
 
     def s3(self) -> S3Client:
         """A client of S3."""
@@ -74,6 +84,26 @@ class Clients:
         """A client of Lambda."""
         return self._session.client("lambda", config=CONFIG)
 
+    def calling_lambdas(self, region: str | None = None) -> LambdaClient:
+        """A client of Lambda that waits for the functions it calls, in this region unless another is named."""
+        return self._session.client("lambda", config=CALLING_CONFIG, region_name=region)
+
+    def sns(self, region: str | None = None) -> SNSClient:
+        """A client of SNS, in this region unless another is named."""
+        return self._session.client("sns", config=CONFIG, region_name=region)
+
+    def events(self, region: str | None = None) -> EventBridgeClient:
+        """A client of EventBridge, in this region unless another is named."""
+        return self._session.client("events", config=CONFIG, region_name=region)
+
+    def step_functions(self, region: str | None = None) -> SFNClient:
+        """A client of Step Functions, in this region unless another is named."""
+        return self._session.client("stepfunctions", config=CONFIG, region_name=region)
+
+    def secrets(self) -> SecretsManagerClient:
+        """A client of Secrets Manager."""
+        return self._session.client("secretsmanager", config=CONFIG)
+
 
 @contextmanager
 def translated() -> Iterator[None]:
@@ -81,14 +111,15 @@ def translated() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        if _is_transient(error):
+        if is_transient(error):
             raise Unavailable(str(error)) from error
         raise
     except (ConnectionError, HTTPClientError, IncompleteReadError) as error:
         raise Unavailable(str(error)) from error
 
 
-def _is_transient(error: ClientError) -> bool:
+def is_transient(error: ClientError) -> bool:
+    """Whether a later repetition may not meet an error of a service."""
     code = error.response.get("Error", {}).get("Code", "")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return code in _TRANSIENT or status >= _SERVER_ERROR

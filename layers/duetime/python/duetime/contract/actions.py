@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from duetime.contract import answers, routes, steps
+from duetime.contract import answers, queries, routes, steps
 from duetime.contract.operation import ETAG, ONE_CHANGED, OWNED, OWNER, READ_BODY, Operation
 from duetime.domain import errors
+from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
+from duetime.domain.times import SECOND
 
 _ONE_REPORTED = (*OWNED, *READ_BODY, errors.TaskUnknown, errors.FenceDiffers)
+_ALIVE = (*_ONE_REPORTED, errors.LockLost)
 
 
 def _action(id_: str, path: str, summary: str, *, status: int = 200, **more: Any) -> Operation:  # noqa: ANN401 - fields of Operation
@@ -27,6 +30,9 @@ def _action(id_: str, path: str, summary: str, *, status: int = 200, **more: Any
         refusals=(*OWNED, *READ_BODY, *ONE_CHANGED),
         **more,
     )
+
+
+_ASKED = (errors.TaskUnknown, errors.QueryNotOffered, errors.TargetUnreachable, errors.TargetSilent)
 
 
 ACTIONS = (
@@ -84,7 +90,7 @@ ACTIONS = (
         answer_description="The task.",
         answer_headers=ETAG,
         headers=(OWNER,),
-        refusals=_ONE_REPORTED,
+        refusals=_ALIVE,
     ),
     Operation(
         id="tellProgress",
@@ -97,7 +103,7 @@ ACTIONS = (
         answer_description="The task.",
         answer_headers=ETAG,
         headers=(OWNER,),
-        refusals=_ONE_REPORTED,
+        refusals=_ALIVE,
     ),
     Operation(
         id="listAttempts",
@@ -109,5 +115,18 @@ ACTIONS = (
         answer_description="Who ran it and when, how it ended and what it cost.",
         headers=(OWNER,),
         refusals=(*OWNED, errors.TaskUnknown),
+    ),
+    Operation(
+        id="askTarget",
+        method="GET",
+        path=routes.TARGET,
+        summary="Ask the endpoint of a task how it stands with it",
+        description="Only of an HTTP target that lists the question in its `queries`. Whatever the endpoint answers is "
+        f"passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes of it; it has {QUERY_TIMEOUT // SECOND} seconds.",
+        query=queries.TargetQuery,
+        answer=answers.TargetReply,
+        answer_description="What the endpoint answered.",
+        headers=(OWNER,),
+        refusals=(*OWNED, *_ASKED),
     ),
 )

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.problems import Problem  # noqa: TC001 - same
 from duetime.domain.states import State  # noqa: TC001 - same
-from duetime.domain.task import Asked, AttemptOutcome, Priority  # noqa: TC001 - same
+from duetime.domain.task import Asked, AttemptOutcome, Cause, LockScope, Priority  # noqa: TC001 - same
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 ErrorAnswer = TypedDict("ErrorAnswer", {"class": str, "message": str})
@@ -47,6 +47,64 @@ class HttpTargetAnswer(TypedDict):
     phases: Annotated[
         Sequence[Literal["prepare", "clean", "rollback"]], Field(description="What it offers besides `run`.")
     ]
+    queries: Annotated[
+        Sequence[Literal["status", "progress", "summary"]], Field(description="What it answers when it is asked.")
+    ]
+
+
+class PullTargetAnswer(TypedDict):
+    """Workers that lease the tasks of this type."""
+
+    kind: Literal["pull"]
+
+
+class TopologyTargetAnswer(TypedDict):
+    """The state machine that runs the graph in the payload."""
+
+    kind: Literal["topology"]
+
+
+class LambdaTargetAnswer(TypedDict):
+    """A Lambda function."""
+
+    kind: Literal["lambda"]
+    arn: str
+    mode: Literal["sync", "async"]
+
+
+class EventBridgeTargetAnswer(TypedDict):
+    """An event bus."""
+
+    kind: Literal["eventbridge"]
+    arn: str
+    detail_type: Annotated[str | None, Field(description="Of the event; null for the type of the task.")]
+
+
+class AwsTargetAnswer(TypedDict):
+    """An SQS queue, an SNS topic or a state machine."""
+
+    kind: Literal["sqs", "sns", "step_functions"]
+    arn: str
+
+
+TargetAnswer = (
+    HandlerTargetAnswer
+    | HttpTargetAnswer
+    | PullTargetAnswer
+    | LambdaTargetAnswer
+    | EventBridgeTargetAnswer
+    | AwsTargetAnswer
+    | TopologyTargetAnswer
+)
+
+
+class MemberAnswer(TypedDict):
+    """The node of a topology that a task is."""
+
+    topology: Annotated[str, Field(description="Id of the topology's task.")]
+    run: int
+    node: str
+    note: Annotated[str | None, Field(description="Why it was cancelled, if its topology did that.")]
 
 
 class LeaseAnswer(TypedDict):
@@ -54,6 +112,23 @@ class LeaseAnswer(TypedDict):
 
     holder: str
     ends_at: Instant
+
+
+class LockSpecAnswer(TypedDict):
+    """A named resource that a task needs for itself, or shares with few, while it runs."""
+
+    key: str
+    limit: int
+    scope: LockScope
+
+
+class OccasionAnswer(TypedDict):
+    """The occurrence of a schedule that a task is."""
+
+    name: Annotated[str, Field(description="Of the schedule.")]
+    revision: Annotated[int, Field(description="Of the schedule, under which it was placed.")]
+    at: Annotated[Instant, Field(description="The instant that it stands for.")]
+    cause: Annotated[Cause, Field(description="Why it was placed.")]
 
 
 class TaskEntry(TypedDict):
@@ -65,7 +140,7 @@ class TaskEntry(TypedDict):
     name: str | None
     tags: Mapping[str, str]
     priority: Priority
-    target: HandlerTargetAnswer | HttpTargetAnswer
+    target: TargetAnswer
     retry: RetryAnswer
     timeout_seconds: int
     deadline_seconds: int
@@ -82,6 +157,17 @@ class TaskEntry(TypedDict):
     asked: Annotated[
         Asked | None, Field(description="What its user asks of the running attempt, which heeds it when it can.")
     ]
+    lock: LockSpecAnswer | None
+    waits_for: Annotated[
+        str | None, Field(description="Why the last look at it began no attempt: a lock, or something switched off.")
+    ]
+    callback_url: Annotated[str | None, Field(description="Where its outcome is told.")]
+    schedule: Annotated[
+        OccasionAnswer | None, Field(description="The schedule's occurrence that it is; null for a task by itself.")
+    ]
+    member: Annotated[
+        MemberAnswer | None, Field(description="The node of a topology that it is; null for a task that is none.")
+    ]
     progress: ProgressAnswer | None
     error: ErrorAnswer | None
     lateness_ms: Annotated[int | None, Field(description="How long after its due time it started.")]
@@ -93,6 +179,13 @@ class TaskAnswer(TaskEntry):
 
     payload: Any
     result: Annotated[Any, Field(description="What the target returned; null before that.")]
+
+
+class TargetReply(TypedDict):
+    """What an endpoint answered when it was asked about a task."""
+
+    status: Annotated[int, Field(description="Of its HTTP answer, whatever it is.")]
+    body: Annotated[Any, Field(description="Its JSON; other text as a string; null if there is none.")]
 
 
 class PageAnswer(TypedDict):
@@ -115,6 +208,9 @@ class AttemptAnswer(TypedDict):
     lateness_ms: Annotated[int | None, Field(description="How long after its planned start that was.")]
     duration_ms: Annotated[int | None, Field(description="How long it took.")]
     outcome: Annotated[AttemptOutcome, Field(description="How it ended.")]
+    error: Annotated[
+        ErrorAnswer | None, Field(description="Why it failed; of all but the last failure the message may be cut.")
+    ]
     cost_dollars: Annotated[
         float | None, Field(description="Estimated from assumed public prices: its writes, and its time in a worker.")
     ]

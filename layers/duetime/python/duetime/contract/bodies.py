@@ -8,9 +8,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from duetime.contract.fields import (
     At,
+    CallbackUrl,
     DeadlineSeconds,
     DelaySeconds,
+    DetailType,
+    EventBusArn,
+    FunctionArn,
+    LambdaMode,
+    LockKey,
+    LockLimit,
+    OfferedQueries,
+    QueueArn,
     Rollback,
+    StateMachineArn,
     Tags,
     TargetPhases,
     TargetUrl,
@@ -18,6 +28,7 @@ from duetime.contract.fields import (
     TaskPriority,
     TaskType,
     TimeoutSeconds,
+    TopicArn,
 )
 from duetime.domain.limits import (
     MAX_ATTEMPTS,
@@ -27,7 +38,7 @@ from duetime.domain.limits import (
     MAX_RETRY_WAIT_SECONDS,
 )
 from duetime.domain.retry import RetryPolicy
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.task import LockScope, Priority, TaskSpec
 
 _RETRY = RetryPolicy()
 _SPEC = TaskSpec("")
@@ -40,6 +51,8 @@ _ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["at", "delay_seconds"]}}
 def _as_creation(schema: dict[str, Any]) -> None:
     """No due time is written as one that is left out, not as null."""
     schema["properties"]["at"].pop("default")
+    # It depends on the type.
+    schema["properties"]["target"].pop("default")
     schema |= _ONE_DUE_TIME
 
 
@@ -53,7 +66,7 @@ def _as_change(schema: dict[str, Any]) -> None:
 class Body(BaseModel):
     """Unknown fields are refused by name, and no value is taken for one of another type."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class Retry(Body):
@@ -81,9 +94,79 @@ class HttpTarget(Body):
     kind: Literal["http"]
     url: TargetUrl
     phases: TargetPhases = []
+    queries: OfferedQueries = []
 
 
-Target = Annotated[HandlerTarget | HttpTarget, Field(discriminator="kind", description="What is called.")]
+class PullTarget(Body):
+    """Workers of one's own that lease the tasks of a type that the deployment declares as pulled."""
+
+    kind: Literal["pull"]
+
+
+class TopologyTarget(Body):
+    """The state machine that runs a graph of tasks; the payload is the graph: `nodes`, `on_failure`, and so on."""
+
+    kind: Literal["topology"]
+
+
+class LambdaTarget(Body):
+    """A Lambda function."""
+
+    kind: Literal["lambda"]
+    arn: FunctionArn
+    mode: LambdaMode = "sync"
+
+
+class SqsTarget(Body):
+    """An SQS queue, to which a message is sent."""
+
+    kind: Literal["sqs"]
+    arn: QueueArn
+
+
+class SnsTarget(Body):
+    """An SNS topic, to which a message is published."""
+
+    kind: Literal["sns"]
+    arn: TopicArn
+
+
+class EventBridgeTarget(Body):
+    """An event bus, on which an event is put."""
+
+    kind: Literal["eventbridge"]
+    arn: EventBusArn
+    detail_type: DetailType | None = None
+
+
+class StepFunctionsTarget(Body):
+    """A state machine, of which an execution is started."""
+
+    kind: Literal["step_functions"]
+    arn: StateMachineArn
+
+
+AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget
+
+Target = Annotated[
+    HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget,
+    Field(
+        discriminator="kind",
+        description="What is called. Without it: the pull workers of the type if it is declared as pulled, else its "
+        "handler.",
+    ),
+]
+
+
+class Lock(Body):
+    """A named resource that at most so many tasks hold while they run; the others wait in the order of due times."""
+
+    key: LockKey
+    limit: LockLimit = 1
+    scope: Annotated[
+        LockScope,
+        Field(strict=False, description="Whether it is held for all phases of an attempt, or for `run` only."),
+    ] = LockScope.TASK
 
 
 class TaskFields(Body):
@@ -106,6 +189,8 @@ class TaskFields(Body):
     timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
     deadline_seconds: DeadlineSeconds = _SPEC.deadline_seconds
     rollback: Rollback = _SPEC.rollback
+    lock: Annotated[Lock | None, Field(description="What it needs for itself while it runs.")] = None
+    callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told.")] = None
     name: TaskName = ""
     tags: Tags = {}
 

@@ -7,13 +7,26 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.bodies import BatchEnvelope, HttpTarget, TaskCreate, TaskFields, TaskPatch
+from duetime.contract.bodies import (
+    BatchEnvelope,
+    EventBridgeTarget,
+    HandlerTarget,
+    HttpTarget,
+    LambdaTarget,
+    PullTarget,
+    TaskCreate,
+    TaskFields,
+    TaskPatch,
+    TopologyTarget,
+)
 from duetime.contract.faults import validated
 from duetime.contract.marks import faults_in
 from duetime.contract.paths import WHOLE, path_of
 from duetime.contract.refusals import Fault, FieldsInvalid
 from duetime.domain import task as domain
+from duetime.domain.arns import AwsService
 from duetime.domain.creation import TaskChange
+from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_JSON_DEPTH, MAX_PAYLOAD_BYTES
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.task import TaskSpec
@@ -22,13 +35,13 @@ from duetime.domain.times import SECOND
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from duetime.contract.bodies import Retry, Target
+    from duetime.contract.bodies import AwsTarget, Lock, Retry, Target
     from duetime.contract.guard import Document
     from duetime.domain.times import Millis
 
 _Place = tuple[str | int, ...]
 _ROOT: _Place = ()
-_KEPT_AS_IT_IS = ("priority", "timeout_seconds", "deadline_seconds", "rollback", "name", "tags")
+_KEPT_AS_IT_IS = ("priority", "timeout_seconds", "deadline_seconds", "rollback", "callback_url", "name", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +66,17 @@ def task_spec(document: Document) -> TaskSpec:
     return _spec(document.value, _ROOT)
 
 
+def task_spec_at(value: object, place: tuple[str | int, ...], document: Document) -> TaskSpec:
+    """The task that a part of a body asks for.
+
+    Raises:
+        FieldsInvalid: it is nested too deeply, or some fields cannot be accepted.
+    """
+    _refuse_deep(value, place)
+    refuse_marked(value, document, place)
+    return _spec(value, place)
+
+
 def task_change(document: Document) -> TaskChange:
     """The change that a body asks for.
 
@@ -63,15 +87,24 @@ def task_change(document: Document) -> TaskChange:
     body = validated(TaskPatch, document.value)
     if isinstance(body, tuple):
         raise FieldsInvalid(body)
-    _refuse_contradictions(body, _ROOT)
+    return change_of(body)
+
+
+def change_of(body: TaskPatch, place: _Place = _ROOT) -> TaskChange:
+    """The change that a body, or the part of one at a place, asks for.
+
+    Raises:
+        FieldsInvalid: it contradicts itself, or names no field.
+    """
+    _refuse_contradictions(body, place)
     given = body.model_fields_set
     if not given:
-        raise FieldsInvalid([Fault(WHOLE, "names no field to change")])
+        raise FieldsInvalid([Fault(path_of(place) if place else WHOLE, "names no field to change")])
     return TaskChange(
         fields={name: value for name, value in _plain_fields(body).items() if name in given},
         due_at=body.at,
         delay=_delay(body),
-        payload=_payload(body, _ROOT) if "payload" in given else None,
+        payload=_payload(body, place) if "payload" in given else None,
     )
 
 
@@ -108,9 +141,7 @@ def _around_tasks(value: object) -> object:
 
 def _item(value: object, place: _Place, document: Document) -> TaskSpec | FieldsInvalid:
     try:
-        _refuse_deep(value, place)
-        refuse_marked(value, document, place)
-        return _spec(value, place)
+        return task_spec_at(value, place, document)
     except FieldsInvalid as refusal:
         return refusal
 
@@ -135,7 +166,18 @@ def _spec(value: object, place: _Place) -> TaskSpec:
     body = validated(TaskCreate, value, place)
     if isinstance(body, tuple):
         raise FieldsInvalid(body)
+    return spec_of(body, place)
+
+
+def spec_of(body: TaskCreate, place: _Place = _ROOT) -> TaskSpec:
+    """The task that a body, or the part of one at a place, asks for.
+
+    Raises:
+        FieldsInvalid: it contradicts itself, or its payload is too large.
+    """
     _refuse_contradictions(body, place)
+    if isinstance(body.target, TopologyTarget):
+        _refuse_bad_graph(body.payload, (*place, "payload"))
     return TaskSpec(
         type=body.type,
         payload=_payload(body, place),
@@ -149,8 +191,9 @@ def _plain_fields(body: TaskFields) -> dict[str, Any]:
     """The fields that a task has under the same name."""
     return {
         **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
-        "target": _target(body.target),
+        "target": _target(body.target) if "target" in body.model_fields_set else None,
         "retry": _retry(body.retry),
+        "lock": _lock(body.lock),
     }
 
 
@@ -166,6 +209,21 @@ def _refuse_contradictions(body: TaskFields, place: _Place) -> None:
         )
     if body.rollback and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
         raise FieldsInvalid([Fault(path_of((*place, "rollback")), "needs 'rollback' among the phases of the target")])
+
+
+def _refuse_bad_graph(payload: object, place: _Place) -> None:
+    """Refuse a topology whose payload is no graph that can be run."""
+    # A node is a task as well, so the reader of graphs imports this module.
+    from duetime.contract.topologies import graph_of  # noqa: PLC0415 - see the line above
+
+    try:
+        graph_of(payload)
+    except FieldInvalid as refusal:
+        raise FieldsInvalid([Fault(f"{path_of(place)}.{refusal.field}", refusal.reason)]) from None
+    except FieldsInvalid as refusal:
+        where = path_of(place)
+        faults = [Fault(where if f.field == WHOLE else f"{where}.{f.field}", f.reason) for f in refusal.faults]
+        raise FieldsInvalid(faults) from None
 
 
 def _payload(body: TaskFields, place: _Place) -> bytes:
@@ -184,8 +242,26 @@ def _delay(body: TaskFields) -> Millis | None:
 
 def _target(body: Target) -> domain.Target:
     if isinstance(body, HttpTarget):
-        return domain.HttpTarget(body.url, frozenset(domain.Phase(phase) for phase in body.phases))
-    return domain.HandlerTarget()
+        phases = frozenset(domain.Phase(phase) for phase in body.phases)
+        return domain.HttpTarget(body.url, phases, frozenset(domain.Query(query) for query in body.queries))
+    if isinstance(body, HandlerTarget):
+        return domain.HandlerTarget()
+    if isinstance(body, TopologyTarget):
+        return domain.TopologyTarget()
+    return domain.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
+
+
+def _aws_target(body: AwsTarget) -> domain.AwsTarget:
+    return domain.AwsTarget(
+        AwsService(body.kind),
+        body.arn,
+        waits=not isinstance(body, LambdaTarget) or body.mode == "sync",
+        detail_type=(body.detail_type or "") if isinstance(body, EventBridgeTarget) else "",
+    )
+
+
+def _lock(body: Lock | None) -> domain.LockSpec | None:
+    return None if body is None else domain.LockSpec(body.key, body.limit, body.scope)
 
 
 def _retry(body: Retry) -> RetryPolicy:

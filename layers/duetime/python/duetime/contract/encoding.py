@@ -6,25 +6,37 @@ import json
 from typing import TYPE_CHECKING, Literal
 
 from duetime.contract.answers import (
+    AwsTargetAnswer,
     ErrorAnswer,
+    EventBridgeTargetAnswer,
     HandlerTargetAnswer,
     HttpTargetAnswer,
+    LambdaTargetAnswer,
     LeaseAnswer,
+    LockSpecAnswer,
+    MemberAnswer,
+    OccasionAnswer,
     ProgressAnswer,
+    PullTargetAnswer,
     RetryAnswer,
     TaskEntry,
+    TopologyTargetAnswer,
 )
 from duetime.domain import task as domain
-from duetime.domain.states import LEASED
+from duetime.domain.arns import AwsService
+from duetime.domain.states import LEASED, WAITING
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.contract.answers import TargetAnswer
+    from duetime.domain.retry import RetryPolicy
     from duetime.domain.task import Content, Task
     from duetime.domain.times import Millis
 
 _OFFERED: tuple[Literal["prepare", "clean", "rollback"], ...] = ("prepare", "clean", "rollback")
+_ANSWERED: tuple[Literal["status", "progress", "summary"], ...] = ("status", "progress", "summary")
 
 
 def entry(task: Task) -> TaskEntry:
@@ -36,23 +48,28 @@ def entry(task: Task) -> TaskEntry:
         name=task.name or None,
         tags=task.tags,
         priority=task.priority,
-        target=_target(task.target),
-        retry=_retry(task),
+        target=target_answer(task.target),
+        retry=retry_answer(task.retry),
         timeout_seconds=task.timeout_seconds,
         deadline_seconds=task.deadline_seconds,
         rollback=task.rollback,
         due_at=to_iso(task.due_at),
         next_at=None if task.is_terminal else to_iso(task.next_at),
         created_at=to_iso(task.created_at),
-        started_at=_instant(task.started_at),
-        finished_at=_instant(task.finished_at),
+        started_at=instant(task.started_at),
+        finished_at=instant(task.finished_at),
         attempt=task.attempt,
         fence=task.fence,
         lease=_lease(task),
         deferred=task.deferred,
         asked=task.asked,
+        lock=lock_spec_answer(task.lock),
+        waits_for=task.waits_for if task.state in WAITING else None,
+        callback_url=task.callback_url,
+        schedule=_occasion(task.occasion),
+        member=_member(task.member),
         progress=_progress(task.progress),
-        error=_error(task.error),
+        error=error_answer(task.error),
         lateness_ms=task.lateness,
         version=task.version,
     )
@@ -61,7 +78,12 @@ def entry(task: Task) -> TaskEntry:
 def task_text(task: Task) -> str:
     """A task, whole, as JSON text. Its payload and result are JSON already, and stay as they are."""
     known = json_text(entry(task))
-    return f'{known[:-1]},"payload":{_json_of(task.payload)},"result":{_json_of(task.result)}}}'
+    return f'{known[:-1]},"payload":{json_of(task.payload)},"result":{json_of(task.result)}}}'
+
+
+def target_reply_text(status: int, body: bytes) -> str:
+    """What an endpoint answered, as JSON text. Its body is JSON already, and stays as it is."""
+    return f'{{"status":{status},"body":{body.decode()}}}'
 
 
 def json_text(value: Mapping[str, object]) -> str:
@@ -69,11 +91,13 @@ def json_text(value: Mapping[str, object]) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def _json_of(content: Content | None) -> str:
+def json_of(content: Content | None) -> str:
+    """A payload or result as JSON text."""
     return "null" if content is None or content.data is None else content.data.decode()
 
 
-def _instant(at: Millis | None) -> str | None:
+def instant(at: Millis | None) -> str | None:
+    """An instant as answers write it; null if there is none."""
     return None if at is None else to_iso(at)
 
 
@@ -84,24 +108,68 @@ def _lease(task: Task) -> LeaseAnswer | None:
     return LeaseAnswer(holder=task.lease_holder or "", ends_at=to_iso(task.lease_ends_at))
 
 
+def lock_spec_answer(lock: domain.LockSpec | None) -> LockSpecAnswer | None:
+    """What a task needs for itself while it runs."""
+    return None if lock is None else LockSpecAnswer(key=lock.key, limit=lock.limit, scope=lock.scope)
+
+
+def _occasion(occasion: domain.Occasion | None) -> OccasionAnswer | None:
+    if occasion is None:
+        return None
+    return OccasionAnswer(
+        name=occasion.schedule, revision=occasion.revision, at=to_iso(occasion.nominal), cause=occasion.cause
+    )
+
+
+def _member(member: domain.Member | None) -> MemberAnswer | None:
+    if member is None:
+        return None
+    return MemberAnswer(topology=member.topology.text, run=member.run, node=member.key, note=member.note or None)
+
+
 def _progress(progress: domain.Progress | None) -> ProgressAnswer | None:
     return None if progress is None else ProgressAnswer(percent=progress.percent, message=progress.message)
 
 
-def _error(error: domain.TaskError | None) -> ErrorAnswer | None:
+def error_answer(error: domain.TaskError | None) -> ErrorAnswer | None:
+    """Why an attempt failed."""
     return None if error is None else ErrorAnswer({"class": error.kind, "message": error.message})
 
 
-def _target(target: domain.Target) -> HandlerTargetAnswer | HttpTargetAnswer:
+def target_answer(target: domain.Target) -> TargetAnswer:
+    """What a task calls."""
+    if isinstance(target, domain.AwsTarget):
+        return _aws_target(target)
+    if isinstance(target, domain.PullTarget):
+        return PullTargetAnswer(kind="pull")
+    if isinstance(target, domain.TopologyTarget):
+        return TopologyTargetAnswer(kind="topology")
     if isinstance(target, domain.HttpTarget):
         return HttpTargetAnswer(
-            kind="http", url=target.url, phases=[phase for phase in _OFFERED if phase in target.phases]
+            kind="http",
+            url=target.url,
+            phases=[phase for phase in _OFFERED if phase in target.phases],
+            queries=[query for query in _ANSWERED if query in target.queries],
         )
     return HandlerTargetAnswer(kind="handler")
 
 
-def _retry(task: Task) -> RetryAnswer:
-    policy = task.retry
+def _aws_target(target: domain.AwsTarget) -> TargetAnswer:
+    match target.service:
+        case AwsService.LAMBDA:
+            return LambdaTargetAnswer(kind="lambda", arn=target.arn, mode="sync" if target.waits else "async")
+        case AwsService.EVENTBRIDGE:
+            return EventBridgeTargetAnswer(kind="eventbridge", arn=target.arn, detail_type=target.detail_type or None)
+        case AwsService.SQS:
+            return AwsTargetAnswer(kind="sqs", arn=target.arn)
+        case AwsService.SNS:
+            return AwsTargetAnswer(kind="sns", arn=target.arn)
+        case AwsService.STEP_FUNCTIONS:
+            return AwsTargetAnswer(kind="step_functions", arn=target.arn)
+
+
+def retry_answer(policy: RetryPolicy) -> RetryAnswer:
+    """How often and how patiently a task is tried."""
     return RetryAnswer(
         max_attempts=policy.max_attempts,
         initial_seconds=policy.initial_seconds,

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from duetime.contract.paths import path_of
 from duetime.contract.refusals import MOST_FAULTS, Fault
+from duetime.domain.arns import AwsService
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 
+_TARGET_KINDS = ("handler", "http", "pull", "topology", *(service.value for service in AwsService))
 _PLAIN = {
     "missing": "is required",
     "extra_forbidden": "is not a known field",
@@ -24,10 +26,9 @@ _PLAIN = {
     "model_attributes_type": "should be an object",
     "dict_type": "should be an object",
     "union_tag_not_found": "is required",
-    "union_tag_invalid": "should be 'handler' or 'http'",
+    "union_tag_invalid": f"should be one of {', '.join(map(repr, _TARGET_KINDS))}",
 }
 _SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) ")
-_TARGET_KINDS = frozenset({"handler", "http"})
 
 
 def validated(model: type[M], value: object, place: tuple[str | int, ...] = ()) -> M | tuple[Fault, ...]:

@@ -9,12 +9,18 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.instants import instant_of
+from duetime.domain.arns import AwsService, arn_pattern
 from duetime.domain.limits import (
+    MAX_ARN_LENGTH,
     MAX_DEADLINE_SECONDS,
+    MAX_DETAIL_TYPE_LENGTH,
     MAX_DUE_AHEAD,
     MAX_ERROR_CLASS_LENGTH,
     MAX_ERROR_MESSAGE_LENGTH,
+    MAX_LOCK_HOLDERS,
+    MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
+    MAX_OWNER_LENGTH,
     MAX_PROGRESS_MESSAGE_LENGTH,
     MAX_TAG_KEY_LENGTH,
     MAX_TAG_VALUE_LENGTH,
@@ -32,7 +38,8 @@ TAG_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_TAG_KEY_LENGTH - 1}}}$
 _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Refuse control characters."""
     if any(letter < " " or "\x7f" <= letter < "\xa0" for letter in text):
         raise ValueError("contains a control character")
     return text
@@ -53,11 +60,16 @@ def _http_url(text: str) -> str:
     return text
 
 
-def _each_once(items: list[str]) -> list[str]:
+def each_once(items: list[str]) -> list[str]:
+    """A list that names nothing twice."""
     if len(set(items)) != len(items):
         raise ValueError("names something more than once")
     return items
 
+
+# Visible ASCII without `#`, which separates an owner from the rest of a key.
+OWNER_PATTERN = rf'[!"$-~]{{1,{MAX_OWNER_LENGTH}}}'
+OWNER_RULE = f"should be 1 to {MAX_OWNER_LENGTH} visible ASCII characters without #"
 
 TIME_SCHEMA: dict[str, Any] = {
     "type": "string",
@@ -66,6 +78,14 @@ TIME_SCHEMA: dict[str, Any] = {
     "examples": ["2026-12-01T09:00:00.250+09:00"],
 }
 
+LOCK_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_LOCK_KEY_LENGTH - 1}}}$"
+SCHEDULE_NAME_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_NAME_LENGTH - 1}}}$"
+LockKey = Annotated[
+    str, Field(pattern=LOCK_KEY_PATTERN, description="Its name among the owner's locks.", examples=["db-17"])
+]
+LockLimit = Annotated[
+    int, Field(ge=1, le=MAX_LOCK_HOLDERS, description="Most tasks that may hold it at once; each goes by its own.")
+]
 TaskType = Annotated[
     str,
     Field(
@@ -77,10 +97,10 @@ TaskType = Annotated[
 TaskName = Annotated[
     str,
     Field(max_length=MAX_NAME_LENGTH, description="A name for people; need not be unique."),
-    AfterValidator(_printable),
+    AfterValidator(printable),
 ]
 TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
-TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(_printable)]
+TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(printable)]
 Tags = Annotated[
     dict[TagKey, TagValue],
     Field(
@@ -126,19 +146,28 @@ TargetPhases = Annotated[
         examples=[["prepare", "rollback"]],
         json_schema_extra={"uniqueItems": True},
     ),
-    AfterValidator(_each_once),
+    AfterValidator(each_once),
+]
+OfferedQueries = Annotated[
+    list[Literal["status", "progress", "summary"]],
+    Field(
+        description="What the endpoint answers when it is asked by `GET /v1/tasks/{task_id}/target`.",
+        examples=[["status"]],
+        json_schema_extra={"uniqueItems": True},
+    ),
+    AfterValidator(each_once),
 ]
 Fence = Annotated[int, Field(ge=1, description="The fence that the attempt was given; no other attempt has it.")]
 Percent = Annotated[int, Field(ge=0, le=100, description="How far the work has come.", examples=[40])]
 ProgressMessage = Annotated[
     str,
     Field(max_length=MAX_PROGRESS_MESSAGE_LENGTH, description="A few words about it."),
-    AfterValidator(_printable),
+    AfterValidator(printable),
 ]
 ErrorClass = Annotated[
     str,
     Field(min_length=1, max_length=MAX_ERROR_CLASS_LENGTH, description="What kind of error it was."),
-    AfterValidator(_printable),
+    AfterValidator(printable),
 ]
 ErrorMessage = Annotated[
     str, Field(description=f"What happened; beyond {MAX_ERROR_MESSAGE_LENGTH} characters it is cut, and says so.")
@@ -153,4 +182,44 @@ TargetUrl = Annotated[
         json_schema_extra={"format": "uri"},
     ),
     AfterValidator(_http_url),
+]
+CallbackUrl = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_URL_LENGTH,
+        description="Where the outcome is posted to, signed: http or https, with a host and without credentials.",
+        examples=["https://example.org/task-ended"],
+        json_schema_extra={"format": "uri", "pattern": "^https?://"},
+    ),
+    AfterValidator(_http_url),
+]
+
+
+def _arn(service: AwsService, example: str) -> Any:  # noqa: ANN401 - what stands behind a field's type
+    return Field(
+        max_length=MAX_ARN_LENGTH,
+        pattern=arn_pattern(service),
+        description="Must match a pattern of the deployment's settings.",
+        examples=[example],
+    )
+
+
+FunctionArn = Annotated[str, _arn(AwsService.LAMBDA, "arn:aws:lambda:eu-west-1:123456789012:function:report")]
+QueueArn = Annotated[str, _arn(AwsService.SQS, "arn:aws:sqs:eu-west-1:123456789012:reports")]
+TopicArn = Annotated[str, _arn(AwsService.SNS, "arn:aws:sns:eu-west-1:123456789012:reports")]
+EventBusArn = Annotated[str, _arn(AwsService.EVENTBRIDGE, "arn:aws:events:eu-west-1:123456789012:event-bus/default")]
+StateMachineArn = Annotated[
+    str, _arn(AwsService.STEP_FUNCTIONS, "arn:aws:states:eu-west-1:123456789012:stateMachine:report")
+]
+LambdaMode = Annotated[
+    Literal["sync", "async"],
+    Field(description="`sync` waits for the function's end; with `async` the function notifies of its end."),
+]
+DetailType = Annotated[
+    str,
+    Field(
+        min_length=1, max_length=MAX_DETAIL_TYPE_LENGTH, description="Of the event; without it the type of the task."
+    ),
+    AfterValidator(printable),
 ]

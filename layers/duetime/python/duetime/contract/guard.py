@@ -43,7 +43,7 @@ def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEP
         BodyUnreadable: it is not JSON in UTF-8.
         FieldsInvalid: it is nested too deeply.
     """
-    text = _text_of(body or "", is_base64=is_base64)
+    text = text_of(body or "", is_base64=is_base64)
     if not text.strip():
         raise BodyUnreadable("is empty")
     _refuse_deep(text, depth)
@@ -53,7 +53,13 @@ def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEP
     return Document(value, marked=bool(suspect))
 
 
-def _text_of(body: str, *, is_base64: bool) -> str:
+def text_of(body: str, *, is_base64: bool = False) -> str:
+    """The text of a body, whatever it is.
+
+    Raises:
+        BodyTooLarge: it has more bytes than a request may have.
+        BodyUnreadable: it is not base64 or UTF-8, as it should be.
+    """
     # Base64 has four characters for three bytes: too long a text is refused before it is decoded.
     if len(body) > (MAX_BODY_BYTES * 4 // 3 + 4 if is_base64 else MAX_BODY_BYTES):
         raise BodyTooLarge(MAX_BODY_BYTES)

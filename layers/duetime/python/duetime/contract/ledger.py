@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.contract.answers import AttemptAnswer, AttemptsAnswer
-from duetime.domain.attempts import Run
+from duetime.contract.encoding import error_answer
+from duetime.domain.attempts import Run, has_untold_error
 from duetime.domain.costs import dollars_of
 from duetime.domain.states import LEASED
-from duetime.domain.task import AttemptOutcome
+from duetime.domain.task import AttemptOutcome, PullTarget
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.domain.task import LedgerLine, Task
+    from duetime.domain.times import Millis
 
 
 def attempts(task: Task, older: Iterable[LedgerLine]) -> AttemptsAnswer:
@@ -27,6 +30,10 @@ def attempts(task: Task, older: Iterable[LedgerLine]) -> AttemptsAnswer:
     # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
     ended = Run(task, 0, 0).ledger_before if task.state in LEASED and task.lease_ends_at else task.ledger
     lines = {line.fence: line for line in (*older, *ended)}
+    if has_untold_error(task):
+        # The ledger would tell it again, and cut.
+        last = task.ledger[-1]
+        lines[last.fence] = replace(last, error=task.error)
     return AttemptsAnswer(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
 
 
@@ -42,9 +49,14 @@ def _attempt(line: LedgerLine, task: Task) -> AttemptAnswer:
         lateness_ms=line.late,
         duration_ms=line.took,
         outcome=line.outcome,
-        # A worker runs an attempt no longer than its timeout; what a target takes after it accepted costs nothing here.
-        cost_dollars=dollars_of(min(line.took, task.timeout_seconds * SECOND)),
+        error=error_answer(line.error),
+        cost_dollars=dollars_of(_worked_here(line, task)),
     )
+
+
+def _worked_here(line: LedgerLine, task: Task) -> Millis:
+    """How long an attempt kept a worker function busy: not after its target accepted, nor while a pull worker worked."""
+    return 0 if isinstance(task.target, PullTarget) else min(line.took, task.timeout_seconds * SECOND)
 
 
 def _lost(line: LedgerLine) -> AttemptAnswer:
@@ -57,5 +69,6 @@ def _lost(line: LedgerLine) -> AttemptAnswer:
         lateness_ms=None,
         duration_ms=None,
         outcome=line.outcome,
+        error=None,
         cost_dollars=None,
     )

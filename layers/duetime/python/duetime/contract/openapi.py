@@ -6,7 +6,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
-from duetime.contract import answers, bodies, problems, steps
+from duetime.contract import (
+    answers,
+    bodies,
+    calendars,
+    leases,
+    locks,
+    problems,
+    schedule_answers,
+    schedule_bodies,
+    steps,
+    sweeps,
+    switches,
+    topologies,
+)
+from duetime.contract.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
+from duetime.contract.lease_tokens import TOKEN_PATTERN
 from duetime.contract.operations import OPERATIONS
 from duetime.contract.version import CONTRACT_VERSION
 
@@ -26,13 +41,63 @@ _DESCRIBED: tuple[tuple[type, Literal["validation", "serialization"]], ...] = (
     (steps.Notification, "validation"),
     (steps.Heartbeat, "validation"),
     (steps.ProgressReport, "validation"),
+    (sweeps.CancelMany, "validation"),
+    (sweeps.ChangeMany, "validation"),
+    (sweeps.RedriveMany, "validation"),
+    (switches.SwitchFields, "validation"),
+    (leases.LeaseAsk, "validation"),
+    (leases.LeaseHeartbeat, "validation"),
+    (leases.Completion, "validation"),
+    (leases.LeaseFailure, "validation"),
+    (leases.LeasePause, "validation"),
+    (leases.LeasesAnswer, "serialization"),
+    (leases.LeaseState, "serialization"),
     (answers.TaskAnswer, "serialization"),
     (answers.PageAnswer, "serialization"),
     (answers.AttemptsAnswer, "serialization"),
+    (answers.TargetReply, "serialization"),
     (answers.BatchAnswer, "serialization"),
+    (sweeps.SweptAnswer, "serialization"),
+    (switches.SwitchAnswer, "serialization"),
+    (switches.SwitchesAnswer, "serialization"),
+    (locks.LockPage, "serialization"),
+    (locks.LockAnswer, "serialization"),
+    (locks.LockEntry, "serialization"),
+    (schedule_bodies.ScheduleCreate, "validation"),
+    (schedule_bodies.SchedulePatch, "validation"),
+    (schedule_bodies.PreviewRequest, "validation"),
+    (schedule_bodies.PauseRequest, "validation"),
+    (schedule_bodies.BackfillRequest, "validation"),
+    (schedule_answers.ScheduleAnswer, "serialization"),
+    (schedule_answers.SchedulePage, "serialization"),
+    (schedule_answers.PreviewAnswer, "serialization"),
+    (schedule_answers.OccurrencesAnswer, "serialization"),
+    (calendars.CalendarFields, "validation"),
+    (calendars.CalendarAnswer, "serialization"),
+    (calendars.CalendarPage, "serialization"),
+    (topologies.TopologyCreate, "validation"),
+    (topologies.TopologyAnswer, "serialization"),
     (answers.HealthAnswer, "serialization"),
     (problems.Problem, "serialization"),
 )
+
+_PATH_PARAMETERS: Schema = {
+    "task_id": {
+        "description": "The task's id.",
+        "schema": {
+            "type": "string",
+            "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$",
+            "examples": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"],
+        },
+    },
+    "lease_id": {"description": "The lease.", "schema": {"type": "string", "pattern": TOKEN_PATTERN}},
+    "key": {"description": "The lock's key.", "schema": {"type": "string", "pattern": LOCK_KEY_PATTERN}},
+    "backfill_id": {"description": "The backfill's id.", "schema": {"type": "string"}},
+    "name": {
+        "description": "The name of the schedule or the calendar.",
+        "schema": {"type": "string", "pattern": SCHEDULE_NAME_PATTERN},
+    },
+}
 
 
 def document() -> Schema:
@@ -87,16 +152,18 @@ def _operation(operation: Operation) -> Schema:
         "responses": {**_successes(operation), **_problems(operation)},
     }
     if operation.body is not None:
-        content = {"application/json": {"schema": _reference(operation.body)}}
+        content: Schema = {"application/json": {"schema": _reference(operation.body)}}
+        content |= {media_type: {"schema": {"type": "string"}} for media_type in operation.body_types}
         described["requestBody"] = {"required": operation.body is not steps.NoFields, "content": content}
     return described
 
 
 def _path_parameters(operation: Operation) -> list[Schema]:
-    if "{task_id}" not in operation.path:
-        return []
-    schema = {"type": "string", "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$", "examples": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"]}
-    return [{"name": "task_id", "in": "path", "required": True, "description": "The task's id.", "schema": schema}]
+    return [
+        {"name": name, "in": "path", "required": True, **described}
+        for name, described in _PATH_PARAMETERS.items()
+        if f"{{{name}}}" in operation.path
+    ]
 
 
 def _query_parameters(operation: Operation) -> list[Schema]:

@@ -58,6 +58,7 @@ class Operation:
     Attributes:
         id: its name in generated clients.
         body: model of its request's body.
+        body_types: media types that its body may have besides JSON.
         answer: model of its answer's body.
         answer_schema: instead of a reference to that model.
         accepted: what its 202 means, if it answers that besides `status`.
@@ -77,6 +78,7 @@ class Operation:
     tag: str = "tasks"
     status: int = 200
     body: type[Body] | None = None
+    body_types: tuple[str, ...] = ()
     answer_schema: Mapping[str, Any] | None = None
     answer_headers: Mapping[str, str] = field(default_factory=dict)
     headers: tuple[Header, ...] = ()

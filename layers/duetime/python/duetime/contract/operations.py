@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from duetime.contract import answers, bodies, queries, routes
 from duetime.contract.actions import ACTIONS
+from duetime.contract.dead_letters import DEAD_LETTER_OPERATIONS
+from duetime.contract.leases import LEASE_OPERATIONS
+from duetime.contract.locks import LOCK_OPERATIONS
 from duetime.contract.operation import (
     CACHED,
     ETAG,
@@ -17,6 +20,10 @@ from duetime.contract.operation import (
     READ_BODY,
     Operation,
 )
+from duetime.contract.schedule_operations import SCHEDULE_OPERATIONS
+from duetime.contract.sweeps import SWEEP_OPERATIONS
+from duetime.contract.switches import SWITCH_OPERATIONS
+from duetime.contract.topologies import TOPOLOGY_OPERATIONS
 from duetime.domain import errors
 from duetime.domain.limits import MAX_BATCH
 
@@ -103,6 +110,13 @@ OPERATIONS = (
         refusals=(*OWNED, *ONE_CHANGED),
     ),
     *ACTIONS,
+    *SWEEP_OPERATIONS,
+    *DEAD_LETTER_OPERATIONS,
+    *LOCK_OPERATIONS,
+    *LEASE_OPERATIONS,
+    *SWITCH_OPERATIONS,
+    *SCHEDULE_OPERATIONS,
+    *TOPOLOGY_OPERATIONS,
     Operation(
         id="getHealth",
         method="GET",

@@ -54,11 +54,26 @@ KINDS: Mapping[type[Exception], Kind] = {
     refusals.CallerRefused: Kind(HTTPStatus.FORBIDDEN, "caller_refused", "The caller cannot own tasks"),
     refusals.PathUnknown: Kind(HTTPStatus.NOT_FOUND, "path_unknown", "There is nothing at this path"),
     errors.TaskUnknown: Kind(HTTPStatus.NOT_FOUND, "task_unknown", "There is no such task"),
+    errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, "operator_required", "Only an operator may do this"),
+    errors.SwitchUnknown: Kind(HTTPStatus.NOT_FOUND, "switch_unknown", "There is no such switch"),
+    errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, "switches_full", "There are too many switches"),
+    errors.LockUnknown: Kind(HTTPStatus.NOT_FOUND, "lock_unknown", "There is no such lock"),
+    errors.ScheduleUnknown: Kind(HTTPStatus.NOT_FOUND, "schedule_unknown", "There is no such schedule"),
+    errors.BackfillUnknown: Kind(HTTPStatus.NOT_FOUND, "backfill_unknown", "There is no such backfill"),
+    errors.ScheduleExists: Kind(HTTPStatus.CONFLICT, "schedule_exists", "There is a schedule of this name"),
+    errors.ScheduleMoveRefused: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
+    errors.ScheduleVersionDiffers: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
+    errors.CalendarUnknown: Kind(HTTPStatus.NOT_FOUND, "calendar_unknown", "There is no such calendar"),
+    errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, "calendar_used", "A schedule names the calendar"),
     refusals.MethodUnsupported: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "method_unsupported", "Not with this method"),
-    errors.MoveRefused: Kind(HTTPStatus.CONFLICT, "move_refused", "The task's state does not allow it"),
+    errors.MoveRefused: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
     errors.FenceDiffers: Kind(HTTPStatus.CONFLICT, "fence_differs", "The attempt is over, or it is another's"),
+    errors.LockLost: Kind(HTTPStatus.CONFLICT, "lock_lost", "The attempt has lost its lock"),
+    errors.AttemptOverdue: Kind(HTTPStatus.CONFLICT, "attempt_overdue", "The attempt has taken too long"),
+    errors.TypeNotPulled: Kind(HTTPStatus.FORBIDDEN, "type_not_pulled", "The caller may not pull this type"),
+    errors.LeaseUnknown: Kind(HTTPStatus.NOT_FOUND, "lease_unknown", "There is no such lease"),
     errors.NotifiedOtherwise: Kind(HTTPStatus.CONFLICT, "notified_otherwise", "The attempt has ended differently"),
-    errors.VersionDiffers: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "The task has changed"),
+    errors.VersionDiffers: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
     refusals.BodyTooLarge: Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", "The body is too large"),
     refusals.MediaTypeUnsupported: Kind(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media_type_unsupported", "The body is not declared to be JSON"
@@ -66,6 +81,9 @@ KINDS: Mapping[type[Exception], Kind] = {
     refusals.FieldsInvalid: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "fields_invalid", "Some fields cannot be accepted"),
     errors.FieldInvalid: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "fields_invalid", "Some fields cannot be accepted"),
     errors.KeyReused: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_key_reused", "The idempotency key is taken"),
+    errors.QueryNotOffered: Kind(HTTPStatus.CONFLICT, "query_not_offered", "The target does not answer that"),
+    errors.TargetUnreachable: Kind(HTTPStatus.BAD_GATEWAY, "target_unreachable", "The target gave no usable answer"),
+    errors.TargetSilent: Kind(HTTPStatus.GATEWAY_TIMEOUT, "target_silent", "The target did not answer in time"),
     errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "Try again in a moment"),
 }
 
@@ -104,7 +122,7 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return (Fault("Content-Type", str(error)),)
     if isinstance(error, errors.KeyReused):
         return (Fault("Idempotency-Key", str(error)),)
-    if isinstance(error, errors.VersionDiffers):
+    if isinstance(error, errors.VersionDiffers | errors.ScheduleVersionDiffers):
         return (Fault("If-Match", str(error)),)
     return ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import parse_qsl
 
@@ -11,14 +12,14 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.bodies import Body
 from duetime.contract.faults import validated
-from duetime.contract.fields import TIME_SCHEMA, TaskName, TaskType
+from duetime.contract.fields import TIME_SCHEMA, ErrorClass, TaskName, TaskType
 from duetime.contract.instants import instant_of
 from duetime.contract.paths import shown
 from duetime.contract.refusals import Fault, ParametersInvalid
 from duetime.domain.filters import TaskFilter
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
-from duetime.domain.states import State  # noqa: TC001 - pydantic reads the annotations when the class is made
+from duetime.domain.states import State
 from duetime.domain.times import Millis
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def _whole(text: object, least: int, most: int) -> int:
     return number
 
 
-def _page_size(text: object) -> int:
+def page_size(text: object) -> int:
+    """Read how many entries a page may have."""
     return _whole(text, 1, MAX_PAGE)
 
 
@@ -76,10 +78,9 @@ _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "mi
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
 
 
-class TaskListQuery(Body):
-    """Parameters of `GET /v1/tasks`; several filters narrow the list together."""
+class ListedQuery(Body):
+    """Parameters of every list of tasks; several filters narrow the list together."""
 
-    state: Annotated[State | None, Field(strict=False, description="Only tasks in this state.")] = None
     type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
     name: Annotated[TaskName | None, Field(description="Only tasks of this name.")] = None
     tag: Annotated[
@@ -93,13 +94,28 @@ class TaskListQuery(Body):
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
     limit: Annotated[
         int,
-        BeforeValidator(_page_size),
+        BeforeValidator(page_size),
         WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
         Field(description="Most tasks on a page."),
     ] = MAX_PAGE
     next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
         None
     )
+
+    @property
+    def filter(self) -> TaskFilter:
+        """The conditions that the listed tasks meet."""
+        return TaskFilter(type=self.type, name=self.name, tags=self.tag, due_from=self.due_from, due_to=self.due_to)
+
+    def scope(self, owner: str) -> str:
+        """Which list this is, whatever the page: what a token must have been handed out for."""
+        return repr((owner, self.order, self.filter))
+
+
+class TaskListQuery(ListedQuery):
+    """Parameters of `GET /v1/tasks`."""
+
+    state: Annotated[State | None, Field(strict=False, description="Only tasks in this state.")] = None
     ids: Annotated[
         tuple[TaskId, ...],
         BeforeValidator(_ids),
@@ -110,18 +126,18 @@ class TaskListQuery(Body):
     @property
     def filter(self) -> TaskFilter:
         """The conditions that the listed tasks meet."""
-        return TaskFilter(
-            state=self.state,
-            type=self.type,
-            name=self.name,
-            tags=self.tag,
-            due_from=self.due_from,
-            due_to=self.due_to,
-        )
+        return replace(super().filter, state=self.state)
 
-    def scope(self, owner: str) -> str:
-        """Which list this is, whatever the page: what a token must have been handed out for."""
-        return repr((owner, self.order, self.filter))
+
+class DeadLetterQuery(ListedQuery):
+    """Parameters of `GET /v1/dead-letters`."""
+
+    error: Annotated[ErrorClass | None, Field(description="Only tasks that failed with an error of this class.")] = None
+
+    @property
+    def filter(self) -> TaskFilter:
+        """The conditions that the listed tasks meet: that they failed, in any case."""
+        return replace(super().filter, state=State.FAILED, error=self.error)
 
 
 class CreationQuery(Body):
@@ -144,6 +160,23 @@ class CancelQuery(Body):
         WithJsonSchema({"type": "boolean"}),
         Field(description="Ask a running task to stop as well, which it does when it can."),
     ] = False
+
+
+class TargetQuery(Body):
+    """Parameters of `GET /v1/tasks/{task_id}/target`."""
+
+    action: Annotated[
+        Literal["status", "progress", "summary"], Field(description="What the endpoint is asked for; it must offer it.")
+    ]
+
+
+def read_query(model: type[Q], raw: str) -> Q:
+    """Read a query whose parameters are each given once.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return _read(model, dict(_pairs(raw)))
 
 
 def creation_query(raw: str) -> CreationQuery:
@@ -170,14 +203,19 @@ def task_list_query(raw: str) -> TaskListQuery:
     Raises:
         ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
     """
-    pairs = _pairs(raw)
-    values: dict[str, object] = dict(pairs)
-    if tags := [value for name, value in pairs if name == "tag"]:
-        values["tag"] = tags
-    query = _read(TaskListQuery, values)
+    query = _read(TaskListQuery, _listed(raw))
     if query.ids and len(query.model_fields_set) > 1:
         raise ParametersInvalid.of("ids", "cannot be given together with other parameters")
     return query
+
+
+def dead_letter_query(raw: str) -> DeadLetterQuery:
+    """Read the query of the list of dead letters.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return _read(DeadLetterQuery, _listed(raw))
 
 
 def no_query(raw: str) -> None:
@@ -188,6 +226,15 @@ def no_query(raw: str) -> None:
     """
     if pairs := _pairs(raw):
         raise ParametersInvalid(Fault(shown(name), _of_parameter("is not a known field")) for name, _ in pairs)
+
+
+def _listed(raw: str) -> dict[str, object]:
+    """The values of a list's query, its tags together."""
+    pairs = _pairs(raw)
+    values: dict[str, object] = dict(pairs)
+    if tags := [value for name, value in pairs if name == "tag"]:
+        values["tag"] = tags
+    return values
 
 
 def _read(model: type[Q], values: object) -> Q:

@@ -53,7 +53,7 @@ def refuse_fields(document: Document) -> None:
     Raises:
         FieldsInvalid: there is one, or the body is no object.
     """
-    _read(NoFields, document)
+    read_body(NoFields, document)
 
 
 def heartbeat(document: Document) -> Report:
@@ -62,7 +62,7 @@ def heartbeat(document: Document) -> Report:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    return Report(_read(Heartbeat, document).fence)
+    return Report(read_body(Heartbeat, document).fence)
 
 
 def progress(document: Document) -> Report:
@@ -71,7 +71,7 @@ def progress(document: Document) -> Report:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    body = _read(ProgressReport, document)
+    body = read_body(ProgressReport, document)
     return Report(body.fence, Progress(body.percent, body.message))
 
 
@@ -81,7 +81,7 @@ def notice(document: Document) -> Notice:
     Raises:
         FieldsInvalid: some fields cannot be accepted, or do not belong to the outcome.
     """
-    body = _read(Notification, document)
+    body = read_body(Notification, document)
     return Notice(body.fence, _success(body) if body.outcome == "succeeded" else _failure(body))
 
 
@@ -102,7 +102,12 @@ def _failure(body: Notification) -> Ending:
     return failure(body.error.kind, body.error.message, retriable=body.retriable)
 
 
-def _read(model: type[B], document: Document) -> B:
+def read_body(model: type[B], document: Document) -> B:
+    """A body as its model has it.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
     refuse_marked(document.value, document)
     body = validated(model, document.value)
     if isinstance(body, tuple):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import (
+    LEDGER_ERROR_LENGTH,
     LEDGER_LINES_INLINE,
     MAX_CLOCK_DIFFERENCE,
     MAX_ERROR_CLASS_LENGTH,
@@ -62,14 +63,62 @@ class Stopped:
     """The target stopped because its user asked for a cancel."""
 
 
-Ending = Succeeded | Failed | Deferred | Yielded | Stopped
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """The target was not called: something it needs is not free, or is switched off. It counts as no attempt.
+
+    Attributes:
+        until: when it is worth another look.
+        reason: what is waited for, in words a user understands: `lock db-17`.
+    """
+
+    until: Millis
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The target was not called, and will not be: the task's schedule does not want it any more.
+
+    Attributes:
+        reason: why, in words a user understands.
+    """
+
+    reason: str
+
+
+SKIPPED = "Skipped"
+"""Class of the error of a task that was skipped."""
+Ending = Succeeded | Failed | Deferred | Yielded | Stopped | HeldBack | Skipped
 
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
     """A failure whose error fits the record: a longer text is cut, and says so."""
-    if len(message) > MAX_ERROR_MESSAGE_LENGTH:
-        message = message[: MAX_ERROR_MESSAGE_LENGTH - len(_CUT)] + _CUT
-    return Failed(TaskError(kind[:MAX_ERROR_CLASS_LENGTH], message), retriable, wait_at_least)
+    error = TaskError(kind[:MAX_ERROR_CLASS_LENGTH], _shortened(message, MAX_ERROR_MESSAGE_LENGTH))
+    return Failed(error, retriable, wait_at_least)
+
+
+def told_ledger(task: Task) -> tuple[LedgerLine, ...]:
+    """A task's ledger, its last line with the error that the record is about to forget."""
+    if not has_untold_error(task) or task.error is None:
+        return task.ledger
+    error = replace(task.error, message=_shortened(task.error.message, LEDGER_ERROR_LENGTH))
+    return (*task.ledger[:-1], replace(task.ledger[-1], error=error))
+
+
+def has_untold_error(task: Task) -> bool:
+    """Whether the record's error is that of the last line of its ledger, which does not repeat it."""
+    if task.error is None or not task.ledger:
+        return False
+    last = task.ledger[-1]
+    return last.error is None and last.outcome in {AttemptOutcome.RETRIED, AttemptOutcome.FAILED}
+
+
+def _shortened(message: str, length: int) -> str:
+    """A text that is cut if it is longer, and says so."""
+    if len(message) <= length:
+        return message
+    return message.removesuffix(_CUT)[: length - len(_CUT)] + _CUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +199,7 @@ class Run:
             LedgerLine(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
             for attempt in range(_attempts_told_of(task.ledger) + 1, task.attempt)
         )
-        return (*task.ledger, *lost)
+        return (*told_ledger(task), *lost)
 
     def changes(self, outcome: AttemptOutcome) -> dict[str, Any]:
         """What every end of a run writes: its ledger, the true start of a first one, and no request left open."""
@@ -158,6 +207,7 @@ class Run:
             "ledger": self.ledger(outcome)[-LEDGER_LINES_INLINE:],
             "asked": None,
             "deferred_fence": None,
+            "waits_for": None,
         }
         if self.progress is not None:
             changes["progress"] = self.progress

@@ -3,18 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from duetime.domain.arns import ArnPatterns
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import MAX_DUE_AHEAD
+from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
 from duetime.domain.states import State
-from duetime.domain.task import Content, Task, TaskSpec
+from duetime.domain.task import AwsTarget, Content, HandlerTarget, PullTarget, Task, TaskSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+    from duetime.domain.task import Target
     from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The event that a task is made of: made of the same event again, it is the same task.
+
+    Attributes:
+        source: whose event it is; no two events of one source have the same id.
+        id: the event's.
+        at: when it happened; the same however often it is delivered.
+    """
+
+    source: str
+    id: str
+    at: Millis
+
+    def task_id(self, due: Millis, shards: int) -> TaskId:
+        """The id of the task that is made of it."""
+        digest = sha256(f"{self.source}\0{self.id}".encode()).digest()
+        spread, tail = int.from_bytes(digest[:2], "big"), int.from_bytes(digest[2:10], "big")
+        return TaskId.of(max(due, self.at), spread % shards, tail)
+
+    def check(self, now: Millis) -> None:
+        """Refuse a time that cannot be true.
+
+        Raises:
+            FieldInvalid: it lies before 1970, or ahead of the clock by more than clocks of others may.
+        """
+        if self.at < 0:
+            raise FieldInvalid("time", "lies before 1970")
+        if self.at > now + MAX_EVENT_AHEAD:
+            raise FieldInvalid("time", "lies in the future")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +86,34 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
     return due
 
 
+NO_ARNS = ArnPatterns()
+
+
+def target_of(spec: TaskSpec, pulled: Collection[str], callable_arns: ArnPatterns = NO_ARNS) -> Target:
+    """What a task calls: what was asked for, else the workers that pull its type, else its handler.
+
+    Args:
+        spec: what a client asks for.
+        pulled: the types that the settings declare as pulled.
+        callable_arns: the AWS resources that the settings let tasks call.
+
+    Raises:
+        FieldInvalid: nobody may pull its type, or pull workers were asked to roll back; likewise for AWS resources.
+    """
+    target = spec.target or (PullTarget() if spec.type in pulled else HandlerTarget())
+    if isinstance(target, PullTarget):
+        if spec.type not in pulled:
+            raise FieldInvalid("target", f"is 'pull', but the settings do not declare the type {spec.type!r} as pulled")
+        if spec.rollback:
+            raise FieldInvalid("rollback", "needs a target that offers it; pull workers do not")
+    if isinstance(target, AwsTarget):
+        if not callable_arns.allow(target.arn):
+            raise FieldInvalid("target.arn", "is not among the resources that the settings let tasks call")
+        if spec.rollback:
+            raise FieldInvalid("rollback", "needs a target that offers it; AWS resources do not")
+    return target
+
+
 def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:
     """The id of a task that is accepted now: its home is its due time, or now if that is past."""
     return TaskId.of(max(due, now), shard, tail)
@@ -68,11 +131,13 @@ def new_task(task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Mill
         created_at=now,
         payload=payload,
         priority=spec.priority,
-        target=spec.target,
+        target=spec.target or HandlerTarget(),
         retry=spec.retry,
         timeout_seconds=spec.timeout_seconds,
         deadline_seconds=spec.deadline_seconds,
         rollback=spec.rollback,
+        lock=spec.lock,
+        callback_url=spec.callback_url,
         name=spec.name,
         tags=spec.tags,
     )

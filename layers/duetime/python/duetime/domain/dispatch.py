@@ -37,13 +37,18 @@ def delay_seconds(due: Millis, now: Millis, precision: Precision) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a queue carries: look at this task, at this turn, no earlier than `due`."""
+    """What a queue carries: look at this task, at this turn, no earlier than `due`.
+
+    Attributes:
+        lane: the pulled type on whose queue it is; empty for the queue of its priority.
+    """
 
     task_id: TaskId
     turn: int
     due: Millis
     priority: Priority
     owner: str
+    lane: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class Wake:
 
     Attributes:
         sent: whoever placed it sends the message too, so the trigger's first reading need not.
+        lane: as of `Message`.
     """
 
     task_id: TaskId
@@ -60,6 +66,23 @@ class Wake:
     priority: Priority
     owner: str
     sent: bool = False
+    lane: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleWake:
+    """A reminder in the minute of `at` to look at a schedule.
+
+    Attributes:
+        uid: the schedule's own; says the shard.
+        turn: of the schedule; another one is stale.
+    """
+
+    uid: TaskId
+    owner: str
+    name: str
+    turn: int
+    at: Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +110,11 @@ def placement(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> P
     return Placement(wake=not at_home, direct=direct)
 
 
+def first_unread(now: Millis, look_ahead: Millis) -> Millis:
+    """The start of the first minute that the trigger has surely not read yet, by whoever's clock."""
+    return start_of(minute_of(now + look_ahead + DIRECT_SLACK) + 1)
+
+
 def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
     """Whether the trigger may already have read the minute of `at`."""
     return minute_of(at) <= minute_of(now + look_ahead + DIRECT_SLACK)
@@ -108,6 +136,7 @@ class Entry:
     sent: bool
     leased_until: Millis | None
     finished: bool
+    lane: str = ""
 
     @classmethod
     def of(cls, task: Task) -> Entry:
@@ -122,11 +151,12 @@ class Entry:
             sent=task.sent,
             leased_until=task.lease_ends_at,
             finished=task.finished_at is not None,
+            lane=task.lane,
         )
 
     def message(self, due: Millis) -> Message:
         """The message that makes a worker look at this task."""
-        return Message(self.task_id, self.turn, due, self.priority, self.owner)
+        return Message(self.task_id, self.turn, due, self.priority, self.owner, self.lane)
 
 
 def at_first_reading(item: Entry | Wake, minute: int) -> Message | None:
@@ -134,7 +164,7 @@ def at_first_reading(item: Entry | Wake, minute: int) -> Message | None:
     if item.sent:
         return None
     if isinstance(item, Wake):
-        return Message(item.task_id, item.turn, item.at, item.priority, item.owner)
+        return Message(item.task_id, item.turn, item.at, item.priority, item.owner, item.lane)
     waits = item.state in WAITING or (item.state in LEASED and item.leased_until is None)
     return item.message(item.next_at) if waits and minute_of(item.next_at) == minute else None
 

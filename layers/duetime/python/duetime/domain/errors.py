@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.task import Task
+    from duetime.domain.switches import SwitchKey
+    from duetime.domain.task import Query, Task
 
 
 class RequestRefused(Exception):
@@ -54,12 +55,149 @@ class FenceDiffers(RequestRefused):
         self.task = task
 
 
+class LockLost(RequestRefused):
+    """A running attempt no longer holds a lock that it needs: it was taken away by force."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__("a lock that the attempt needs was taken away; it should stop")
+        self.task = task
+
+
+class LockUnknown(RequestRefused):
+    """There is no such lock: no task has taken it lately."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"there is no lock {key!r}")
+        self.key = key
+
+
+class AttemptOverdue(RequestRefused):
+    """A running attempt has taken longer than it may: its lease is not renewed any more."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(f"the attempt has exceeded its {task.timeout_seconds} s; its lease is not renewed")
+        self.task = task
+
+
+class LeaseUnknown(RequestRefused):
+    """There is no such lease: this deployment has not handed it out, or its task is gone."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such lease")
+
+
+class TypeNotPulled(RequestRefused):
+    """The settings do not let the caller pull a type; nobody learns whether they let others."""
+
+    def __init__(self, task_type: str) -> None:
+        super().__init__(f"the settings do not declare {task_type!r} as a type that this caller may pull")
+        self.task_type = task_type
+
+
 class NotifiedOtherwise(RequestRefused):
     """The attempt has ended already, and differently."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(f"the attempt ended differently before: the task is {task.state}")
         self.task = task
+
+
+class OperatorRequired(RequestRefused):
+    """What was asked concerns all owners, and only operators may ask it."""
+
+    def __init__(self) -> None:
+        super().__init__("only an operator of this deployment may do this: it concerns other owners too")
+
+
+class SwitchUnknown(RequestRefused):
+    """There is no such switch: nothing is stopped or capped by it."""
+
+    def __init__(self, key: SwitchKey) -> None:
+        super().__init__(f"there is no switch for {key}")
+        self.key = key
+
+
+class SwitchesFull(RequestRefused):
+    """There are as many switches as there may be."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"there are {most} switches already; remove one first")
+
+
+class QueryNotOffered(RequestRefused):
+    """The task's target does not say that it answers what was asked."""
+
+    def __init__(self, query: Query) -> None:
+        super().__init__(f"the task's target does not offer {query.value!r}; an HTTP target says so in its `queries`")
+        self.query = query
+
+
+class TargetUnreachable(RequestRefused):
+    """The task's endpoint may not be called, cannot be reached, or gives no answer that can be passed on."""
+
+
+class TargetSilent(RequestRefused):
+    """The task's endpoint did not answer in time."""
+
+
+class ScheduleUnknown(RequestRefused):
+    """There is no such schedule, or it belongs to another owner."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no schedule {name!r}")
+        self.name = name
+
+
+class ScheduleExists(RequestRefused):
+    """There is a schedule of this name already."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a schedule {name!r} already")
+        self.name = name
+
+
+class ScheduleMoveRefused(RequestRefused):
+    """The schedule's state does not allow what was asked."""
+
+    def __init__(self, name: str, state: str, wanted: str) -> None:
+        super().__init__(f"the schedule {name!r} is {state} and cannot be {wanted}")
+        self.name = name
+        self.state = state
+
+
+class ScheduleVersionDiffers(RequestRefused):
+    """The schedule has changed since the version that the request was made for."""
+
+    def __init__(self, name: str, version: int) -> None:
+        super().__init__(f"the schedule {name!r} is at version {version}")
+        self.name = name
+        self.version = version
+
+
+class BackfillUnknown(RequestRefused):
+    """The schedule has no such backfill, or has forgotten it."""
+
+    def __init__(self, name: str, backfill_id: str) -> None:
+        super().__init__(f"the schedule {name!r} has no backfill {backfill_id!r}")
+        self.name = name
+        self.backfill_id = backfill_id
+
+
+class CalendarUnknown(RequestRefused):
+    """There is no such calendar, or it belongs to another owner."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no calendar {name!r}")
+        self.name = name
+
+
+class CalendarUsed(RequestRefused):
+    """A calendar cannot be removed while a schedule names it."""
+
+    def __init__(self, name: str, schedule: str) -> None:
+        super().__init__(f"the schedule {schedule!r} names the calendar {name!r}")
+        self.name = name
+        self.schedule = schedule
 
 
 class KeyReused(RequestRefused):
@@ -71,3 +209,11 @@ class KeyReused(RequestRefused):
 
 class Unavailable(Exception):
     """A service that duetime stands on throttles or fails; the request may be repeated."""
+
+
+class RecordUnreadable(Exception):
+    """A stored item cannot be read by this code: it was damaged, or written by another version."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"the item {key} cannot be read: {reason}")
+        self.key = key

@@ -21,6 +21,7 @@ class TaskFilter:
         tags: keys and the values they must have.
         due_from: due no earlier than this.
         due_to: due before this.
+        error: class of the error that the last failed attempt ended with.
     """
 
     state: State | None = None
@@ -29,6 +30,7 @@ class TaskFilter:
     tags: Mapping[str, str] = field(default_factory=dict)
     due_from: Millis | None = None
     due_to: Millis | None = None
+    error: str | None = None
 
     def matches(self, task: Task) -> bool:
         """Whether a task meets every condition."""
@@ -39,4 +41,5 @@ class TaskFilter:
             and all(task.tags.get(key) == value for key, value in self.tags.items())
             and (self.due_from is None or task.due_at >= self.due_from)
             and (self.due_to is None or task.due_at < self.due_to)
+            and (self.error is None or (task.error is not None and task.error.kind == self.error))
         )

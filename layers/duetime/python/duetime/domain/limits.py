@@ -25,10 +25,20 @@ MAX_PAGE = 100
 MAX_EXAMINED = 1_000
 """Records that one page of a filtered list reads at most before it hands out a token to go on."""
 
+SWEEP_BUDGET = 20 * SECOND
+"""How long one request to cancel or change by filter goes on: API Gateway waits thirty seconds."""
+MIN_SWEEP_PACE = 0.1
+"""Slowest pace of such a request, in tasks a second."""
+MAX_SWEEP_PACE = 1_000
+
 MAX_TYPE_LENGTH = 64
 MAX_NAME_LENGTH = 128
 MAX_OWNER_LENGTH = 128
 MAX_URL_LENGTH = 2_048
+MAX_ARN_LENGTH = 256
+"""Characters of the ARN of an AWS target, which the record keeps."""
+MAX_DETAIL_TYPE_LENGTH = 128
+"""Characters of an event's detail type (Source: EventBridge API Reference, PutEventsRequestEntry)."""
 MAX_TAGS = 10
 MAX_TAG_KEY_LENGTH = 32
 MAX_TAG_VALUE_LENGTH = 64
@@ -52,10 +62,131 @@ MAX_WAIT_SECONDS = 25
 MAX_CHECKPOINT_BYTES = 4_096
 """JSON that a paused attempt may leave for the one that goes on."""
 
+MAX_LOCK_KEY_LENGTH = 64
+MAX_LOCK_HOLDERS = 100
+"""Most holders that a lock's `limit` may allow; each is some 50 bytes of the lock's one item."""
+LOCK_LOOK_INTERVAL = 5 * MINUTE
+"""A task in a lock's line is let in by whoever releases; it looks for itself this often all the same."""
+LOCK_LIFE = DAY
+"""A lock that nobody holds, or a place in its line, is removed this long after its end."""
+
+MAX_EXPRESSION_LENGTH = 256
+"""Characters of a cron expression, a rate or an interval."""
+MAX_ZONE_LENGTH = 64
+MAX_DATES = 1_000
+"""Date-times that one schedule may list."""
+MAX_PERIOD_DAYS = 3_653
+"""Longest time between two occurrences of a rate or an interval, and longest pause of `permanent`: ten years."""
+MAX_JITTER_SECONDS = 86_400
+"""Most that an occurrence may be delayed by its schedule's jitter."""
+MAX_CATCH_UP_SECONDS = 2_592_000
+"""Longest that a missed occurrence may still be run after its time: thirty days."""
+MAX_OCCURRENCES = 1_000
+"""Occurrences in one preview, or in one list of them."""
+MAX_NOTE_LENGTH = 256
+"""Characters of the note on a paused schedule."""
+MAX_BACKFILL_PER_MINUTE = 6_000
+"""Fastest pace of a backfill, in occurrences a minute."""
+MAX_BACKFILLS = 5
+"""Backfills of one schedule on their way at once; of those that have ended, a few are remembered."""
+MAX_REMARKS = 20
+"""Remarks that a schedule keeps of what did not run, and why."""
+MAX_REMARK_LENGTH = 160
+"""Characters of one of them."""
+MISSED_AFTER = 10 * SECOND
+"""An occurrence that is placed later than this after its time was missed, and is caught up if it may be."""
+PERMANENT_LOOK = 5 * MINUTE
+"""How often a permanent schedule is looked at, should the chain of its runs have broken."""
+LONGEST_SLEEP = 7 * DAY
+"""How often a schedule is looked at whose next occurrence is far ahead: the rules of time zones change."""
+OVERLAP_LOOK = MINUTE
+"""How often an occurrence looks that waits for the one before; it is placed as soon as that ends, all the same."""
+MAX_CALENDARS = 8
+"""Calendars that one schedule may name."""
+MAX_CALENDAR_DATES = 5_000
+"""Dates and spans of time in one calendar, those that its recurring events make included."""
+MAX_CALENDAR_WINDOWS = 64
+MAX_CALENDAR_BYTES = 1_048_576
+"""An iCalendar file, in bytes."""
+MAX_CALENDAR_RULES = 100
+"""Recurring events in one iCalendar file."""
+WORKING_MOMENT_HORIZON = 731 * DAY
+"""How far ahead an occurrence may be moved to find a working moment: two years."""
+
+MAX_NODES = 10_000
+"""Nodes of one topology."""
+MAX_EDGES = 50_000
+"""Dependencies among the nodes of one topology; each is a write of its own."""
+MAX_NODE_KEY_LENGTH = 128
+MAX_EXPECTED_SECONDS = 2_592_000
+"""Longest that a node may be expected to run: thirty days, as long as a target may take to notify."""
+MAX_INPUTS_BYTES = 1_048_576
+"""The results of its parents that a node is given, together, in bytes of UTF-8."""
+EDGES_PER_CHUNK = 100
+"""Dependencies of one node that are counted in one item: its numbers stay within one write unit."""
+
+MAX_EVENT_AHEAD = 5 * MINUTE
+"""An event that tasks are made of may be so much ahead of the clock: its sender's may differ."""
+MAX_EVENT_NAME_LENGTH = 256
+"""Characters of the id and the source of such an event."""
+MAX_REASON_LENGTH = 1_000
+"""What is kept of the reason why an event can become no task."""
+
+MAX_SWITCHES = 100
+"""Switches of a deployment: they lie in one item, which every worker reads."""
+MAX_SWITCH_REASON_LENGTH = 128
+SWITCHES_LIFE = 5 * SECOND
+"""How long a process goes by the switches that it has read."""
+SHORTEST_STOP = 30 * SECOND
+"""What is stopped is looked at again after this long at the least."""
+LONGEST_STOP = 85 * SECOND
+"""What is stopped is looked at again after this long at the most: with `SWITCHES_LIFE`, within 90 seconds."""
+
+CIRCUIT_THRESHOLD = 5
+"""So many calls of a host that fail in a row, as one process sees them, open its circuit."""
+CIRCUIT_OPEN = 30 * SECOND
+"""How long a circuit is open at first; each time that the probe fails it is twice as long."""
+CIRCUIT_LONGEST_OPEN = 10 * MINUTE
+CIRCUIT_LIFE = 5 * SECOND
+"""How long a process goes by what it has read of a host's circuit."""
+CIRCUIT_SPREAD = 15 * SECOND
+"""Tasks that a circuit holds back come again within this long after it: not all at once."""
+CIRCUIT_FORGOTTEN = DAY
+"""The circuit of a host that nobody has called for so long since it opened is removed."""
+MAX_CIRCUITS_KNOWN = 1_000
+"""Hosts whose circuits a process keeps in mind; one that it forgets is read again."""
+MAX_HOST_LENGTH = 253
+"""Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""
+
+MAX_LEASES = 10
+"""Tasks that one request of a pull worker leases: what SQS hands out at once (Source: SQS API Reference,
+ReceiveMessage)."""
+MAX_PULLED_TYPES = 10
+"""Types that one request of a pull worker asks for."""
+MAX_PULL_WAIT_SECONDS = 20
+"""Longest that a request of a pull worker waits for tasks: what SQS waits (Source: SQS API Reference,
+ReceiveMessage)."""
+MIN_LEASE_SECONDS = 5
+"""Shortest lease of a pull worker: a heartbeat every third of it must have time to travel."""
+MAX_LEASE_SECONDS = 900
+"""Longest lease of a pull worker: its loss is noticed after the lease."""
+LEASE_SECONDS = 30
+"""Lease of a pull worker that does not say how long."""
+MAX_WORKER_NAME_LENGTH = 40
+"""Characters of a pull worker's name: the record keeps it for the lease and for each attempt."""
+MAX_LEASED_BYTES = 1_048_576
+"""Payloads and checkpoints that one answer hands out together, unless the first alone is larger (Source: AWS Lambda
+quotas: an answer has 6 MB, in which quotation marks count twice)."""
+MAX_LEASE_TOKEN_LENGTH = 2_048
+
 MAX_ERROR_CLASS_LENGTH = 64
 MAX_ERROR_MESSAGE_LENGTH = 256
 """Characters of an error's message that the record keeps; the rest is cut, and said to be."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64
+MAX_WAIT_REASON_LENGTH = 80
+"""Characters that the record keeps of what a task waits for."""
+LEDGER_ERROR_LENGTH = 96
+"""Characters that the ledger keeps of an earlier attempt's error message; the last attempt's is whole in the record."""
 LEDGER_LINES_INLINE = 5
 """Attempts whose ledger lines the record itself keeps; older lines move to an item of their own."""
 
@@ -75,6 +206,18 @@ MAX_HOLD = 5 * SECOND
 A message comes up to two seconds early, and by a clock that is behind it seems earlier still."""
 CLAIM_LEAD = 10
 """A worker claims this long before the due time, so that the claim's own time makes nothing late."""
+MAX_QUERY_ANSWER_BYTES = 65_536
+"""What is passed on of an endpoint's answer to a query."""
+QUERY_TIMEOUT = 10 * SECOND
+"""How long an endpoint may take to answer a query."""
+CALLBACK_TRIES = 3
+"""How often a task's callback is tried; after that it is given up, and the outcome stands."""
+CALLBACK_TIMEOUT = 5 * SECOND
+"""How long one try of a callback may take."""
+CALLBACK_PAUSE = SECOND
+"""Wait between the first try of a callback and the second; it doubles."""
+CALLBACK_ROOM = 20 * SECOND
+"""How much longer a worker may take to follow an outcome up, if there is a callback to be made."""
 OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may still end by itself before its process is ended."""
 HEARTBEATS_PER_LEASE = 3

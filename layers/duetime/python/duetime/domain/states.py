@@ -73,6 +73,8 @@ class Move(StrEnum):
     FAIL = "fail"
     YIELD = "yield"
     STOP = "stop"
+    HOLD_BACK = "hold_back"
+    SKIP = "skip"
     CLAIM_FOLLOW_UP = "claim_follow_up"
     CLOSE = "close"
     UNDO = "undo"
@@ -90,6 +92,8 @@ class Move(StrEnum):
     REQUEST_ROLLBACK = "request_rollback"
     REPLACE = "replace"
     GIVE_UP = "give_up"
+    RELEASE = "release"
+    DISMISS = "dismiss"
 
 
 LEGAL: dict[Move, Rule] = {
@@ -105,6 +109,10 @@ LEGAL: dict[Move, Rule] = {
     Move.FAIL: Rule(_ATTEMPTED, State.FAILED, "the last attempt failed, or no other would help"),
     Move.YIELD: Rule(_ATTEMPTED, State.PAUSED, "the attempt stopped because its user asked for a pause"),
     Move.STOP: Rule(_ATTEMPTED, State.CANCELLED, "the attempt stopped because its user asked for a cancel"),
+    Move.HOLD_BACK: Rule(
+        _ATTEMPTED, State.POSTPONED, "something the attempt needs is not free, or held back; it counts for nothing"
+    ),
+    Move.SKIP: Rule(_ATTEMPTED, State.CANCELLED, "its schedule no longer wants it, or the run before is still going"),
     Move.CLAIM_FOLLOW_UP: Rule(TERMINAL, None, "another worker takes over what follows the outcome"),
     Move.CLOSE: Rule(TERMINAL, None, "everything that follows the outcome is done"),
     Move.UNDO: Rule(_ATTEMPTED, State.ROLLING_BACK, "the last attempt failed, and what it did is to be undone"),
@@ -124,6 +132,10 @@ LEGAL: dict[Move, Rule] = {
     Move.REQUEST_ROLLBACK: Rule(
         frozenset({State.SUCCEEDED, State.FAILED}), State.ROLLING_BACK, "its user had the ended task undone"
     ),
-    Move.REPLACE: Rule(WAITING, None, "its message was dead-lettered although attempts are left; it is placed again"),
+    Move.REPLACE: Rule(
+        WAITING | {State.ROLLING_BACK}, None, "it is placed again: its message was dead-lettered, or its lock is free"
+    ),
     Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and its attempts are spent"),
+    Move.RELEASE: Rule(frozenset({State.BLOCKED}), State.SCHEDULED, "its parents in the topology let it start"),
+    Move.DISMISS: Rule(NOT_STARTED, State.CANCELLED, "its topology does not want it any more"),
 }

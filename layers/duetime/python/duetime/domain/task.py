@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from duetime.domain.states import TERMINAL, State
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.arns import AwsService
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
 
@@ -46,19 +47,87 @@ class Phase(StrEnum):
     ROLLBACK = "rollback"
 
 
+class Query(StrEnum):
+    """What an HTTP endpoint may be asked about a task, besides being told to do a phase.
+
+    Attributes:
+        STATUS: where it stands with the task.
+        PROGRESS: how far it has come.
+        SUMMARY: what it has done, for a person to read.
+    """
+
+    STATUS = "status"
+    PROGRESS = "progress"
+    SUMMARY = "summary"
+
+
 @dataclass(frozen=True, slots=True)
 class HttpTarget:
     """An HTTP endpoint.
 
     Attributes:
         phases: what it offers besides `run`.
+        queries: what it answers when it is asked.
     """
 
     url: str
     phases: frozenset[Phase] = frozenset()
+    queries: frozenset[Query] = frozenset()
 
 
-Target = HandlerTarget | HttpTarget
+@dataclass(frozen=True, slots=True)
+class PullTarget:
+    """A worker of one's own, anywhere, that asks for tasks of this type and leases them: see `services/leasing.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwsTarget:
+    """A resource of AWS that is called with the task.
+
+    Attributes:
+        service: what kind of resource it is.
+        waits: whether the end of a Lambda function is waited for; without that it notifies of its end.
+        detail_type: of the event that is put on an event bus; empty for the task's type.
+    """
+
+    service: AwsService
+    arn: str
+    waits: bool = True
+    detail_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyTarget:
+    """The state machine that runs a graph of tasks; the graph is the task's payload."""
+
+
+Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget
+
+
+class LockScope(StrEnum):
+    """For how much of an attempt a lock is held.
+
+    Attributes:
+        TASK: for all its phases, from before `prepare` until after `clean`, and for a rollback.
+        RUN: for `run` and a rollback only.
+    """
+
+    TASK = "task"
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class LockSpec:
+    """A named resource that a task needs while it runs.
+
+    Attributes:
+        key: its name among the owner's locks.
+        limit: most tasks that may hold it at once.
+    """
+
+    key: str
+    limit: int = 1
+    scope: LockScope = LockScope.TASK
 
 
 class ContentPlace(StrEnum):
@@ -148,6 +217,7 @@ class LedgerLine:
         late: how long after its planned start that was, in milliseconds.
         took: how long the target ran, in milliseconds.
         outcome: how it ended.
+        error: why it failed, its message cut; `None` of the last attempt, whose error is the task's.
     """
 
     attempt: int
@@ -157,6 +227,62 @@ class LedgerLine:
     late: Millis
     took: Millis
     outcome: AttemptOutcome
+    error: TaskError | None = None
+
+
+class Cause(StrEnum):
+    """Why an occurrence of a schedule was placed.
+
+    Attributes:
+        RHYTHM: its timing says so.
+        TRIGGER: its owner asked for a run now.
+        BACKFILL: its owner asked for a stretch of the past.
+    """
+
+    RHYTHM = "rhythm"
+    TRIGGER = "trigger"
+    BACKFILL = "backfill"
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a task that a schedule placed carries of it.
+
+    Attributes:
+        schedule: the schedule's name.
+        revision: of the schedule, under which it was placed.
+        nominal: the instant that it stands for.
+        cause: why it was placed.
+        mark: tells the schedule from another one that had its name before.
+        reports: whether the schedule wants to hear of its end.
+    """
+
+    schedule: str
+    revision: int
+    nominal: Millis
+    cause: Cause = Cause.RHYTHM
+    mark: str = ""
+    reports: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Which node of a topology a task is.
+
+    Attributes:
+        topology: the id of the topology's task.
+        run: number of the topology's run that it was made for, from 1.
+        key: the node's name.
+        inputs: whether it is given results of its parents.
+        note: why it was cancelled, if not by its user, or that its rollback has failed for good; see
+            `topologies.head.status_of`.
+    """
+
+    topology: TaskId
+    run: int
+    key: str
+    inputs: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +290,15 @@ class TaskSpec:
     """What a client asks for, decoded and within limits.
 
     Attributes:
-        type: names the handler, or says what kind of work an endpoint is asked for.
+        type: names the handler, or says what kind of work an endpoint or a pull worker is asked for.
         payload: JSON text in UTF-8, handed to the target as it is.
         due_at: when it shall run; `None` means now.
         delay: how long after its acceptance it shall run; excludes `due_at`.
+        target: what is called; `None` leaves it to the type (`creation.target_of`).
         deadline_seconds: how long after the start of an attempt a target that has only accepted the work may notify.
         rollback: whether a final failure is undone by the target's `rollback`.
+        lock: what it needs for itself, or shares with few, while it runs.
+        callback_url: where its outcome is told.
     """
 
     type: str
@@ -177,13 +306,19 @@ class TaskSpec:
     due_at: Millis | None = None
     delay: Millis | None = None
     priority: Priority = Priority.NORMAL
-    target: Target = field(default_factory=HandlerTarget)
+    target: Target | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout_seconds: int = 60
     deadline_seconds: int = 3600
     rollback: bool = False
+    lock: LockSpec | None = None
+    callback_url: str | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+
+    def of_graph(self, payload: bytes, deadline_seconds: int) -> TaskSpec:
+        """The same as a topology's task, with the graph for its payload and the time that the whole may take."""
+        return replace(self, payload=payload, target=TopologyTarget(), deadline_seconds=deadline_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +327,8 @@ class Task:
 
     Attributes:
         due_at: when its user wants it to run.
+        occasion: the schedule's occurrence that it is; `None` for a task that no schedule placed.
+        member: the node of a topology that it is; `None` for a task that is none.
         next_at: when it is looked at next: the planned start of its next attempt.
         turn: grows only when a new look is set; wakes, messages and claims carry it.
         version: grows with every write; the ETag and the order of events.
@@ -203,6 +340,7 @@ class Task:
         lease_ends_at: until when; a lease is over once it is past by more than clocks may differ.
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
         asked: what its user asks of the running attempt.
+        waits_for: why the last look at it did not begin an attempt, in words; an attempt forgets it when it ends.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
         run_at: when the present attempt, or the last one, was to start.
@@ -225,8 +363,12 @@ class Task:
     timeout_seconds: int = 60
     deadline_seconds: int = 3600
     rollback: bool = False
+    lock: LockSpec | None = None
+    callback_url: str | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    occasion: Occasion | None = None
+    member: Member | None = None
     turn: int = 0
     version: int = 1
     fence: int = 0
@@ -237,6 +379,7 @@ class Task:
     lease_ends_at: Millis | None = None
     deferred_fence: int | None = None
     asked: Asked | None = None
+    waits_for: str | None = None
     checkpoint: Content | None = None
     progress: Progress | None = None
     result: Content | None = None
@@ -258,6 +401,11 @@ class Task:
         return self.deferred_fence == self.fence
 
     @property
+    def lane(self) -> str:
+        """The pulled type on whose queue it waits; empty for the queues of the worker functions."""
+        return lane_of(self.type, self.target, self.state)
+
+    @property
     def lateness(self) -> Millis | None:
         """How long after its due time the first attempt started; `None` before that."""
         return None if self.started_at is None else max(0, self.started_at - self.due_at)
@@ -268,3 +416,12 @@ class Task:
         return tuple(
             content for content in (self.payload, self.result, self.checkpoint) if content and content.is_outside
         )
+
+
+def lane_of(task_type: str, target: Target | None, state: State) -> str:
+    """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
+
+    The worker functions also do what follows an outcome: it must not wait until somebody pulls.
+    """
+    is_over = state in TERMINAL or state is State.ROLLING_BACK
+    return task_type if isinstance(target, PullTarget) and not is_over else ""

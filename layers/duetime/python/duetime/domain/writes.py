@@ -31,6 +31,7 @@ class Guard:
         due_by: the record's next look is no later than this.
         leased_until_before: for a record that is or was leased, instead of `turn`: its lease ended no later than
             this, so it may be taken over.
+        alone: the task is no node of a topology.
         open: the record has an outcome that not all is done for yet (`finished_at` is not set).
     """
 
@@ -40,6 +41,7 @@ class Guard:
     version: int | None = None
     due_by: Millis | None = None
     leased_until_before: Millis | None = None
+    alone: bool = False
     open: bool = False
 
 
@@ -91,6 +93,8 @@ def permits(write: Write, task: Task) -> bool:
     if guard.owner not in (None, task.owner) or guard.version not in (None, task.version):
         return False
     if guard.fence not in (None, task.fence):
+        return False
+    if guard.alone and task.member is not None:
         return False
     if guard.open and task.finished_at is not None:
         return False

@@ -36,7 +36,10 @@ class Outgoing:
 
 
 class WorkQueues(Protocol):
-    """One queue per priority; at-least-once, in no order."""
+    """One queue per priority, and one per pulled type; at-least-once, in no order.
+
+    A message whose lane has no queue goes to the one of its priority.
+    """
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
         """Send messages, ten a request.
@@ -53,6 +56,28 @@ class WorkQueues(Protocol):
         """
         ...
 
-    def backlog(self, priority: Priority) -> int:
-        """About how many messages wait to be received, delayed ones not counted."""
+    def backlog(self, priority: Priority, lane: str = "") -> int:
+        """About how many messages of a priority, or of a lane, wait to be received, delayed ones not counted."""
+        ...
+
+
+class PullQueues(WorkQueues, Protocol):
+    """The queues as they are for whoever receives from them by itself."""
+
+    def receive(self, lane: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
+        """Receive messages of one lane.
+
+        Args:
+            lane: a pulled type that has a queue.
+            limit: most messages, 1 to 10.
+            wait_seconds: how long to wait for the first one.
+            away_seconds: after how many seconds those that are not deleted are delivered again.
+
+        Returns:
+            What was there; a message that is not ours is deleted and left out.
+        """
+        ...
+
+    def delete(self, deliveries: Sequence[Delivery]) -> None:
+        """Delete up to ten messages of one queue. One that is gone already is passed over."""
         ...

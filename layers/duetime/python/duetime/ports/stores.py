@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from duetime.domain.dispatch import Entry, Wake
+    from duetime.domain.circuits import Circuit
+    from duetime.domain.dispatch import Entry, ScheduleWake, Wake
     from duetime.domain.ids import TaskId
     from duetime.domain.keys import RememberedKey
+    from duetime.domain.locks import Holder, Lock, LockName, Waiter
+    from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.schedules.recurrence import Activity, Recurrence
     from duetime.domain.shards import Cursors
+    from duetime.domain.switches import Switches
     from duetime.domain.task import Content, LedgerLine, Task
     from duetime.domain.times import Millis
     from duetime.domain.writes import Write, WriteResult
@@ -55,8 +60,8 @@ class TaskStore(Protocol):
         """Read one record, consistently; `None` if there is none."""
         ...
 
-    def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """Read many records, eventually consistently, in any number; those that do not exist are left out."""
+    def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
+        """Read many records, eventually consistently unless asked otherwise; those that do not exist are left out."""
         ...
 
     def apply(self, write: Write) -> WriteResult:
@@ -70,7 +75,11 @@ class TaskStore(Protocol):
         """Write a wake into the minute of its look; writing it twice is writing it once."""
         ...
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake]:
+    def add_schedule_wake(self, wake: ScheduleWake) -> None:
+        """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
+        ...
+
+    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
         """All that the trigger needs of the records and wakes in one shard of one minute."""
         ...
 
@@ -121,6 +130,46 @@ class KeyStore(Protocol):
         ...
 
 
+class SwitchStore(Protocol):
+    """The switches of a deployment, which are few."""
+
+    def read(self, *, consistent: bool) -> Switches:
+        """Read all switches; there are none while nothing is stored."""
+        ...
+
+    def save(self, switches: Switches, nonce: str) -> bool:
+        """Store all switches, if they are still at the version that was read.
+
+        Safe to resend: a refusal by an item that bears the save's own nonce is a success.
+
+        Returns:
+            Whether they are stored.
+        """
+        ...
+
+
+class CircuitStore(Protocol):
+    """The circuits of HTTP hosts that have failed."""
+
+    def read(self, host: str, *, consistent: bool) -> Circuit:
+        """Read the circuit of a host; it is closed while nothing is stored."""
+        ...
+
+    def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
+        """Store a circuit, if it is still at the version that was read.
+
+        Safe to resend: a refusal by an item that bears the save's own nonce is a success.
+
+        Returns:
+            Whether it is stored.
+        """
+        ...
+
+    def list_open(self, limit: int) -> list[Circuit]:
+        """Circuits that are not closed, by their hosts' names, eventually consistently."""
+        ...
+
+
 class CursorStore(Protocol):
     """How far each group of shards has been read, and by whom it is being read."""
 
@@ -145,4 +194,118 @@ class CursorStore(Protocol):
         Returns:
             Whether they were moved: not if the epoch is no longer the group's.
         """
+        ...
+
+
+class LockStore(Protocol):
+    """Locks and the lines before them."""
+
+    def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
+        """Read a lock and the first of its line, consistently; one that is not stored has no holders."""
+        ...
+
+    def read_many(self, names: Sequence[LockName]) -> list[Lock]:
+        """Read many locks without their lines, eventually consistently; those that are not stored are left out."""
+        ...
+
+    def save(self, lock: Lock, nonce: str, expires_at: Millis) -> bool:
+        """Store a lock's holders, if it is still at the version that was read.
+
+        Safe to resend: a refusal by an item that bears the save's own nonce is a success.
+
+        Args:
+            lock: at the version that was read, with its new holders.
+            nonce: of this save.
+            expires_at: when the lock may be forgotten.
+
+        Returns:
+            Whether they are stored.
+        """
+        ...
+
+    def renew(self, name: LockName, holder: Holder, expires_at: Millis | None) -> bool:
+        """Let a hold last until the holder's new end.
+
+        Args:
+            name: the lock.
+            holder: the task, its fence and its new end.
+            expires_at: when the lock may be forgotten; `None` leaves that as it is.
+
+        Returns:
+            Whether the task still holds the lock by this fence.
+        """
+        ...
+
+    def join(self, name: LockName, waiter: Waiter, expires_at: Millis) -> None:
+        """Put a task into a lock's line; joining twice is joining once."""
+        ...
+
+    def leave(self, name: LockName, waiter: Waiter) -> None:
+        """Take a task out of a lock's line, unless it has joined again at a later turn."""
+        ...
+
+    def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
+        """Keys of an owner's locks in their order, eventually consistently; the list goes on behind `after`."""
+        ...
+
+
+class ScheduleStore(Protocol):
+    """Schedules, and which of their occurrences goes on."""
+
+    def read(self, owner: str, name: str) -> tuple[Recurrence | None, Activity]:
+        """Read a schedule and its activity in one request, consistently."""
+        ...
+
+    def save(self, recurrence: Recurrence, nonce: str) -> bool:
+        """Store a schedule, if it is still at the edition that was read; at edition 0 if there is none of its name.
+
+        Safe to resend: a refusal by an item that bears the save's own nonce is a success.
+
+        Returns:
+            Whether it is stored, at the next edition.
+        """
+        ...
+
+    def remove(self, recurrence: Recurrence) -> bool:
+        """Remove a schedule and its activity, if it is still at the edition that was read, or gone already.
+
+        Returns:
+            Whether it is gone.
+        """
+        ...
+
+    def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:
+        """Store which occurrence goes on, if that is still at the version that was read. Safe to resend.
+
+        Returns:
+            Whether it is stored, at the next version.
+        """
+        ...
+
+    def list_after(self, owner: str, after: str, limit: int) -> list[Recurrence]:
+        """An owner's schedules in order of their names, eventually consistently; the list goes on behind `after`."""
+        ...
+
+
+class CalendarStore(Protocol):
+    """Calendars."""
+
+    def put(self, owner: str, calendar: Calendar) -> None:
+        """Store a calendar, whatever was under its name before.
+
+        Raises:
+            FieldInvalid: it is too large.
+        """
+        ...
+
+    def read(self, owner: str, name: str) -> Calendar | None:
+        """Read a calendar, consistently; `None` if there is none."""
+        ...
+
+    def remove(self, owner: str, name: str) -> None:
+        """Remove a calendar, if there is one."""
+        ...
+
+    def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
+        """An owner's calendars in order of their names, eventually consistently; the list goes on behind `after`."""
         ...

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.attempts import Ending
-    from duetime.domain.task import Asked, Phase, Progress, Task
+    from duetime.domain.attempts import Ending, Failed
+    from duetime.domain.task import Asked, HttpTarget, Phase, Progress, Query, Task
     from duetime.domain.times import Millis
 
 
@@ -25,6 +25,7 @@ class Work:
         deadline: when the attempt must have ended.
         report: tells the task's progress and renews the lease; `None` only renews it.
         asked: what the user asks of the attempt, as of the last heartbeat.
+        inputs: the results of its parents in a topology that it asked for: one JSON object in UTF-8; else nothing.
     """
 
     phase: Phase
@@ -34,6 +35,7 @@ class Work:
     deadline: Millis
     report: Callable[[Progress | None], None]
     asked: Callable[[], Asked | None]
+    inputs: bytes | None = None
 
 
 class TargetRunner(Protocol):
@@ -45,4 +47,39 @@ class TargetRunner(Protocol):
 
     def run(self, work: Work) -> Ending:
         """Have the target do one phase and wait for its end. Never raises: whatever goes wrong is a `Failed`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnswer:
+    """What an endpoint answered when it was asked about a task.
+
+    Attributes:
+        status: of HTTP, whatever it is.
+        body: JSON text in UTF-8.
+    """
+
+    status: int
+    body: bytes
+
+
+class TargetQueries(Protocol):
+    """Asks HTTP endpoints about tasks."""
+
+    def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryAnswer:
+        """Ask an endpoint about a task; whatever it answers is its answer.
+
+        Raises:
+            TargetSilent: it did not answer in time.
+            TargetUnreachable: it may not be called, cannot be reached, or answers more than anybody reads.
+            Unavailable: the call could not be handed on or signed.
+        """
+        ...
+
+
+class Callbacks(Protocol):
+    """Tells others of outcomes."""
+
+    def call_back(self, task: Task, url: str) -> Failed | None:
+        """Tell of a task's outcome, once. Never raises: what went wrong is answered, or nothing."""
         ...

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Claimant, Ending, Failed, Run, Stopped, Succeeded, Yielded, failure
-from duetime.domain.errors import Unavailable
+from duetime.domain.attempts import (
+    Claimant,
+    Deferred,
+    Ending,
+    Failed,
+    HeldBack,
+    Run,
+    Skipped,
+    Stopped,
+    Succeeded,
+    Yielded,
+    failure,
+)
+from duetime.domain.errors import RecordUnreadable, Unavailable
 from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, Undo, after_refusal
-from duetime.domain.limits import CLAIM_LEAD, HEARTBEATS_PER_LEASE, MAX_HOLD
+from duetime.domain.limits import CALLBACK_ROOM, CLAIM_LEAD, HEARTBEATS_PER_LEASE, MAX_DELAY, MAX_HOLD
 from duetime.domain.states import Move, State
-from duetime.domain.task import Asked, Phase, TaskError
+from duetime.domain.task import Asked, LockScope, Phase, TaskError
 from duetime.domain.times import SECOND, Millis
+from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
 from duetime.ports.targets import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duetime.domain.locks import LockClaim
     from duetime.domain.task import Content, Progress, Task
     from duetime.ports.queues import Delivery
     from duetime.ports.stores import ContentStore, TaskStore
@@ -25,6 +39,7 @@ if TYPE_CHECKING:
     from duetime.ports.targets import TargetRunner
     from duetime.services.closing import ClosingHere
     from duetime.services.finishing import Finishing
+    from duetime.services.locking import Locking
     from duetime.services.undoing import Undoing
 
 _STORE_PAUSE: Millis = 200
@@ -46,6 +61,7 @@ class Shift:
         progress: what the target told last, written with the next heartbeat.
         renew_at: when its lease must be renewed.
         failed_beats: heartbeats in a row that the store did not answer.
+        locks: what the attempt holds besides its lease.
         fate: what becomes of the message; `None` while that is open.
     """
 
@@ -57,6 +73,7 @@ class Shift:
     progress: Progress | None = None
     renew_at: Millis = 0
     failed_beats: int = 0
+    locks: tuple[LockClaim, ...] = ()
     fate: LetGo | ComeBack | None = None
 
     def overdue_at(self) -> Millis | None:
@@ -64,7 +81,8 @@ class Shift:
         task, started = self.task, self.started_at
         if task is None or started is None or self.ended:
             return None
-        return started + task.timeout_seconds * SECOND
+        room = CALLBACK_ROOM if task.is_terminal and task.callback_url else 0
+        return started + task.timeout_seconds * SECOND + room
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +106,8 @@ class Attempting:
 
     Attributes:
         lease: length of a lease, in milliseconds.
+        inputs: what a node of a topology is given of its parents' results; may raise `InputsTooLarge`.
+        held: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
     """
 
     tasks: TaskStore
@@ -96,10 +116,13 @@ class Attempting:
     finishing: Finishing
     undoing: Undoing
     closing: ClosingHere
+    locking: Locking
     clock: Clock
     chance: Chance
     telemetry: Telemetry
     lease: Millis
+    held: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
+    inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
 
     def attempt(self, shift: Shift, watch: Watch) -> None:
         """Work on one delivery until the fate of its message is decided. Never raises."""
@@ -107,6 +130,11 @@ class Attempting:
             shift.fate = self._fate(shift, watch)
         except Unavailable as error:
             shift.fate = self._later(str(error))
+        except RecordUnreadable as error:
+            # Another version of the code may read it. Seldom looked at, its message outlasts a deployment or two.
+            self.telemetry.count("unreadable")
+            self.telemetry.note("a record cannot be read", error=str(error), delivery=shift.delivery.id)
+            shift.fate = ComeBack(self.clock.now() + MAX_DELAY, str(error))
         except Exception as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
             self.telemetry.count("worker_defects")
             self.telemetry.note("a delivery could not be worked on", error=repr(error), delivery=shift.delivery.id)
@@ -163,10 +191,16 @@ class Attempting:
             end = self._roll_back(shift, task, watch)
         else:
             end = self._work(shift, task, watch)
+        self._unlock(shift, task, end, LockScope.RUN)
         if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
             self._begin(shift, end.task)
+            # Of an attempt that another worker began, or that never came to its lock: taken now.
+            cleans = Phase.CLEAN in self.targets.phases(end.task)
+            if cleans and (held := self._lock(shift, end.task, LockScope.TASK)):
+                return self._close_later(shift, end.task, held)
             self.closing.close(end.task)
             shift.ended = True
+        self._unlock(shift, task, end, LockScope.TASK)
         return self._decided(shift, end)
 
     def _work(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
@@ -181,6 +215,8 @@ class Attempting:
         shift.ended = True
         if isinstance(ending, Refused):
             return ending
+        if isinstance(ending, Deferred):
+            ending = self._keep_locks(shift, task, started + task.deadline_seconds * SECOND)
         run = Run(task, started, self.clock.now(), shift.progress)
         self.telemetry.measure("duration", run.ended_at - run.started_at)
         return self._written(task, run, ending)
@@ -189,6 +225,8 @@ class Attempting:
         """Have the target prepare and run, with the lease and the state checked before each phase."""
         if task.asked is not None:
             return Stopped() if task.asked is Asked.CANCEL else Yielded(None)
+        if held := self.held(task) or self._lock(shift, task, LockScope.TASK):
+            return held
         if Phase.PREPARE in phases:
             step = self._step(task, Move.PREPARE)
             if isinstance(step, Refused):
@@ -196,9 +234,13 @@ class Attempting:
             prepared = self._call(shift, task, Phase.PREPARE, watch)
             if not isinstance(prepared, Succeeded):
                 return prepared
+            if held := self._lock(shift, task, LockScope.RUN):
+                return held
             step = self._step(task, Move.BEGIN)
             if isinstance(step, Refused):
                 return step
+        elif held := self._lock(shift, task, LockScope.RUN):
+            return held
         return self._call(shift, task, Phase.RUN, watch)
 
     def _roll_back(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
@@ -208,9 +250,45 @@ class Attempting:
         started = self.clock.now()
         ending: Ending = failure("RollbackUnknown", "the target offers no `rollback`", retriable=False)
         if Phase.ROLLBACK in self.targets.phases(task):
-            ending = self._call(shift, task, Phase.ROLLBACK, watch)
+            held = self.held(task) or self._lock(shift, task, LockScope.TASK) or self._lock(shift, task, LockScope.RUN)
+            ending = held or self._call(shift, task, Phase.ROLLBACK, watch)
         shift.ended = True
         return self._written(task, Run(task, started, self.clock.now()), ending)
+
+    def _lock(self, shift: Shift, task: Task, scope: LockScope) -> HeldBack | None:
+        """Take the locks of a scope; if one is not to be had, what was taken is given back after the attempt."""
+        for claim in self.locking.claims(task, {scope}):
+            if claim in shift.locks:
+                continue
+            if held := self.locking.take(task, claim):
+                return held
+            shift.locks = (*shift.locks, claim)
+        return None
+
+    def _close_later(self, shift: Shift, task: Task, held: HeldBack) -> ComeBack:
+        """Let go of what follows an outcome until its lock is to be had: no lease is kept meanwhile."""
+        shift.ended = True
+        write = Write(task.id, Move.HEARTBEAT, self.chance.nonce(), Guard(fence=task.fence), {"lease_ends_at": None})
+        end = self.tasks.apply(write)
+        self._unlock(shift, task, end, LockScope.TASK)
+        return ComeBack(held.until, held.reason)
+
+    def _keep_locks(self, shift: Shift, task: Task, until: Millis) -> Ending:
+        """Hold the locks until the target's deadline: before the lease is, so that they never end first."""
+        if self.renew_locks(shift, task, until):
+            return Deferred()
+        return failure("LockLost", "a lock was lost before the target's acceptance could be written down")
+
+    def _unlock(self, shift: Shift, task: Task, end: WriteResult, scope: LockScope) -> None:
+        """Give back what was taken, and hand on what was not to be had, unless the target still works."""
+        if isinstance(end, Applied) and end.task.state is State.RUNNING:
+            return
+        claims = {claim for claim in shift.locks if claim.scope is scope}
+        shift.locks = tuple(claim for claim in shift.locks if claim not in claims)
+        if isinstance(end, Applied) and (end.task.waits_for is not None or end.task.is_terminal):
+            claims.update(self.locking.claims(task, {scope}))
+        for claim in sorted(claims, key=lambda claim: claim.name):
+            self.locking.give_back(task, claim)
 
     def _call(self, shift: Shift, task: Task, phase: Phase, watch: Watch) -> Ending:
         """Have the target do one phase, within the task's timeout."""
@@ -221,6 +299,10 @@ class Attempting:
             else:
                 shift.progress = progress
 
+        try:
+            inputs = self.inputs(task) if task.member is not None else None
+        except InputsTooLarge as error:
+            return failure("InputsTooLarge", str(error), retriable=False)
         shift.started_at = self.clock.now()
         return self.targets.run(
             Work(
@@ -231,6 +313,7 @@ class Attempting:
                 deadline=shift.started_at + task.timeout_seconds * SECOND,
                 report=report,
                 asked=lambda: shift.asked,
+                inputs=inputs,
             )
         )
 
@@ -239,10 +322,17 @@ class Attempting:
         return self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))
 
     def _begin(self, shift: Shift, task: Task) -> None:
-        shift.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
+        if shift.task is None:
+            # What follows the outcome goes on under the same lease, which is renewed when it was to be.
+            shift.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
         shift.started_at = self.clock.now() if task.is_terminal else None
         shift.ended = False
         shift.task = task
+
+    def renew_locks(self, shift: Shift, task: Task, until: Millis) -> bool:
+        """Let what the attempt holds last until then; says whether it still holds it all."""
+        # What is given back meanwhile is refused, and is no loss.
+        return all(self.locking.renew(task, claim, until) or claim not in shift.locks for claim in shift.locks)
 
     def _claimant(self, watch: Watch) -> Claimant:
         return Claimant(watch.holder, self.clock.now(), self.lease)

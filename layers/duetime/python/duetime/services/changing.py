@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.creation import due_of
+from duetime.domain.creation import NO_ARNS, due_of, target_of
 from duetime.domain.errors import MoveRefused, TaskUnknown, Unavailable, VersionDiffers
 from duetime.domain.states import NOT_STARTED, Move, State
-from duetime.domain.task import TaskSpec
+from duetime.domain.task import TaskSpec, lane_of
 from duetime.domain.writes import Applied, Guard, Write, WriteResult
 from duetime.services.creating import PAYLOAD
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from duetime.domain.arns import ArnPatterns
     from duetime.domain.creation import TaskChange
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
@@ -31,6 +34,8 @@ class Changing:
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
+        pulled: the types that the settings declare as pulled.
+        callable_arns: the AWS resources that the settings let tasks call.
     """
 
     tasks: TaskStore
@@ -39,6 +44,8 @@ class Changing:
     clock: Clock
     chance: Chance
     retention: Millis
+    pulled: Collection[str] = ()
+    callable_arns: ArnPatterns = NO_ARNS
 
     def change(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
         """Change a task that has not started.
@@ -53,7 +60,7 @@ class Changing:
             TaskUnknown: there is none, or it is another owner's.
             MoveRefused: it has started.
             VersionDiffers: it is at another version.
-            FieldInvalid: it would be due more than ten years ahead.
+            FieldInvalid: it would be due more than ten years ahead, or its target may not be called.
             Unavailable: somebody else's write came between every time.
         """
         task = self.tasks.read(task_id)
@@ -77,7 +84,7 @@ class Changing:
         now = self.clock.now()
         expires = now + self.retention
         sets = {"finished_at": now, "expires_at": expires}
-        write = Write(task_id, Move.CANCEL, self.chance.nonce(), Guard(owner=owner, version=version), sets)
+        write = Write(task_id, Move.CANCEL, self.chance.nonce(), Guard(owner=owner, version=version, alone=True), sets)
         result = self.tasks.apply(write)
         if isinstance(result, Applied):
             for content in result.task.contents_outside:
@@ -85,7 +92,24 @@ class Changing:
             return result.task
         if result.task is not None and result.task.owner == owner and result.task.state == State.CANCELLED:
             return result.task
+        is_member = result.task is not None and result.task.member is not None
+        if is_member and (member := self._member(owner, task_id, version)) is not None:
+            return member
         raise VersionDiffers(self._checked(owner, task_id, result.task, version, "cancelled"))
+
+    def _member(self, owner: str, task_id: TaskId, version: int | None) -> Task | None:
+        """Take back a node of a topology: what follows its end is a worker's. `None` of a task that is none."""
+        for _ in range(_TRIES):
+            task = self.tasks.read(task_id)
+            if task is None or task.member is None or task.owner != owner or task.state not in NOT_STARTED:
+                return None
+            if version not in (None, task.version):
+                raise VersionDiffers(task)
+            sets = {"finished_at": None, "expires_at": self.clock.now() + self.retention}
+            result = self.placing.move(task, Move.CANCEL, self.clock.now(), Guard(version=task.version), sets)
+            if isinstance(result, Applied):
+                return result.task
+        raise Unavailable(f"the task {task_id} was written by others again and again")
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's is let expire."""
@@ -102,10 +126,15 @@ class Changing:
     def _write(self, task: Task, wanted: TaskChange, sets: dict[str, Any]) -> WriteResult:
         now = self.clock.now()
         guard = Guard(owner=task.owner, version=task.version)
+        target = sets.get("target", task.target)
+        if not sets.keys().isdisjoint({"target", "rollback"}):
+            rollback = sets.get("rollback", task.rollback)
+            target_of(TaskSpec(task.type, target=target, rollback=rollback), self.pulled, self.callable_arns)
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
             return self.placing.move(task, Move.CHANGE, sets["due_at"], guard, sets)
-        if sets.get("priority", task.priority) != task.priority:
+        is_moved = lane_of(task.type, target, task.state) != task.lane
+        if is_moved or sets.get("priority", task.priority) != task.priority:
             # Another queue: the message on the old one is of an older turn, and dropped.
             return self.placing.move(task, Move.CHANGE, task.next_at, guard, sets)
         return self.tasks.apply(Write(task.id, Move.CHANGE, self.chance.nonce(), guard, sets))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.attempts import Failed
 from duetime.domain.states import Move
-from duetime.domain.task import HandlerTarget, HttpTarget, Phase
+from duetime.domain.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.writes import Guard, Write
 from duetime.ports.queues import Outgoing
@@ -15,12 +15,15 @@ from duetime.ports.targets import Work
 from duetime.services.placing import message_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.task import Progress, Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.surroundings import Chance, Clock, Telemetry
     from duetime.ports.targets import TargetRunner
+    from duetime.services.calling_back import CallingBack
 
 
 class Closing(Protocol):
@@ -46,6 +49,8 @@ class ClosingHere:
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
+        tell: tells the schedule of an occurrence that it has ended; doing it twice is doing it once.
+        follow: does what a node's end means for its topology; doing it twice is doing it once.
     """
 
     tasks: TaskStore
@@ -55,6 +60,9 @@ class ClosingHere:
     chance: Chance
     telemetry: Telemetry
     retention: Millis
+    calling_back: CallingBack
+    tell: Callable[[Task], None] = field(default=lambda _task: None)
+    follow: Callable[[Task], None] = field(default=lambda _task: None)
 
     @property
     def is_here(self) -> bool:
@@ -62,19 +70,28 @@ class ClosingHere:
         return True
 
     def is_needed(self, task: Task) -> bool:
-        """Whether the target cleans up, or anything lies outside the record."""
-        return Phase.CLEAN in self.targets.phases(task) or bool(task.contents_outside)
+        """Whether the target cleans up, anything lies outside the record, or somebody wants to be told."""
+        return Phase.CLEAN in self.targets.phases(task) or _is_followed(task)
 
     def close(self, task: Task) -> None:
-        """Have the target clean up, let what lies outside the record expire with it, then finish the task."""
-        if Phase.CLEAN in self.targets.phases(task):
+        """Have the target clean up, tell of the outcome, let what lies outside expire with it; then finish the task."""
+        if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):
             self._clean(task)
-        self.finish(task)
+        self.calling_back.call_back(task)
+        self._finish(task)
 
     def finish(self, task: Task) -> None:
-        """Finish the task without the target."""
+        """Finish the task without the target, and without a word to anybody: there is no time left."""
+        self.calling_back.leave_out(task)
+        self._finish(task)
+
+    def _finish(self, task: Task) -> None:
         now = self.clock.now()
         expires = task.expires_at or now + self.retention
+        if _reports(task):
+            self.tell(task)
+        if task.member is not None:
+            self.follow(task)
         for content in task.contents_outside:
             self.contents.expire(task.id, content, expires)
         sets = {"finished_at": now}
@@ -107,11 +124,27 @@ class ClosingElsewhere:
             case HandlerTarget():
                 return True
             case HttpTarget(phases=phases):
-                return Phase.CLEAN in phases or bool(task.contents_outside)
+                return Phase.CLEAN in phases or _is_followed(task)
+            case PullTarget() | AwsTarget() | TopologyTarget():
+                return _is_followed(task)
 
     def close(self, task: Task) -> None:
         """Send a message; should it be lost, a patrol finds the outcome that is not finished."""
         self.queues.send([Outgoing(message_for(task), 0)])
+
+
+def _is_followed(task: Task) -> bool:
+    """Whether anything follows its outcome, whatever its target offers."""
+    return bool(task.contents_outside or task.callback_url or task.member or _reports(task))
+
+
+def _never_began(task: Task) -> bool:
+    """Whether a node of a topology was cancelled before its target was ever called: it has nothing to tidy up."""
+    return task.member is not None and task.started_at is None
+
+
+def _reports(task: Task) -> bool:
+    return task.occasion is not None and task.occasion.reports
 
 
 def _say_nothing(_progress: Progress | None) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.creation import due_of, new_id, new_task
+from duetime.domain.creation import NO_ARNS, due_of, new_id, new_task, target_of
 from duetime.domain.errors import KeyReused, RequestRefused, Unavailable
 from duetime.domain.keys import RememberedKey
-from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE
+from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
+from duetime.domain.times import MINUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from duetime.domain.arns import ArnPatterns
+    from duetime.domain.creation import Origin
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task, TaskSpec
     from duetime.domain.times import Millis
@@ -34,10 +37,16 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One task that a client asks for."""
+    """One task that a client asks for.
+
+    Attributes:
+        key: the client's, by which a repeated request is known.
+        origin: the event that the task is made of, by which a repeated delivery is known.
+    """
 
     spec: TaskSpec
     key: IdempotencyKey | None = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,8 @@ class Creating:
 
     Attributes:
         shards: S, the number of shards a minute is split into.
+        pulled: the types that the settings declare as pulled.
+        callable_arns: the AWS resources that the settings let tasks call.
     """
 
     tasks: TaskStore
@@ -65,12 +76,14 @@ class Creating:
     chance: Chance
     crew: Crew
     shards: int
+    pulled: Collection[str] = ()
+    callable_arns: ArnPatterns = NO_ARNS
 
     def create(self, owner: str, order: Order) -> Task:
         """Accept one task.
 
         Raises:
-            FieldInvalid: it is due more than ten years ahead.
+            FieldInvalid: it is due more than ten years ahead, or its target may not be called.
             KeyReused: its idempotency key came with another body before.
             Unavailable: the store did not answer; nothing may have been accepted.
         """
@@ -89,25 +102,61 @@ class Creating:
                 return refusal
 
         ends = self.crew.map(attempt, orders)
-        self.placing.send_due([end[0] for end in ends if isinstance(end, tuple) and end[1]])
+        self._send_new(ends)
         return [end[0] if isinstance(end, tuple) else end for end in ends]
+
+    def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
+        """Accept many tasks, each for itself, whatever goes wrong with any: a task or why there is none, in order."""
+
+        def attempt(order: Order) -> tuple[Task, bool] | Exception:
+            try:
+                return self._write(owner, order)
+            except Exception as error:  # noqa: BLE001 - a defect that one order meets must not take others with it
+                return error
+
+        ends = self.crew.map(attempt, orders)
+        self._send_new(ends)
+        return [end[0] if isinstance(end, tuple) else end for end in ends]
+
+    def _send_new(self, ends: Sequence[tuple[Task, bool] | Exception]) -> None:
+        """Send what is due of the records that were written just now."""
+        self.placing.send_due([end[0] for end in ends if isinstance(end, tuple) and end[1]])
 
     def _write(self, owner: str, order: Order) -> tuple[Task, bool]:
         """Make the record exist; says whether it was this call that wrote it."""
-        now = self.clock.now()
-        due = due_of(order.spec, now)
-        task_id = new_id(due, now, self.chance.below(self.shards), self.chance.bits(_TAIL_BITS))
-        accepted = _Accepted(task_id, due, now)
+        spec = replace(order.spec, target=target_of(order.spec, self.pulled, self.callable_arns))
+        accepted = self._accepted(order)
         if order.key is not None:
-            accepted = self._remember(owner, order.key, accepted)
+            task_id, accepted = accepted.task_id, self._remember(owner, order.key, accepted)
             if accepted.task_id != task_id and (known := self.tasks.read(accepted.task_id)):
                 return known, False
+        if self._is_costly(order) and (known := self.tasks.read(accepted.task_id)):
+            return known, False
         payload = self.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload)
-        task = new_task(accepted.task_id, order.spec, owner, accepted.due_at, accepted.created_at, payload)
+        task = new_task(accepted.task_id, spec, owner, accepted.due_at, accepted.created_at, payload)
+        # A repeat may come long after its first try: nobody looks at its home any more.
+        task = replace(task, next_at=max(task.next_at, self.clock.now()))
         if self.placing.create(task):
             return replace(task, payload=replace(payload, data=order.spec.payload)), True
+        if order.origin is not None:
+            return task, False
         # Somebody else is repeating the same request just now, and wrote this very record first.
         return self.tasks.read(task.id) or task, False
+
+    def _accepted(self, order: Order) -> _Accepted:
+        now = self.clock.now()
+        if order.origin is None:
+            due = due_of(order.spec, now)
+            return _Accepted(new_id(due, now, self.chance.below(self.shards), self.chance.bits(_TAIL_BITS)), due, now)
+        order.origin.check(now)
+        due = due_of(order.spec, order.origin.at)
+        return _Accepted(order.origin.task_id(due, self.shards), due, now)
+
+    def _is_costly(self, order: Order) -> bool:
+        """Whether a repeated delivery would write something beside the record it finds: a payload, or a wake."""
+        if order.origin is None:
+            return False
+        return len(order.spec.payload) > INLINE_CONTENT_BYTES or order.origin.at < self.clock.now() - MINUTE
 
     def _remember(self, owner: str, key: IdempotencyKey, accepted: _Accepted) -> _Accepted:
         now = accepted.created_at

@@ -9,17 +9,21 @@ from duetime.domain.dispatch import (
     Entry,
     Message,
     Precision,
+    ScheduleWake,
     Wake,
     at_first_reading,
     delay_seconds,
+    is_direct,
     is_left_behind,
     is_open_past_due,
 )
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, PATROL_BACKLOG, PATROL_DELAYS, TICK_BUDGET
 from duetime.domain.shards import DISPATCH, Cursors, first_cursors, groups_of, horizons, shards_in
+from duetime.domain.task import Priority
 from duetime.domain.times import DAY, Millis, start_of
 from duetime.ports.queues import Outgoing
+from duetime.services.placing import message_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.stores import CursorStore, TaskStore
     from duetime.ports.surroundings import Clock, Crew, FanOut, Telemetry
+    from duetime.services.expanding import Expanding
 
 _LAST_PATROL = len(PATROL_DELAYS)
 
@@ -43,6 +48,7 @@ class Dispatching:
         shards: S, the number of shards a minute is split into.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
+        expanding: makes the occurrences of schedules whose wakes are met.
     """
 
     tasks: TaskStore
@@ -55,6 +61,7 @@ class Dispatching:
     shards: int
     look_ahead: Millis
     precision: Precision
+    expanding: Expanding
 
     def tick(self, holder: str) -> None:
         """Have every group read: here if there is only one, else each by an invocation of its own."""
@@ -105,16 +112,36 @@ class Dispatching:
             return False
 
     def _dispatch(self, group: int, minute: int) -> bool:
-        items = self._items(group, minute, consistent=True)
+        items, wakes = self._items(group, minute, consistent=True)
         messages = [message for item in items if (message := at_first_reading(item, minute))]
         self.telemetry.count("dispatched", len(messages))
-        return self._send(messages)
+        is_sent = self._send(messages)
+        return self._expand(wakes) and is_sent
+
+    def _expand(self, wakes: Sequence[ScheduleWake]) -> bool:
+        """Make what schedules have to place exist, and send what of it is due; says whether it all exists.
+
+        What the queue does not take is found by the first patrol, as with every new task.
+        """
+        if not wakes:
+            return True
+        expanded = self.expanding.expand(wakes)
+        now = self.clock.now()
+        self.telemetry.count("occurrences", len(expanded.tasks))
+        self._send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])
+        return expanded.done
 
     def _patrol(self, group: int, reading: int, minute: int) -> bool:
-        entries = self._entries(self._items(group, minute, consistent=False))
+        items, wakes = self._items(group, minute, consistent=False)
+        if not self._expand(wakes):
+            return False
+        entries = self._entries(items)
         now = self.clock.now()
-        left = [entry for entry in entries if is_left_behind(entry, now)]
-        if any(self.queues.backlog(priority) > PATROL_BACKLOG for priority in {entry.priority for entry in left}):
+        left = self._without_long_lanes([entry for entry in entries if is_left_behind(entry, now)])
+        if any(
+            self.queues.backlog(priority) > PATROL_BACKLOG
+            for priority in {entry.priority for entry in left if not entry.lane}
+        ):
             self.telemetry.count("patrols_waiting")
             return False
         if reading == _LAST_PATROL:
@@ -122,15 +149,28 @@ class Dispatching:
         self.telemetry.count("left_behind", len(left))
         return self._send([entry.message(min(entry.next_at, now)) for entry in left])
 
+    def _without_long_lanes(self, left: list[Entry]) -> list[Entry]:
+        """Leave out what waits for pull workers that do not keep up: it must not hold up the patrol of all others.
+
+        Its messages are most likely in that long queue; the last patrol's wakes find those that are not.
+        """
+        lanes = {entry.lane for entry in left if entry.lane}
+        long = {lane for lane in lanes if self.queues.backlog(Priority.NORMAL, lane) > PATROL_BACKLOG}
+        return [entry for entry in left if entry.lane not in long]
+
     def _wake_tomorrow(self, entry: Entry) -> None:
         at = self.clock.now() + DAY
-        self.tasks.add_wake(Wake(entry.task_id, entry.turn, at, entry.priority, entry.owner))
+        self.tasks.add_wake(Wake(entry.task_id, entry.turn, at, entry.priority, entry.owner, lane=entry.lane))
 
-    def _items(self, group: int, minute: int, *, consistent: bool) -> list[Entry | Wake]:
-        def read(shard: int) -> list[Entry | Wake]:
+    def _items(self, group: int, minute: int, *, consistent: bool) -> tuple[list[Entry | Wake], list[ScheduleWake]]:
+        """What lies in a minute: of tasks, and of schedules."""
+
+        def read(shard: int) -> list[Entry | Wake | ScheduleWake]:
             return list(self.tasks.read_minute(minute, shard, consistent=consistent))
 
-        return [item for items in self.crew.map(read, shards_in(group, self.shards)) for item in items]
+        found = [item for items in self.crew.map(read, shards_in(group, self.shards)) for item in items]
+        items = [item for item in found if not isinstance(item, ScheduleWake)]
+        return items, [item for item in found if isinstance(item, ScheduleWake)]
 
     def _entries(self, items: Sequence[Entry | Wake]) -> list[Entry]:
         """The entries among the items, and those of the records that the wakes stand for."""

@@ -5,14 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.attempts import Deferred, Ending, Failed, Run, Stopped, Succeeded, Yielded, failure
+from duetime.domain.attempts import (
+    SKIPPED,
+    Deferred,
+    Ending,
+    Failed,
+    HeldBack,
+    Run,
+    Skipped,
+    Stopped,
+    Succeeded,
+    Yielded,
+    failure,
+)
 from duetime.domain.limits import (
     LEASE_RETURN_MARGIN,
     LEDGER_LINES_INLINE,
     MAX_CHECKPOINT_BYTES,
     MAX_RESULT_BYTES,
+    MAX_WAIT_REASON_LENGTH,
 )
-from duetime.domain.states import Move
+from duetime.domain.states import Move, State
 from duetime.domain.task import AttemptOutcome, LedgerLine, Phase
 from duetime.domain.times import SECOND
 from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
@@ -65,6 +78,54 @@ class Finishing:
                 return self._yield(run, checkpoint, phases)
             case Stopped():
                 return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
+            case HeldBack():
+                return self.hold_back(run.task, ending)
+            case Skipped():
+                return self.skip(run.task, ending)
+
+    def hold_back(self, task: Task, held: HeldBack) -> WriteResult:
+        """Put a claimed task back before its target was called: no attempt, no ledger line, and a look later.
+
+        Args:
+            task: the record as it was claimed, for its work or for its rollback.
+            held: until when, and why.
+        """
+        sets: dict[str, Any] = {"attempt": task.attempt - 1, "waits_for": held.reason[:MAX_WAIT_REASON_LENGTH]}
+        if task.started_at == task.run_at:
+            # The claim entered it; nothing has started.
+            sets["started_at"] = None
+        move = Move.HOLD_BACK
+        if task.state is State.ROLLING_BACK:
+            move, sets["lease_ends_at"] = Move.RETRY_ROLLBACK, None
+        self.telemetry.count("tasks_held_back")
+        return self.placing.move(task, move, held.until, Guard(fence=task.fence), sets)
+
+    def skip(self, task: Task, skipped: Skipped) -> WriteResult:
+        """Take a claimed task back for good before its target was called: no attempt, no ledger line, and no look.
+
+        Nothing follows, as with a task that its user took back: what lies outside the record is let expire here.
+
+        Args:
+            task: the record as it was claimed for its work.
+            skipped: why.
+        """
+        now = self.clock.now()
+        sets: dict[str, Any] = {
+            "attempt": task.attempt - 1,
+            "error": failure(SKIPPED, skipped.reason).error,
+            "waits_for": None,
+            "finished_at": now,
+            "expires_at": now + self.retention,
+        }
+        if task.started_at == task.run_at:
+            # The claim entered it; nothing has started.
+            sets["started_at"] = None
+        end = self.tasks.apply(Write(task.id, Move.SKIP, self.chance.nonce(), Guard(fence=task.fence), sets))
+        if isinstance(end, Applied):
+            self.telemetry.count("tasks_skipped")
+            for content in end.task.contents_outside:
+                self.contents.expire(task.id, content, now + self.retention)
+        return end
 
     def give_up(self, task: Task, phases: frozenset[Phase]) -> WriteResult:
         """Fail a task whose last attempt was lost: no attempt is left, so nothing is run.
@@ -110,7 +171,7 @@ class Finishing:
         follows = self.closing.is_needed(replace(task, result=result))
         sets["expires_at"] = ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
-        if task.deferred and not self.closing.is_here:
+        if (task.deferred or task.lane) and not self.closing.is_here:
             # Nobody works under it. A worker that still waits for its target's answer keeps its lease: what follows
             # must not begin beside it.
             sets["lease_ends_at"] = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.dispatch import Message, Precision, Wake, delay_seconds, is_direct, placement
+from duetime.domain.states import LEGAL
 from duetime.domain.writes import Applied, Guard, Write, WriteResult
 from duetime.ports.queues import Outgoing
 
@@ -41,13 +42,30 @@ class Placing:
     precision: Precision
 
     def create(self, task: Task) -> bool:
-        """Write a new record at home, without sending anything yet.
+        """Write a new record at home, without sending anything yet; one that comes too late for its home has a wake.
 
         Returns:
             Whether the record is now this very task; `send_due` must follow.
         """
-        direct = is_direct(task.next_at, self.clock.now(), self.look_ahead)
-        return self.tasks.create(replace(task, sent=direct, nonce=self.chance.nonce()))
+        plan = placement(task.id, task.next_at, self.clock.now(), self.look_ahead)
+        if plan.wake:
+            self.tasks.add_wake(_wake_for(task, task.turn, task.next_at, sent=plan.direct))
+        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.chance.nonce()))
+
+    def produce(self, task: Task) -> bool:
+        """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
+
+        Its home may be past, and nobody may look there any more: then a wake goes first.
+
+        Returns:
+            Whether it was this call that wrote the record; `send_due` must follow in either case.
+        """
+        now = self.clock.now()
+        at = max(task.next_at, now)
+        plan = placement(task.id, at, now, self.look_ahead)
+        if plan.wake:
+            self.tasks.add_wake(_wake_for(task, task.turn, at, sent=plan.direct))
+        return self.create(task)
 
     def send_due(self, tasks: Sequence[Task]) -> None:
         """Send messages for those records just written whose minute the trigger may have read before.
@@ -75,8 +93,9 @@ class Placing:
         plan = placement(task.id, at, now, self.look_ahead)
         turn = task.turn + 1
         if plan.wake:
-            priority = sets.get("priority", task.priority)
-            self.tasks.add_wake(Wake(task.id, turn, at, priority, task.owner, sent=plan.direct))
+            changed = {name: sets[name] for name in ("priority", "target") if name in sets}
+            after = replace(task, state=LEGAL[move].to or task.state, **changed)
+            self.tasks.add_wake(_wake_for(after, turn, at, sent=plan.direct))
         sets = {**sets, "next_at": at, "turn": turn, "sent": plan.direct}
         result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))
         if isinstance(result, Applied):
@@ -88,12 +107,16 @@ class Placing:
         now = self.clock.now()
         plan = placement(task.id, at, now, self.look_ahead)
         if plan.wake:
-            self.tasks.add_wake(Wake(task.id, task.turn, at, task.priority, task.owner, sent=plan.direct))
+            self.tasks.add_wake(_wake_for(task, task.turn, at, sent=plan.direct))
         if plan.direct:
-            message = Message(task.id, task.turn, at, task.priority, task.owner)
+            message = replace(message_for(task), due=at)
             self.queues.send([Outgoing(message, delay_seconds(at, now, self.precision))])
 
 
 def message_for(task: Task) -> Message:
     """The message that makes a worker look at a task at its present turn."""
-    return Message(task.id, task.turn, task.next_at, task.priority, task.owner)
+    return Message(task.id, task.turn, task.next_at, task.priority, task.owner, task.lane)
+
+
+def _wake_for(task: Task, turn: int, at: Millis, *, sent: bool) -> Wake:
+    return Wake(task.id, turn, at, task.priority, task.owner, sent, task.lane)

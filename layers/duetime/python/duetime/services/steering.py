@@ -6,15 +6,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.attempts import Ending, Failed, Run, Succeeded
-from duetime.domain.errors import FenceDiffers, MoveRefused, NotifiedOtherwise, TaskUnknown, VersionDiffers
+from duetime.domain.attempts import Run, told_ledger
+from duetime.domain.errors import FenceDiffers, LockLost, MoveRefused, NotifiedOtherwise, TaskUnknown, VersionDiffers
 from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.states import LEASED, LEGAL, Move, State
-from duetime.domain.task import Asked, Content, HttpTarget, Phase
+from duetime.domain.task import Asked, AwsTarget, HttpTarget, LockScope, Phase, PullTarget, TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.writes import Applied, Guard, Write
+from duetime.services.repeating import says_the_same
 
 if TYPE_CHECKING:
+    from duetime.domain.attempts import Ending
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Progress, Task
     from duetime.domain.times import Millis
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.services.changing import Changing
     from duetime.services.closing import Closing
     from duetime.services.finishing import Finishing
+    from duetime.services.locking import Locking
     from duetime.services.placing import Placing
 
 _TRIES = 5
@@ -50,6 +53,7 @@ class Steering:
     changing: Changing
     finishing: Finishing
     closing: Closing
+    locking: Locking
     clock: Clock
     chance: Chance
 
@@ -94,7 +98,8 @@ class Steering:
     def retry(self, owner: str, task_id: TaskId) -> Task:
         """Have a failed task tried again from its first attempt on."""
         task = self._read(owner, task_id)
-        return self._placed(task, Move.REOPEN, self.clock.now(), {**self._reopened(task, Move.REOPEN), "error": None})
+        sets = {**self._reopened(task, Move.REOPEN), "error": None, "ledger": told_ledger(task)}
+        return self._placed(task, Move.REOPEN, self.clock.now(), sets)
 
     def roll_back(self, owner: str, task_id: TaskId) -> Task:
         """Have an ended task undone by its target's `rollback`.
@@ -103,7 +108,8 @@ class Steering:
             MoveRefused: also if the target is known to offer none.
         """
         task = self._read(owner, task_id)
-        if isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases:
+        lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
+        if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise MoveRefused(task, "rolled back: its target offers no rollback")
         sets = {**self._reopened(task, Move.REQUEST_ROLLBACK), "lease_ends_at": None}
         return self._placed(task, Move.REQUEST_ROLLBACK, self.clock.now(), sets)
@@ -127,8 +133,13 @@ class Steering:
         end = self.finishing.finish(Run(task, task.run_at or now, now), ending, offered)
         if not isinstance(end, Applied):
             return self._repeated(self._read(owner, task_id), ending)
+        scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
             self.closing.close(end.task)
+            # Whoever cleans up takes the lock of the whole task over.
+            scopes = {LockScope.RUN}
+        for claim in self.locking.claims(task, scopes):
+            self.locking.give_back(task, claim)
         return end.task
 
     def heartbeat(self, owner: str, task_id: TaskId, fence: int, progress: Progress | None) -> Task:
@@ -145,6 +156,8 @@ class Steering:
         if task.deferred:
             deadline = now + task.deadline_seconds * SECOND
             self.placing.remind(task, deadline + LEASE_RETURN_MARGIN)
+            if not all(self.locking.renew(task, claim, deadline) for claim in self.locking.claims(task)):
+                raise LockLost(task)
             sets["lease_ends_at"] = deadline
         write = Write(task_id, Move.HEARTBEAT, self.chance.nonce(), Guard(owner=owner, fence=fence), sets)
         result = self.tasks.apply(write)
@@ -202,14 +215,6 @@ class Steering:
 
     def _repeated(self, task: Task, ending: Ending) -> Task:
         """A notification of an attempt that has ended: fine if it says the same."""
-        match ending, task.state:
-            case Succeeded(result), State.SUCCEEDED if self._bytes(task, task.result) == result:
-                return task
-            case Failed(error), State.FAILED | State.POSTPONED | State.ROLLING_BACK if task.error == error:
-                return task
+        if says_the_same(self.contents, task, ending):
+            return task
         raise NotifiedOtherwise(task)
-
-    def _bytes(self, task: Task, content: Content | None) -> bytes | None:
-        if content is None:
-            return None
-        return self.contents.fetch(task.id, content) if content.data is None else content.data

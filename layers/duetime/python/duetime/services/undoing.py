@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Ending, Failed, Run, Succeeded, failure
+from duetime.domain.attempts import Ending, Failed, HeldBack, Run, Succeeded, failure
 from duetime.domain.states import Move
 from duetime.domain.task import AttemptOutcome
+from duetime.domain.topologies.head import ROLLBACK_FAILED
 from duetime.domain.writes import Guard, WriteResult
 
 if TYPE_CHECKING:
@@ -31,13 +32,18 @@ class Undoing:
         task = run.task
         if isinstance(ending, Succeeded):
             return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})
+        if isinstance(ending, HeldBack):
+            return self.finishing.hold_back(task, ending)
         failed = ending if isinstance(ending, Failed) else _unfit()
         if failed.retriable and task.retry.allows_after(task.attempt):
             self.finishing.keep_old_lines(run, AttemptOutcome.RETRIED)
             wait = max(task.retry.wait(task.attempt, self.chance.fraction()), failed.wait_at_least)
-            sets = {**run.changes(AttemptOutcome.RETRIED), "error": failed.error, "lease_ends_at": None}
-            return self.placing.move(task, Move.RETRY_ROLLBACK, run.ended_at + wait, Guard(fence=task.fence), sets)
-        return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, {"error": failed.error})
+            again = {**run.changes(AttemptOutcome.RETRIED), "error": failed.error, "lease_ends_at": None}
+            return self.placing.move(task, Move.RETRY_ROLLBACK, run.ended_at + wait, Guard(fence=task.fence), again)
+        sets: dict[str, object] = {"error": failed.error}
+        if task.member is not None:
+            sets["member"] = replace(task.member, note=ROLLBACK_FAILED)
+        return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets)
 
     def give_up(self, task: Task) -> WriteResult:
         """Fail a rollback whose last worker vanished."""

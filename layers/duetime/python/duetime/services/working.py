@@ -128,13 +128,15 @@ class _Batch:
             result = inside.tasks.apply(
                 Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), Guard(fence=task.fence), sets)
             )
+            has_locks = inside.attempting.renew_locks(shift, task, inside.clock.now() + inside.lease)
         except Unavailable:
             shift.failed_beats += 1
             return shift.failed_beats >= HEARTBEATS_PER_LEASE
         shift.failed_beats = 0
         if isinstance(result, Applied):
             shift.asked = result.task.asked
-        return isinstance(result, Refused) and (result.task is None or result.task.fence != task.fence)
+        is_taken = isinstance(result, Refused) and (result.task is None or result.task.fence != task.fence)
+        return is_taken or not has_locks
 
     def _is_overdue(self, shift: Shift) -> bool:
         end = shift.overdue_at()

@@ -18,8 +18,10 @@ _KEYS_A_REQUEST = 100
 """Source: DynamoDB API Reference, BatchGetItem."""
 
 
-def read_items(client: DynamoDBClient, table: str, keys: Sequence[Item]) -> Iterator[StoredItem]:
-    """Read the items of these keys, each named once, eventually consistently.
+def read_items(
+    client: DynamoDBClient, table: str, keys: Sequence[Item], *, consistent: bool = False
+) -> Iterator[StoredItem]:
+    """Read the items of these keys, each named once, eventually consistently unless asked otherwise.
 
     Keys that an answer leaves unprocessed are asked for again at once: if DynamoDB throttled them all it would have
     refused the request, which the client's own retries wait out, so every answer brings the reading forward.
@@ -31,7 +33,7 @@ def read_items(client: DynamoDBClient, table: str, keys: Sequence[Item]) -> Iter
     while waiting:
         asked, rest = waiting[:_KEYS_A_REQUEST], waiting[_KEYS_A_REQUEST:]
         with translated():
-            answer = client.batch_get_item(RequestItems={table: {"Keys": asked}})
+            answer = client.batch_get_item(RequestItems={table: {"Keys": asked, "ConsistentRead": consistent}})
         yield from answer["Responses"].get(table, [])
         unprocessed = answer["UnprocessedKeys"].get(table)
         left: list[Item] = [dict(key) for key in unprocessed["Keys"]] if unprocessed else []

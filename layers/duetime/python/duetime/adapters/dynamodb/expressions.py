@@ -70,6 +70,8 @@ class _Expression:
             clauses.append(self._compare("fence", "=", "guard_fence", guard.fence))
         if guard.due_by is not None:
             clauses.append(self._compare("next_at", "<=", "due_by", guard.due_by))
+        if guard.alone:
+            clauses.append(f"attribute_not_exists({self._field('member')})")
         if guard.open:
             clauses.append(f"attribute_not_exists({self._field('finished_at')})")
         return " AND ".join(clauses)

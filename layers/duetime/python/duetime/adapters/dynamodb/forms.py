@@ -5,23 +5,35 @@ A form that is `None` leaves the attribute out, which means the field's default.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.values import packed, unpacked
+from duetime.domain.arns import AwsService, service_of
+from duetime.domain.ids import TaskId
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import State
 from duetime.domain.task import (
     Asked,
     AttemptOutcome,
+    AwsTarget,
+    Cause,
     Content,
     ContentPlace,
     HttpTarget,
     LedgerLine,
+    LockScope,
+    LockSpec,
+    Member,
+    Occasion,
     Phase,
     Priority,
     Progress,
+    PullTarget,
+    Query,
     Task,
     TaskError,
+    TopologyTarget,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +53,19 @@ _OUTCOMES = {
 }
 _LETTERS = {letter: outcome for outcome, letter in _OUTCOMES.items()}
 _HTTP = "http"
+_PULL = "pull"
+_TOPOLOGY = "topology"
+_GIVEN = "!"
+"""In front of a node's note: it is given results of its parents."""
+_ARN = "arn:"
+_NOTIFIES = "async"
 _PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
+_QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
+
+
+_CAUSES = {Cause.RHYTHM: "r", Cause.TRIGGER: "t", Cause.BACKFILL: "b"}
+_REPORTS = "!"
+"""Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
 
 
 def name(value: str) -> Value | None:
@@ -101,18 +125,47 @@ def read_content(field: str, value: Value) -> Content:
 
 
 def target(value: Target) -> Value | None:
-    """What a task calls: the kind with the phases that it offers, then its address; nothing for the default."""
+    """What a task calls: the kind with what it offers, then its address; nothing for the default.
+
+    The name of an AWS resource says the kind; how it is called stands behind it.
+    """
+    if isinstance(value, PullTarget):
+        return {"S": _PULL}
+    if isinstance(value, TopologyTarget):
+        return {"S": _TOPOLOGY}
+    if isinstance(value, AwsTarget):
+        option = value.detail_type if value.waits else _NOTIFIES
+        return {"S": f"{value.arn} {option}" if option else value.arn}
     if not isinstance(value, HttpTarget):
         return None
-    offered = "".join(sorted(_PHASES[phase] for phase in value.phases))
+    letters = [_PHASES[phase] for phase in value.phases] + [_QUERIES[query] for query in value.queries]
+    offered = "".join(sorted(letters))
     return {"S": f"{_HTTP}{offered} {value.url}"}
 
 
 def read_target(value: Value) -> Target:
     """Read what a task calls."""
+    if value["S"] == _PULL:
+        return PullTarget()
+    if value["S"] == _TOPOLOGY:
+        return TopologyTarget()
+    if value["S"].startswith(_ARN):
+        return _read_aws_target(value["S"])
     kind, address = str(value["S"]).split(" ", 1)
     offered = kind.removeprefix(_HTTP)
-    return HttpTarget(address, frozenset(phase for phase, letter in _PHASES.items() if letter in offered))
+    return HttpTarget(
+        address,
+        phases=frozenset(phase for phase, letter in _PHASES.items() if letter in offered),
+        queries=frozenset(query for query, letter in _QUERIES.items() if letter in offered),
+    )
+
+
+def _read_aws_target(text: str) -> AwsTarget:
+    arn, _, option = text.partition(" ")
+    service = AwsService(service_of(arn) or "")
+    if service is AwsService.LAMBDA:
+        return AwsTarget(service, arn, waits=option != _NOTIFIES)
+    return AwsTarget(service, arn, detail_type=option)
 
 
 def retry(value: RetryPolicy) -> Value | None:
@@ -128,6 +181,17 @@ def read_retry(value: Value) -> RetryPolicy:
     return RetryPolicy(int(attempts), *map(float, seconds))
 
 
+def lock(value: LockSpec) -> Value:
+    """A named resource that a task needs."""
+    return {"S": f"{value.limit} {value.scope} {value.key}"}
+
+
+def read_lock(value: Value) -> LockSpec:
+    """Read a named resource."""
+    limit, scope, key = str(value["S"]).split(" ")
+    return LockSpec(key, int(limit), LockScope(scope))
+
+
 def tags(value: dict[str, str]) -> Value | None:
     """Tags; nothing for none."""
     return {"M": {key: {"S": tag} for key, tag in value.items()}} if value else None
@@ -136,6 +200,31 @@ def tags(value: dict[str, str]) -> Value | None:
 def read_tags(value: Value) -> dict[str, str]:
     """Read tags."""
     return {key: tag["S"] for key, tag in value["M"].items()}
+
+
+def occasion(value: Occasion) -> Value:
+    """The schedule's occurrence that a task is: hexadecimal numbers, a letter, a mark, and last the name."""
+    cause = _CAUSES[value.cause] + (_REPORTS if value.reports else "")
+    return {"S": f"{value.revision:x} {value.nominal:x} {cause} {value.mark} {value.schedule}"}
+
+
+def read_occasion(value: Value) -> Occasion:
+    """Read the schedule's occurrence that a task is."""
+    revision, nominal, letters, mark, schedule = str(value["S"]).split(" ", 4)
+    cause = next(cause for cause, letter in _CAUSES.items() if letter == letters[0])
+    return Occasion(schedule, int(revision, 16), int(nominal, 16), cause, mark, letters.endswith(_REPORTS))
+
+
+def member(value: Member) -> Value:
+    """Which node of a topology a task is: the run in hexadecimal, the topology, a note, and last the name."""
+    note = (_GIVEN if value.inputs else "") + value.note
+    return {"S": f"{value.run:x} {value.topology} {note} {value.key}"}
+
+
+def read_member(value: Value) -> Member:
+    """Read which node of a topology a task is."""
+    run, topology, note, key = str(value["S"]).split(" ", 3)
+    return Member(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))
 
 
 def progress(value: Progress) -> Value:
@@ -161,23 +250,42 @@ def read_error(value: Value) -> TaskError:
 
 
 def line(value: LedgerLine) -> Value:
-    """One attempt, in hexadecimal numbers; the holder comes last because it may hold any character."""
-    numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
-    return {"S": f"{numbers} {_OUTCOMES[value.outcome]} {value.holder}"}
+    """One attempt, packed."""
+    return packed(_compact(_line(value)))
 
 
 def read_line(value: Value) -> LedgerLine:
-    """Read one attempt."""
-    *numbers, outcome, holder = value["S"].split(" ", 6)
-    attempt, fence, started_at, late, took = (int(number, 16) for number in numbers)
-    return LedgerLine(attempt, fence, holder, started_at, late, took, _LETTERS[outcome])
+    """Read one attempt; before it could have an error it was a plain text."""
+    text = unpacked(value).decode()
+    return _read_line(json.loads(text) if text[0] in '"[' else text)
 
 
 def ledger(value: tuple[LedgerLine, ...]) -> Value | None:
-    """The last attempts; nothing for none."""
-    return {"L": [line(each) for each in value]} if value else None
+    """The last attempts, packed as one, because they repeat each other; nothing for none."""
+    return packed(_compact([_line(each) for each in value])) if value else None
 
 
 def read_ledger(value: Value) -> tuple[LedgerLine, ...]:
-    """Read the last attempts."""
-    return tuple(read_line(each) for each in value["L"])
+    """Read the last attempts; before they could have errors they were a list of plain texts."""
+    if "L" in value:
+        return tuple(_read_line(each["S"]) for each in value["L"])
+    return tuple(_read_line(each) for each in json.loads(unpacked(value)))
+
+
+def _line(value: LedgerLine) -> str | list[str]:
+    """Hexadecimal numbers, and last the holder, which may hold any character; behind them the error, if any."""
+    numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
+    text = f"{numbers} {_OUTCOMES[value.outcome]} {value.holder}"
+    return text if value.error is None else [text, value.error.kind, value.error.message]
+
+
+def _read_line(value: str | list[str]) -> LedgerLine:
+    text, *why = [value] if isinstance(value, str) else value
+    *numbers, outcome, holder = text.split(" ", 6)
+    attempt, fence, started_at, late, took = (int(number, 16) for number in numbers)
+    failed = TaskError(*why) if why else None
+    return LedgerLine(attempt, fence, holder, started_at, late, took, _LETTERS[outcome], failed)
+
+
+def _compact(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

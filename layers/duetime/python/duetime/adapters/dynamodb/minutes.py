@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import schema, values
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded, encoded
-from duetime.adapters.dynamodb.records import owner_of
-from duetime.domain.dispatch import Entry, Wake
+from duetime.adapters.dynamodb.records import owner_of, told_unreadable
+from duetime.domain.dispatch import Entry, ScheduleWake, Wake
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import WAKE_LIFE
-from duetime.domain.task import Priority
+from duetime.domain.task import Priority, lane_of
 from duetime.domain.times import minute_of
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.values import Item, StoredItem
 
-_ENTRY_FIELDS = ("state", "priority", "turn", "next_at", "sent", "lease_ends_at", "finished_at")
+_ENTRY_FIELDS = ("type", "target", "state", "priority", "turn", "next_at", "sent", "lease_ends_at", "finished_at")
 ENTRY_NAMES = (
     schema.SORT_KEY,
     schema.OWNER_KEY,
     schema.WAKE_OWNER,
+    schema.WAKE_SCHEDULE,
     *(ATTRIBUTES[name].name for name in _ENTRY_FIELDS),
 )
 """Names of the attributes that the trigger reads."""
@@ -34,20 +35,54 @@ def wake_item_of(wake: Wake) -> Item:
         schema.WAKE_OWNER: values.text(wake.owner),
         schema.TTL: values.expiry(wake.at + WAKE_LIFE),
     }
-    for field, value in (("turn", wake.turn), ("next_at", wake.at), ("priority", wake.priority), ("sent", wake.sent)):
+    for field, value in (
+        ("turn", wake.turn),
+        ("next_at", wake.at),
+        ("priority", wake.priority),
+        ("sent", wake.sent),
+        # A wake has a type only if somebody pulls it.
+        ("type", wake.lane or None),
+    ):
         if (stored := encoded(field, value)) is not None:
             item[ATTRIBUTES[field].name] = stored
     return item
 
 
-def entry_of(item: StoredItem) -> Entry | Wake:
-    """What the trigger needs of an item in a minute's partition."""
+def schedule_wake_item_of(wake: ScheduleWake) -> Item:
+    """A schedule's wake as an item."""
+    return {
+        schema.PARTITION_KEY: values.text(partition_of(minute_of(wake.at), wake.uid.shard)),
+        schema.SORT_KEY: values.text(f"{wake.uid}{schema.SCHEDULE_MARK}{wake.turn}"),
+        schema.WAKE_OWNER: values.text(wake.owner),
+        schema.WAKE_SCHEDULE: values.text(wake.name),
+        schema.TTL: values.expiry(wake.at + WAKE_LIFE),
+        ATTRIBUTES["turn"].name: values.number(wake.turn),
+        ATTRIBUTES["next_at"].name: values.number(wake.at),
+    }
+
+
+def entry_of(item: StoredItem) -> Entry | Wake | ScheduleWake:
+    """What the trigger needs of an item in a minute's partition.
+
+    Raises:
+        RecordUnreadable: it is nothing that any duetime writes.
+    """
+    with told_unreadable(item):
+        return _entry_of(item)
+
+
+def _entry_of(item: StoredItem) -> Entry | Wake | ScheduleWake:
+    if (name := item.get(schema.WAKE_SCHEDULE)) is not None:
+        uid = TaskId(item[schema.SORT_KEY]["S"].partition(schema.SCHEDULE_MARK)[0])
+        due = decoded(item, ("turn", "next_at"))
+        return ScheduleWake(uid, item[schema.WAKE_OWNER]["S"], name["S"], due["turn"], due["next_at"])
     task_id, mark, _turn = item[schema.SORT_KEY]["S"].partition(schema.WAKE_MARK)
     fields = decoded(item, _ENTRY_FIELDS)
     turn, next_at = fields["turn"], fields["next_at"]
     priority, sent = fields.get("priority", Priority.NORMAL), fields.get("sent", False)
     if mark:
-        return Wake(TaskId(task_id), turn, next_at, priority, item[schema.WAKE_OWNER]["S"], sent)
+        owner, lane = item[schema.WAKE_OWNER]["S"], fields.get("type", "")
+        return Wake(TaskId(task_id), turn, next_at, priority, owner, sent, lane)
     return Entry(
         task_id=TaskId(task_id),
         owner=owner_of(item),
@@ -58,4 +93,5 @@ def entry_of(item: StoredItem) -> Entry | Wake:
         sent=sent,
         leased_until=fields.get("lease_ends_at"),
         finished="finished_at" in fields,
+        lane=lane_of(fields.get("type", ""), fields.get("target"), fields["state"]),
     )

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import schema, values
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded
+from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 from duetime.domain.states import State
 from duetime.domain.task import Task
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from duetime.adapters.dynamodb.values import Item, StoredItem
 
 _READABLE = frozenset({schema.SCHEMA_VERSION, schema.SCHEMA_VERSION - 1})
 
 
-class SchemaUnknown(ValueError):
+class SchemaUnknown(RecordUnreadable):
     """A record was written with a version of the schema that this code cannot read."""
 
-    def __init__(self, version: str) -> None:
-        super().__init__(f"the record has version {version} of the schema; this code reads {sorted(_READABLE)}")
+    def __init__(self, key: str, version: str) -> None:
+        super().__init__(key, f"the record has version {version} of the schema; this code reads {sorted(_READABLE)}")
 
 
 def key_of(task_id: TaskId) -> Item:
@@ -48,11 +52,30 @@ def task_of(item: StoredItem) -> Task:
 
     Raises:
         SchemaUnknown: it was written by a newer or much older duetime.
+        RecordUnreadable: something in it is not what any duetime writes.
     """
-    version = item[schema.VERSION_OF_SCHEMA]["N"]
-    if int(version) not in _READABLE:
-        raise SchemaUnknown(version)
-    return Task(id=TaskId(item[schema.SORT_KEY]["S"]), owner=owner_of(item), **decoded(item, ATTRIBUTES))
+    with told_unreadable(item):
+        version = item[schema.VERSION_OF_SCHEMA]["N"]
+        if int(version) not in _READABLE:
+            raise SchemaUnknown(sort_key_of(item), version)
+        return Task(id=TaskId(item[schema.SORT_KEY]["S"]), owner=owner_of(item), **decoded(item, ATTRIBUTES))
+
+
+@contextmanager
+def told_unreadable(item: StoredItem) -> Iterator[None]:
+    """Name the item that cannot be read, whatever its reading stumbled over."""
+    try:
+        yield
+    except RecordUnreadable:
+        raise
+    except Exception as error:
+        # Damage has no bounds: any attribute may lack, or be anything.
+        raise RecordUnreadable(sort_key_of(item), repr(error)) from error
+
+
+def sort_key_of(item: StoredItem) -> str:
+    """The sort key of an item, whatever else is wrong with it."""
+    return str(item.get(schema.SORT_KEY, {}).get("S", "without a sort key"))
 
 
 def owner_of(item: StoredItem) -> str:

@@ -5,42 +5,56 @@ from __future__ import annotations
 import heapq
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime.adapters.aws import translated
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.expressions import update_of
-from duetime.adapters.dynamodb.minutes import ENTRY_NAMES, entry_of, wake_item_of
+from duetime.adapters.dynamodb.minutes import ENTRY_NAMES, entry_of, schedule_wake_item_of, wake_item_of
 from duetime.adapters.dynamodb.records import item_of, key_of, task_of
 from duetime.adapters.dynamodb.refusals import refusing_item
 from duetime.adapters.dynamodb.values import text
+from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import OWNER_SPREAD
 from duetime.domain.writes import Applied, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from botocore.exceptions import ClientError
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.domain.dispatch import Entry, Wake
+    from duetime.adapters.dynamodb.values import StoredItem
+    from duetime.domain.dispatch import Entry, ScheduleWake, Wake
     from duetime.domain.task import Task
     from duetime.domain.writes import Write, WriteResult
     from duetime.ports.stores import ListQuery
     from duetime.ports.surroundings import Crew
 
+R = TypeVar("R")
 _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
 
 
 class DynamoTaskStore:
-    """`duetime.ports.stores.TaskStore` over one table; the crew reads an owner's partitions at once."""
+    """`duetime.ports.stores.TaskStore` over one table; the crew reads an owner's partitions at once.
 
-    def __init__(self, client: DynamoDBClient, table: str, crew: Crew) -> None:
+    Where many are read, one that cannot be read is told to `unreadable` and left out: it must not stand in the way
+    of all others.
+    """
+
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        table: str,
+        crew: Crew,
+        unreadable: Callable[[RecordUnreadable], None] = lambda _error: None,
+    ) -> None:
         self._client = client
         self._table = table
         self._crew = crew
+        self._unreadable = unreadable
 
     def create(self, task: Task) -> bool:
         """Write a new record, unless one of that id exists."""
@@ -65,10 +79,11 @@ class DynamoTaskStore:
         item = answer.get("Item")
         return task_of(item) if item else None
 
-    def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """Read many records, eventually consistently, in any number; those that do not exist are left out."""
+    def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
+        """Read many records, eventually consistently unless asked otherwise; those that do not exist are left out."""
         keys = [key_of(task_id) for task_id in dict.fromkeys(task_ids)]
-        tasks = {task.id: task for task in map(task_of, read_items(self._client, self._table, keys))}
+        found = self._readable(task_of, read_items(self._client, self._table, keys, consistent=consistent))
+        tasks = {task.id: task for task in found}
         return {task_id: tasks[task_id] for task_id in task_ids if task_id in tasks}
 
     def apply(self, write: Write) -> WriteResult:
@@ -88,7 +103,12 @@ class DynamoTaskStore:
         with translated():
             self._client.put_item(TableName=self._table, Item=wake_item_of(wake))
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake]:
+    def add_schedule_wake(self, wake: ScheduleWake) -> None:
+        """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
+        with translated():
+            self._client.put_item(TableName=self._table, Item=schedule_wake_item_of(wake))
+
+    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
         """All that the trigger needs of the records and wakes in one shard of one minute."""
         request: dict[str, Any] = {
             "TableName": self._table,
@@ -101,10 +121,18 @@ class DynamoTaskStore:
         while True:
             with translated():
                 page = self._client.query(**request)
-            yield from map(entry_of, page["Items"])
+            yield from self._readable(entry_of, page["Items"])
             if not (last := page.get("LastEvaluatedKey")):
                 return
             request["ExclusiveStartKey"] = last
+
+    def _readable(self, read: Callable[[StoredItem], R], items: Iterable[StoredItem]) -> Iterator[R]:
+        """Those of the items that can be read."""
+        for item in items:
+            try:
+                yield read(item)
+            except RecordUnreadable as error:
+                self._unreadable(error)
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
         """Ids of an owner's tasks in order of their home times, eventually consistently."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,16 @@ from duetime.domain.times import SECOND, Millis
 from duetime.ports.queues import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.dispatch import Message
     from duetime.domain.task import Priority
     from duetime.ports.queues import Outgoing
     from duetime.ports.surroundings import Clock
+
+
+_LANE = "lane "
+"""Before the name of a lane, which may be that of a priority."""
 
 
 @dataclass(slots=True)
@@ -26,7 +30,7 @@ class _Queued:
 
 
 class MemoryQueues:
-    """`duetime.ports.queues.WorkQueues` in memory, and the receiving side that Lambda otherwise plays.
+    """`duetime.ports.queues.PullQueues` in memory, and the receiving side that Lambda otherwise plays.
 
     Attributes:
         sent: everything that was ever sent, in order.
@@ -35,12 +39,17 @@ class MemoryQueues:
     """
 
     def __init__(
-        self, clock: Clock, visibility: Millis = 120 * SECOND, changed: Callable[[], None] = lambda: None
+        self,
+        clock: Clock,
+        visibility: Millis = 120 * SECOND,
+        changed: Callable[[], None] = lambda: None,
+        lanes: Collection[str] = (),
     ) -> None:
         self.sent: list[Outgoing] = []
         self.visibility = visibility
         self.changed = changed
         self._clock = clock
+        self._lanes = lanes
         self._queued: dict[str, _Queued] = {}
         self._lock = Lock()
 
@@ -64,46 +73,74 @@ class MemoryQueues:
                     queued.visible_at = now + wait * SECOND
         self.changed()
 
-    def backlog(self, priority: Priority) -> int:
-        """How many messages wait to be received, delayed ones not counted."""
+    def backlog(self, priority: Priority, lane: str = "") -> int:
+        """How many messages of a priority, or of a lane, wait to be received, delayed ones not counted."""
         with self._lock:
-            return len(self._visible(priority))
+            return len(self._visible(_LANE + lane if lane in self._lanes else priority))
 
-    def receive(self, priority: Priority, limit: int = 10) -> list[Delivery]:
-        """Receive messages whose time has come, the longest visible first."""
+    def receive(self, lane: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
+        """Receive messages of one lane; what is sent while it waits is found at the end of the wait."""
+        queue = _LANE + lane
+        if not (found := self._receive(queue, limit, away_seconds * SECOND)) and wait_seconds:
+            until = self._clock.now() + wait_seconds * SECOND
+            self._clock.sleep_until(min(until, self._next_visible_at(lane) or until))
+            found = self._receive(queue, limit, away_seconds * SECOND)
+        return found
+
+    def receive_batch(self, priority: Priority, limit: int = 10) -> list[Delivery]:
+        """Receive messages of one priority whose time has come, the longest visible first, as Lambda does."""
+        return self._receive(priority, limit, self.visibility)
+
+    def _receive(self, queue: str, limit: int, away: Millis) -> list[Delivery]:
         with self._lock:
-            hidden_until = self._clock.now() + self.visibility
+            hidden_until = self._clock.now() + away
             deliveries = []
-            for message_id in self._visible(priority)[:limit]:
+            for message_id in self._visible(queue)[:limit]:
                 queued = self._queued[message_id]
                 queued.visible_at = hidden_until
                 queued.receives += 1
-                deliveries.append(Delivery(queued.message, f"{message_id}/{queued.receives}", message_id))
+                message = replace(queued.message, lane=self._lane_of(queued))
+                deliveries.append(Delivery(message, f"{message_id}/{queued.receives}", message_id))
             return deliveries
 
-    def delete(self, delivery: Delivery) -> None:
-        """Delete a received message."""
+    def delete(self, deliveries: Sequence[Delivery]) -> None:
+        """Delete received messages."""
         with self._lock:
-            if self._held(delivery):
-                del self._queued[delivery.id]
+            for delivery in deliveries:
+                if self._held(delivery):
+                    del self._queued[delivery.receipt.rpartition("/")[0]]
 
     def next_visible_at(self) -> Millis | None:
-        """When the next message can be received, past if one can be now; `None` if all queues are empty."""
+        """When the next message for a worker function can be received, past if one can be now; `None` for never."""
         with self._lock:
-            return min((queued.visible_at for queued in self._queued.values()), default=None)
+            return min((each.visible_at for each in self._queued.values() if not self._lane_of(each)), default=None)
+
+    def _next_visible_at(self, lane: str) -> Millis | None:
+        with self._lock:
+            return min((each.visible_at for each in self._queued.values() if self._lane_of(each) == lane), default=None)
 
     def _held(self, delivery: Delivery) -> _Queued | None:
         """The message of a delivery, if it is the last delivery of it and still unseen by others."""
-        queued = self._queued.get(delivery.id)
-        if queued is None or delivery.receipt != f"{delivery.id}/{queued.receives}":
+        message_id, _, receives = delivery.receipt.rpartition("/")
+        queued = self._queued.get(message_id)
+        if queued is None or receives != str(queued.receives):
             return None
         return queued if queued.visible_at > self._clock.now() else None
 
-    def _visible(self, priority: Priority) -> list[str]:
+    def _lane_of(self, queued: _Queued) -> str:
+        """The lane that a message is on; none if no queue of that name is known here."""
+        return queued.message.lane if queued.message.lane in self._lanes else ""
+
+    def _queue_of(self, queued: _Queued) -> str:
+        lane = self._lane_of(queued)
+        return _LANE + lane if lane else queued.message.priority
+
+    def _visible(self, queue: str) -> list[str]:
+        """The messages that can be received from a queue now, the longest visible first."""
         now = self._clock.now()
         visible = [
             (queued.visible_at, message_id)
             for message_id, queued in self._queued.items()
-            if queued.message.priority is priority and queued.visible_at <= now
+            if self._queue_of(queued) == queue and queued.visible_at <= now
         ]
         return [message_id for _at, message_id in sorted(visible)]

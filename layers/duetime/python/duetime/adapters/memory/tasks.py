@@ -16,7 +16,7 @@ from duetime.domain.writes import Applied, Refused, applied, permits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from duetime.domain.dispatch import Wake
+    from duetime.domain.dispatch import ScheduleWake, Wake
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Content
     from duetime.domain.writes import Write, WriteResult
@@ -28,7 +28,7 @@ class MemoryTaskStore:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._partitions: dict[str, dict[str, Task | Wake]] = {}
+        self._partitions: dict[str, dict[str, Task | Wake | ScheduleWake]] = {}
         self._tasks: dict[TaskId, Task] = {}
 
     def create(self, task: Task) -> bool:
@@ -45,8 +45,9 @@ class MemoryTaskStore:
         with self._lock:
             return self._tasks.get(task_id)
 
-    def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
+    def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
         """Read many records; those that do not exist are left out."""
+        del consistent  # memory always is
         with self._lock:
             return {task_id: self._tasks[task_id] for task_id in task_ids if task_id in self._tasks}
 
@@ -68,7 +69,13 @@ class MemoryTaskStore:
         with self._lock:
             self._partitions.setdefault(partition, {})[f"{wake.task_id} {wake.turn}"] = wake
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake]:
+    def add_schedule_wake(self, wake: ScheduleWake) -> None:
+        """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
+        partition = partition_of(minute_of(wake.at), wake.uid.shard)
+        with self._lock:
+            self._partitions.setdefault(partition, {})[f"{wake.uid} schedule {wake.turn}"] = wake
+
+    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
         """All that the trigger needs of the records and wakes in one shard of one minute."""
         del consistent  # memory always is
         with self._lock:

@@ -1,6 +1,6 @@
 """A message as SQS carries it: the body is `{"i": task id, "t": turn, "d": due}`.
 
-Its queue says the priority, its group the owner.
+Its queue says the priority or the pulled type, its group the owner.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.dispatch import Message
 from duetime.domain.ids import TaskId
 from duetime.domain.task import Priority
+from duetime.domain.times import LAST_INSTANT
 from duetime.ports.queues import Delivery
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _GROUP_PATTERN = re.compile(r"[!-~]{1,128}")
 """What SQS allows (Source: SQS API Reference, SendMessage, MessageGroupId): printable ASCII but the space."""
 _HASHED = "sha256:"
+_MOST_TURNS = 1 << 53
 
 
 class MessageUnreadable(ValueError):
@@ -43,7 +45,9 @@ def group_of(owner: str) -> str:
     return _HASHED + sha256(owner.encode()).hexdigest()
 
 
-def delivery_of(record: Mapping[str, Any], priorities: Mapping[str, Priority]) -> Delivery:
+def delivery_of(
+    record: Mapping[str, Any], priorities: Mapping[str, Priority], lanes: Mapping[str, str] | None = None
+) -> Delivery:
     """Read one record of a Lambda event of SQS.
 
     The message's owner is empty if SQS did not tell the group, or if the owner could not be a group's name.
@@ -51,6 +55,7 @@ def delivery_of(record: Mapping[str, Any], priorities: Mapping[str, Priority]) -
     Args:
         record: one of the event's `Records`.
         priorities: the priority of each queue, by the queue's name.
+        lanes: the pulled type of each other queue, by the queue's name.
 
     Raises:
         MessageUnreadable: the body is not one of ours.
@@ -58,7 +63,8 @@ def delivery_of(record: Mapping[str, Any], priorities: Mapping[str, Priority]) -
     attributes = record.get("attributes", {})
     # A dead letter tells the queue it was given up on; without it only the record knows the priority.
     queue_arn = str(attributes.get("DeadLetterQueueSourceArn") or record.get("eventSourceARN", ""))
-    priority = priorities.get(queue_arn.rpartition(":")[2], Priority.NORMAL)
+    queue = queue_arn.rpartition(":")[2]
+    priority, lane = priorities.get(queue, Priority.NORMAL), (lanes or {}).get(queue, "")
     group = str(attributes.get("MessageGroupId", ""))
     owner = "" if group.startswith(_HASHED) else group
     message_id = str(record["messageId"])
@@ -66,7 +72,7 @@ def delivery_of(record: Mapping[str, Any], priorities: Mapping[str, Priority]) -
         task_id, turn, due = _parsed(record["body"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise MessageUnreadable(message_id) from None
-    return Delivery(Message(task_id, turn, due, priority, owner), str(record["receiptHandle"]), message_id)
+    return Delivery(Message(task_id, turn, due, priority, owner, lane), str(record["receiptHandle"]), message_id)
 
 
 def _parsed(body: str) -> tuple[TaskId, int, int]:
@@ -74,4 +80,7 @@ def _parsed(body: str) -> tuple[TaskId, int, int]:
     turn, due = fields["t"], fields["d"]
     if type(turn) is not int or type(due) is not int:
         raise TypeError
+    # Beyond these no record can be asked about: DynamoDB would refuse the number, the calendar the time.
+    if not (0 <= turn < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
+        raise ValueError
     return TaskId.parse(fields["i"]), turn, due

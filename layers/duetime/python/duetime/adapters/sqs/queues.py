@@ -1,4 +1,4 @@
-"""One SQS queue per priority."""
+"""One SQS queue per priority, and one per pulled type."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime.adapters.aws import translated
-from duetime.adapters.sqs.messages import body_of, delivery_of, group_of
+from duetime.adapters.sqs.messages import MessageUnreadable, body_of, delivery_of, group_of
 from duetime.domain.errors import Unavailable
-from duetime.domain.task import Priority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
+    from duetime.domain.dispatch import Message
+    from duetime.domain.task import Priority
     from duetime.ports.queues import Delivery, Outgoing
     from duetime.ports.surroundings import Crew
 
@@ -28,17 +29,28 @@ its receiver, a Lambda function, may have had it for fifteen minutes already."""
 
 
 class SqsQueues:
-    """`duetime.ports.queues.WorkQueues` over one queue per priority; the crew sends batches at once."""
+    """`duetime.ports.queues.PullQueues` over SQS; the crew sends batches at once.
 
-    def __init__(self, client: SQSClient, urls: Mapping[Priority, str], crew: Crew) -> None:
+    Args:
+        client: of SQS.
+        urls: the queue of each priority.
+        crew: sends batches at once.
+        lanes: the queue of each pulled type.
+    """
+
+    def __init__(
+        self, client: SQSClient, urls: Mapping[Priority, str], crew: Crew, lanes: Mapping[str, str] | None = None
+    ) -> None:
         self._client = client
         self._urls = urls
         self._crew = crew
+        self._lanes = dict(lanes or {})
         self._priorities = {url.rpartition("/")[2]: priority for priority, url in urls.items()}
+        self._lanes_by_name = {url.rpartition("/")[2]: lane for lane, url in self._lanes.items()}
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
         """Send messages, ten a request; return those that the queue did not acknowledge."""
-        batches = list(_batches(outgoing))
+        batches = list(self._batches(outgoing))
         if len(batches) == 1:
             return self._send_batch(batches[0])
         return [lost for losses in self._crew.map(self._send_batch, batches) for lost in losses]
@@ -54,7 +66,7 @@ class SqsQueues:
             for number, each in enumerate(batch)
         ]
         try:
-            answer = self._client.send_message_batch(QueueUrl=self._urls[batch[0].message.priority], Entries=entries)
+            answer = self._client.send_message_batch(QueueUrl=self._url(batch[0].message), Entries=entries)
         except (ClientError, BotoCoreError):
             # Whatever it was, the caller must not take them for sent, and has other batches to account for.
             return list(batch)
@@ -77,7 +89,7 @@ class SqsQueues:
             }
             for number, (delivery, wait) in enumerate(zip(deliveries, seconds, strict=True))
         ]
-        url = self._urls[deliveries[0].message.priority]
+        url = self._url(deliveries[0].message)
         with translated():
             answer = self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
         # The sender's fault is a message that is gone: deleted, or received again by somebody else.
@@ -85,11 +97,12 @@ class SqsQueues:
         if broken:
             raise Unavailable(_reasons(broken))
 
-    def backlog(self, priority: Priority) -> int:
-        """About how many messages wait to be received, delayed ones not counted."""
+    def backlog(self, priority: Priority, lane: str = "") -> int:
+        """About how many messages of a priority, or of a lane, wait to be received, delayed ones not counted."""
         name: Final = "ApproximateNumberOfMessages"
+        url = self._lanes.get(lane, self._urls[priority])
         with translated():
-            answer = self._client.get_queue_attributes(QueueUrl=self._urls[priority], AttributeNames=[name])
+            answer = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
         return int(answer["Attributes"][name])
 
     def delivery(self, record: Mapping[str, Any]) -> Delivery:
@@ -98,15 +111,75 @@ class SqsQueues:
         Raises:
             MessageUnreadable: the body is not one of ours.
         """
-        return delivery_of(record, self._priorities)
+        return delivery_of(record, self._priorities, self._lanes_by_name)
+
+    def receive(self, lane: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
+        """Receive messages of one lane.
+
+        Raises:
+            Unavailable: SQS throttles or fails.
+        """
+        url = self._lanes[lane]
+        with translated():
+            answer = self._client.receive_message(
+                QueueUrl=url,
+                MaxNumberOfMessages=limit,
+                WaitTimeSeconds=wait_seconds,
+                VisibilityTimeout=away_seconds,
+                MessageSystemAttributeNames=["MessageGroupId"],
+            )
+        deliveries, strange = [], []
+        for message in answer.get("Messages", []):
+            try:
+                deliveries.append(self.delivery(_as_record(message, url)))
+            except MessageUnreadable:
+                # No task needs it.
+                strange.append(message["ReceiptHandle"])
+        self._delete(url, strange)
+        return deliveries
+
+    def delete(self, deliveries: Sequence[Delivery]) -> None:
+        """Delete up to ten messages of one queue; one that is gone already is passed over.
+
+        Raises:
+            Unavailable: SQS throttles or fails.
+        """
+        if deliveries:
+            self._delete(self._url(deliveries[0].message), [delivery.receipt for delivery in deliveries])
+
+    def _delete(self, url: str, receipts: Sequence[str]) -> None:
+        entries: list[Any] = [{"Id": str(number), "ReceiptHandle": each} for number, each in enumerate(receipts)]
+        if not entries:
+            return
+        with translated():
+            answer = self._client.delete_message_batch(QueueUrl=url, Entries=entries)
+        broken = [entry for entry in answer.get("Failed", []) if not entry["SenderFault"]]
+        if broken:
+            raise Unavailable(_reasons(broken))
+
+    def _url(self, message: Message) -> str:
+        """The queue of a message: its lane's, or its priority's if no lane of that name is known here."""
+        return self._lanes.get(message.lane, self._urls[message.priority])
+
+    def _batches(self, outgoing: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
+        """Batches of ten, each for one queue. Bodies are far too short for the size limit of a request."""
+        queues: dict[str, list[Outgoing]] = {}
+        for each in outgoing:
+            queues.setdefault(self._url(each.message), []).append(each)
+        for queue in queues.values():
+            for start in range(0, len(queue), _ENTRIES_A_REQUEST):
+                yield queue[start : start + _ENTRIES_A_REQUEST]
 
 
-def _batches(outgoing: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
-    """Batches of ten, each for one queue. Bodies are far too short for the size limit of a request."""
-    for priority in Priority:
-        queue = [each for each in outgoing if each.message.priority is priority]
-        for start in range(0, len(queue), _ENTRIES_A_REQUEST):
-            yield queue[start : start + _ENTRIES_A_REQUEST]
+def _as_record(message: Mapping[str, Any], url: str) -> dict[str, Any]:
+    """A received message in the form that Lambda hands it on."""
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": message.get("Attributes", {}),
+        "eventSourceARN": url.rpartition("/")[2],
+    }
 
 
 def _reasons(entries: Sequence[BatchResultErrorEntryTypeDef]) -> str:

@@ -1,15 +1,18 @@
-"""What tasks call: Python handlers and HTTP endpoints."""
+"""What tasks call: Python handlers, HTTP endpoints and AWS resources; pull workers call for themselves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.task import HandlerTarget, HttpTarget, Phase, Task
+from duetime.domain.attempts import HeldBack
+from duetime.domain.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Task, TopologyTarget
 
 if TYPE_CHECKING:
+    from duetime.adapters.targets.aws import AwsRunner
     from duetime.adapters.targets.handlers import HandlerRunner
     from duetime.adapters.targets.http import HttpRunner
+    from duetime.adapters.targets.topologies import TopologyRunner
     from duetime.domain.attempts import Ending
     from duetime.ports.targets import Work
 
@@ -20,6 +23,8 @@ class Targets:
 
     handlers: HandlerRunner
     http: HttpRunner
+    aws: AwsRunner
+    topologies: TopologyRunner
 
     def phases(self, task: Task) -> frozenset[Phase]:
         """What the task's target offers; `run` is always among it."""
@@ -28,6 +33,8 @@ class Targets:
                 return self.handlers.phases(task)
             case HttpTarget(phases=phases):
                 return phases | {Phase.RUN}
+            case PullTarget() | AwsTarget() | TopologyTarget():
+                return frozenset({Phase.RUN})
 
     def run(self, work: Work) -> Ending:
         """Have the target do one phase and wait for its end."""
@@ -36,3 +43,10 @@ class Targets:
                 return self.handlers.run(work)
             case HttpTarget() as target:
                 return self.http.run(target, work)
+            case AwsTarget() as target:
+                return self.aws.run(target, work)
+            case TopologyTarget():
+                return self.topologies.run(work)
+            case PullTarget():
+                # Its type is not pulled any more, or this process does not know yet that it is: nothing is lost.
+                return HeldBack(work.deadline, f"pull workers of {work.task.type}")

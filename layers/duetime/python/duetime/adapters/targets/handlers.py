@@ -90,6 +90,7 @@ def _context(work: Work) -> Context:
         checkpoint=None if work.checkpoint is None else json.loads(work.checkpoint),
         report=report,
         ask=work.asked,
+        inputs=None if work.inputs is None else json.loads(work.inputs),
     )
 
 

@@ -1,0 +1,76 @@
+"""The part of the client that keeps calendars: the days and times at which scheduled work may not run, or may."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+from urllib.parse import quote
+
+from duetime_client.fields import body_of
+from duetime_client.locks import read
+from duetime_client.pages import pages
+from duetime_client.problems import document_of
+from duetime_client.schedule import Calendar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import httpx
+
+    from duetime_client.schedule import CalendarFields
+    from duetime_client.transport import Transport
+
+CALENDARS = "/v1/calendars"
+ICALENDAR = "text/calendar"
+
+
+class Calendars:
+    """What the API does with calendars."""
+
+    _transport: Transport
+
+    def list_calendars(self) -> Iterator[Calendar]:
+        """Every calendar, in the order of their names, page by page."""
+        for response, entry in pages(self._transport, CALENDARS, "calendars"):
+            yield read(Calendar, response, entry)
+
+    def get_calendar(self, name: str) -> Calendar:
+        """One calendar."""
+        return _calendar(self._transport.request("GET", path_of(name)))
+
+    def put_calendar(self, name: str, /, **fields: Unpack[CalendarFields]) -> Calendar:
+        """Create a calendar, or replace it as a whole; schedules that name it heed it from then on."""
+        return _calendar(self._transport.request("PUT", path_of(name), body=body_of(fields), repeatable=True))
+
+    def put_icalendar(
+        self, name: str, data: bytes, *, kind: str | None = None, timezone: str | None = None
+    ) -> Calendar:
+        """Create or replace a calendar by an iCalendar file (`.ics`).
+
+        Args:
+            name: The calendar's name.
+            data: The file's bytes.
+            kind: `excludes` (default) or `includes`: whether work runs outside of the events, or in them only.
+            timezone: Whose days they are; UTC by default.
+        """
+        query = [(key, value) for key, value in (("kind", kind), ("timezone", timezone)) if value]
+        response = self._transport.request(
+            "PUT", path_of(name), query=query, body=data, headers={"Content-Type": ICALENDAR}, repeatable=True
+        )
+        return _calendar(response)
+
+    def delete_calendar(self, name: str) -> Calendar:
+        """Remove a calendar that no schedule names; answers it as it was.
+
+        Raises:
+            Conflict: A schedule names it.
+        """
+        return _calendar(self._transport.request("DELETE", path_of(name)))
+
+
+def path_of(name: str) -> str:
+    """The address of a calendar; whatever the name holds stays one segment of it."""
+    return f"{CALENDARS}/{quote(name, safe='', errors='replace')}"
+
+
+def _calendar(response: httpx.Response) -> Calendar:
+    return read(Calendar, response, document_of(response))

@@ -1,0 +1,117 @@
+"""What applying a file will change, has changed, and could not."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from duetime_client.commands.console import console, printable
+from duetime_client.errors import ApiError
+from duetime_client.manifests.reconcile import TIMINGS, Action
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duetime_client.errors import ClientError
+    from duetime_client.manifests.carrying_out import Done
+    from duetime_client.manifests.reconcile import Difference, Step
+
+SIGNS = {Action.CREATE: ("+", "green"), Action.CHANGE: ("~", "yellow"), Action.DELETE: ("-", "red")}
+DONE = {Action.CREATE: "created", Action.CHANGE: "changed", Action.DELETE: "deleted", Action.KEEP: "unchanged"}
+_LONGEST_VALUE = 60
+
+
+def show_plan(steps: Sequence[Step]) -> None:
+    """Print what will change, a line for each schedule and each field, and how much that is."""
+    out = console()
+    for step in steps:
+        for line in _lines(step):
+            out.print(line, soft_wrap=True)
+    counts = Counter(step.action for step in steps)
+    words = [
+        Text.assemble((f"{counts[Action.CREATE]} to create", "green" if counts[Action.CREATE] else "dim")),
+        Text.assemble((f"{counts[Action.CHANGE]} to change", "yellow" if counts[Action.CHANGE] else "dim")),
+        Text.assemble((f"{counts[Action.DELETE]} to delete", "red" if counts[Action.DELETE] else "dim")),
+        Text(f"{counts[Action.KEEP]} unchanged", "dim"),
+    ]
+    if counts[Action.REFUSE]:
+        words.append(Text(f"{counts[Action.REFUSE]} cannot be read", "bold red"))
+    out.print(Text(", ").join(words))
+
+
+def show_outcome(done: Sequence[Done], *, checked: bool) -> None:
+    """Print what was done, and each line that was refused with its reasons."""
+    err = console(stderr=True)
+    for each in done:
+        if each.error is not None:
+            err.print(_headline(each.step, each.error), soft_wrap=True)
+            for line in _reasons(each.error):
+                err.print(line, soft_wrap=True)
+    counts = Counter(DONE[each.step.action] for each in done if each.error is None and each.tried)
+    failed = sum(each.error is not None for each in done)
+    left = sum(not each.tried for each in done)
+    if checked:
+        sums = [f"{sum(counts.values())} would be accepted"]
+    else:
+        sums = [f"{counts[word]} {word}" for word in DONE.values() if counts[word]]
+    sums += [f"{failed} refused"] if failed else []
+    sums += [f"{left} not tried: apply the file again"] if left else []
+    err.print(", ".join(sums) or "nothing to do", style="bold red" if failed or left else "green")
+
+
+def bar() -> Progress:
+    """A progress bar on the error stream."""
+    return Progress(
+        TextColumn("  {task.description}"),
+        BarColumn(bar_width=40),
+        MofNCompleteColumn(),
+        TextColumn("[red]{task.fields[refused]}[/red]"),
+        TimeElapsedColumn(),
+        console=console(stderr=True),
+        transient=True,
+    )
+
+
+def _lines(step: Step) -> Iterator[Text]:
+    if step.action is Action.REFUSE:
+        yield Text.assemble(("! ", "bold red"), f"line {step.line}: ", printable(f"{step.name}: {step.fault}"[:200]))
+        return
+    if step.action not in SIGNS:
+        return
+    sign, style = SIGNS[step.action]
+    yield Text.assemble((f"{sign} ", style), printable(step.name, style), "  ", printable(_rhythm(step), "dim"))
+    for each in step.differences:
+        yield Text.assemble("    ", printable(each.path), ": ", printable(_shown(each), ""))
+
+
+def _rhythm(step: Step) -> str:
+    """The timing of what is created, for the eye."""
+    if step.action is not Action.CREATE:
+        return ""
+    return next((f"{name} {value}" for name in TIMINGS if (value := (step.fields or {}).get(name)) is not None), "")
+
+
+def _shown(difference: Difference) -> str:
+    return f"{_json(difference.before)} → {_json(difference.after)}"
+
+
+def _json(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def _headline(step: Step, error: ClientError) -> Text:
+    where = f"line {step.line}, " if step.line else ""
+    refused = error.problem.errors if isinstance(error, ApiError) else ()
+    return Text.assemble(
+        ("refused: ", "bold red"), f"{where}", printable(step.name), "" if refused else printable(f": {error}")
+    )
+
+
+def _reasons(error: ClientError) -> Iterator[Text]:
+    for field in error.problem.errors if isinstance(error, ApiError) else ():
+        yield Text.assemble("  ", printable(field.field, "bold"), ": ", printable(field.reason))

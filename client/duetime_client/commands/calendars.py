@@ -1,0 +1,182 @@
+"""`duetime calendars`: list, show, put, delete."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from duetime_client.authentication import Authentication
+from duetime_client.commands.arguments import refuse_constant
+from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.console import console, printable, show_json
+from duetime_client.schedule import Calendar, CalendarFields
+
+app = typer.Typer(help="Keep calendars: when scheduled work may not run, or may.", no_args_is_help=True)
+CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="What schedules call it.")]
+ICALENDAR_SUFFIX = ".ics"
+WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_SHOWN_DATES = 20
+"""So many dates of a calendar are listed; --json lists all."""
+
+
+@app.command("list")
+def list_calendars(
+    context: typer.Context,
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """List calendars; with --json, one array of them."""
+    with connected(context, url, auth, owner) as client:
+        found = list(client.list_calendars())
+    if as_json:
+        show_json([calendar.document for calendar in found])
+    else:
+        show_calendars(found)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    name: CalendarName,
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Show one calendar."""
+    with connected(context, url, auth, owner) as client:
+        calendar = client.get_calendar(name)
+    show_one(calendar, as_json=as_json)
+
+
+@app.command()
+def put(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    name: CalendarName,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON of the calendar, or iCalendar (.ics).")],
+    *,
+    url: Url,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Of an .ics file: excludes (default) or includes.")
+    ] = None,
+    timezone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="Of an .ics file: whose days they are; UTC by default.")
+    ] = None,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Create a calendar from a file, or replace it as a whole."""
+    is_icalendar = file.suffix.lower() == ICALENDAR_SUFFIX
+    if not is_icalendar and (kind or timezone):
+        raise typer.BadParameter("belongs to an .ics file", param_hint="--kind" if kind else "--timezone")
+    data = content_of(file)
+    fields = None if is_icalendar else fields_of(data)
+    with connected(context, url, auth, owner) as client:
+        if fields is None:
+            calendar = client.put_icalendar(name, data, kind=kind, timezone=timezone)
+        else:
+            calendar = client.put_calendar(name, **fields)
+    show_one(calendar, as_json=as_json)
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    name: CalendarName,
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Remove a calendar that no schedule names."""
+    with connected(context, url, auth, owner) as client:
+        calendar = client.delete_calendar(name)
+    show_one(calendar, as_json=as_json)
+
+
+def content_of(file: Path) -> bytes:
+    """The bytes of a file that an argument names."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise typer.BadParameter(str(error), param_hint="FILE") from error
+
+
+def fields_of(data: bytes) -> CalendarFields:
+    """The calendar's fields in a JSON file."""
+    try:
+        fields = json.loads(data, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"not JSON: {error}", param_hint="FILE") from error
+    if not isinstance(fields, dict):
+        raise typer.BadParameter("should be a JSON object", param_hint="FILE")
+    fields.pop("name", None)
+    return fields  # type: ignore[return-value] # the API says which fields there are
+
+
+def show_one(calendar: Calendar, *, as_json: bool) -> None:
+    """Print one calendar in the form that was asked for."""
+    if as_json:
+        show_json(calendar.document)
+        return
+    sheet = Table.grid(padding=(0, 2))
+    sheet.add_column(style="bold", no_wrap=True)
+    sheet.add_column(overflow="fold")
+    for label, value in lines(calendar):
+        sheet.add_row(label, value)
+    console().print(sheet)
+
+
+def show_calendars(calendars: Sequence[Calendar]) -> None:
+    """Print calendars as a table."""
+    if not calendars:
+        console().print("no calendars", style="dim")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("name", overflow="ellipsis", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("zone", no_wrap=True)
+    for heading in ("dates", "weekdays", "windows", "spans"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in calendars:
+        sizes = (len(part) for part in (each.dates, each.weekdays, each.windows, each.spans))
+        table.add_row(printable(each.name), each.kind, printable(each.timezone), *(str(size or "") for size in sizes))
+    console().print(table)
+
+
+def lines(calendar: Calendar) -> Iterator[tuple[str, Text]]:
+    """The lines of one calendar's sheet."""
+    yield "name", printable(calendar.name)
+    yield "work runs", Text("at other times only" if calendar.kind == "excludes" else "at these times only")
+    yield "zone", printable(calendar.timezone)
+    if calendar.weekdays:
+        yield "weekdays", printable(" ".join(calendar.weekdays))
+    parts = (
+        ("dates", [f"{day} {label}" for day, label in sorted(calendar.dates.items())]),
+        ("except", [*calendar.except_dates]),
+        ("windows", [worded(window) for window in calendar.windows]),
+        ("spans", [worded(span) for span in calendar.spans]),
+    )
+    for label, texts in parts:
+        for index, text in enumerate(texts[:_SHOWN_DATES]):
+            yield "" if index else label, printable(text.rstrip())
+        if len(texts) > _SHOWN_DATES:
+            yield "", Text(f"… {len(texts) - _SHOWN_DATES} more (--json shows all)", "dim")
+
+
+def worded(part: Mapping[str, object]) -> str:
+    """A window or a span in words."""
+    weekdays = part.get("weekdays")
+    days = " ".join(map(str, weekdays)) if isinstance(weekdays, list) and len(weekdays) < len(WEEK) else ""
+    words = (part.get("start"), "to", part.get("end"), days, part.get("label"), part.get("reason"))
+    return " ".join(str(word) for word in words if word)

@@ -1,0 +1,106 @@
+"""`duetime locks`: list, show, free."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from duetime_client.authentication import Authentication
+from duetime_client.commands.cells import timed
+from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.surroundings import Surroundings
+from duetime_client.locks import Lock
+
+app = typer.Typer(help="See who holds a lock, and who waits for it.", no_args_is_help=True)
+Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
+
+
+@app.command("list")
+def list_locks(
+    context: typer.Context,
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """List the locks that were used within about a day; with --json, one array of them."""
+    with connected(context, url, auth, owner) as client:
+        found = list(client.list_locks())
+    if as_json:
+        show_json([lock.document for lock in found])
+    else:
+        show_locks(found, context.ensure_object(Surroundings))
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    key: Key,
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Show who holds a lock, and who waits for it, in the order in which they will be let in."""
+    with connected(context, url, auth, owner) as client:
+        lock = client.get_lock(key)
+    show_one(lock, context.ensure_object(Surroundings), as_json=as_json)
+
+
+@app.command()
+def free(
+    context: typer.Context,
+    key: Key,
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Take a lock away from whoever holds it: the next is let in, the holder stops with its next heartbeat."""
+    with connected(context, url, auth, owner) as client:
+        lock = client.free_lock(key)
+    show_one(lock, context.ensure_object(Surroundings), as_json=as_json)
+
+
+def show_one(lock: Lock, surroundings: Surroundings, *, as_json: bool) -> None:
+    """Print one lock in the form that was asked for."""
+    if as_json:
+        show_json(lock.document)
+    else:
+        show_locks([lock], surroundings)
+
+
+def show_locks(locks: Iterable[Lock], surroundings: Surroundings) -> None:
+    """Print locks as a table, a line for each holder and each task that waits."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("lock", "task", "holds"):
+        table.add_column(heading, no_wrap=True)
+    for lock in locks:
+        for row in rows(lock, surroundings):
+            table.add_row(*row)
+    if table.row_count:
+        console().print(table)
+    else:
+        console().print("no locks", style="dim")
+
+
+def rows(lock: Lock, surroundings: Surroundings) -> Iterator[tuple[Text, Text, Text]]:
+    """The lines of one lock; its key stands in the first."""
+    now = surroundings.now()
+    key = printable(lock.key)
+    if not lock.holders and not lock.waiters:
+        yield key, Text(), Text("free", "green")
+    for holder in lock.holders:
+        held = "until " if holder.fence is not None else "let in, until "
+        yield key, printable(holder.task_id), Text.assemble(held, timed(holder.until, surroundings, now, units=1))
+        key = Text()
+    for place, waiter in enumerate(lock.waiters, 1):
+        due = timed(waiter.due_at, surroundings, now, units=1)
+        yield key, printable(waiter.task_id), Text.assemble(f"waits, number {place}, due ", due)
+        key = Text()

@@ -1,0 +1,140 @@
+"""`duetime topologies`: run, validate, show, and steer graphs of tasks."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.live import Live
+
+from duetime_client.authentication import Authentication
+from duetime_client.client import Client
+from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.surroundings import Surroundings
+from duetime_client.commands.topology_views import picture
+from duetime_client.topologies import TopologyInvalid, read_topology
+from duetime_client.topology import Topology
+
+app = typer.Typer(help="Run graphs of tasks, and see how far they are.", no_args_is_help=True)
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A topology, or a recorded workflow (JSON).")
+]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the topology.")]
+Scale = Annotated[
+    float, typer.Option("--time-scale", metavar="X", help="Of a recorded workflow: what its times are multiplied by.")
+]
+Type = Annotated[str, typer.Option("--type", help="Of a recorded workflow: the type of its tasks.")]
+
+
+@app.command()
+def run(  # noqa: PLR0913 - each is an option of the command
+    context: typer.Context,
+    file: File,
+    *,
+    url: Url,
+    time_scale: Scale = 1.0,
+    task_type: Type = "sleep",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it is no success.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Draw its progress until it has ended; as --wait.")] = False,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Run the graph of a file."""
+    body = _body(file, task_type, time_scale)
+    surroundings = context.ensure_object(Surroundings)
+    with connected(context, url, auth, owner) as client:
+        task = client.create_topology(body)
+        if watch and not as_json:
+            topology = _watched(client, task.id, surroundings)
+        elif wait or watch:
+            *_, topology = client.follow_topology(task.id)
+        else:
+            topology = client.get_topology(task.id)
+    _show(topology, surroundings, as_json=as_json, drawn=watch)
+    if (wait or watch) and topology.state != "succeeded":
+        raise typer.Exit(1)
+
+
+@app.command()
+def validate(file: File, *, time_scale: Scale = 1.0, task_type: Type = "sleep") -> None:
+    """Check the graph of a file without a server; exit code 1 if it cannot be run."""
+    nodes = _body(file, task_type, time_scale)["nodes"]
+    edges = sum(len(node.get("depends_on", [])) for node in nodes.values())
+    console().print(f"{len(nodes)} nodes, {edges} dependencies: it can be run")
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    topology_id: Id,
+    *,
+    url: Url,
+    watch: Annotated[bool, typer.Option("--watch", help="Draw its progress until it has ended.")] = False,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Show where a topology and its nodes stand."""
+    surroundings = context.ensure_object(Surroundings)
+    with connected(context, url, auth, owner) as client:
+        watched = watch and not as_json
+        topology = _watched(client, topology_id, surroundings) if watched else client.get_topology(topology_id)
+    _show(topology, surroundings, as_json=as_json, drawn=watch)
+
+
+def _steers(name: str, said: str, steer: Callable[[Client, str], object]) -> None:
+    """A command that asks one thing of a topology."""
+
+    @app.command(name, help=said)
+    def command(
+        context: typer.Context,
+        topology_id: Id,
+        *,
+        url: Url,
+        as_json: AsJson = False,
+        auth: Auth = Authentication.NONE,
+        owner: Owner = None,
+    ) -> None:
+        with connected(context, url, auth, owner) as client:
+            steer(client, topology_id)
+            topology = client.get_topology(topology_id)
+        _show(topology, context.ensure_object(Surroundings), as_json=as_json)
+
+
+_steers("rerun", "Run a failed topology again; what succeeded is kept.", Client.rerun_topology)
+_steers("cancel", "Cancel what has not started, and ask what runs to stop.", Client.cancel_topology)
+_steers("pause", "Let nothing more start; what runs goes on to its end.", Client.pause_topology)
+_steers("resume", "Let a paused topology go on.", Client.resume_topology)
+
+
+def _body(file: Path, task_type: str, time_scale: float) -> dict[str, Any]:
+    """The topology of a file.
+
+    Raises:
+        typer.Exit: it is none; the reasons are printed.
+    """
+    try:
+        return read_topology(file, task_type=task_type, time_scale=time_scale)
+    except TopologyInvalid as refusal:
+        err = console(stderr=True)
+        for fault in refusal.errors:
+            err.print(printable(f"{fault.field}: {fault.reason}", "red"), soft_wrap=True)
+        raise typer.Exit(1) from refusal
+
+
+def _watched(client: Client, topology_id: str, surroundings: Surroundings) -> Topology:
+    """Draw a topology until it has ended."""
+    topology = client.get_topology(topology_id)
+    with Live(picture(topology, surroundings.now()), console=console(), auto_refresh=False) as live:
+        for topology in client.follow_topology(topology_id):
+            live.update(picture(topology, surroundings.now()), refresh=True)
+    return topology
+
+
+def _show(topology: Topology, surroundings: Surroundings, *, as_json: bool, drawn: bool = False) -> None:
+    if as_json:
+        show_json(topology.document)
+    elif not drawn:
+        console().print(picture(topology, surroundings.now()))

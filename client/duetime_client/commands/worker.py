@@ -1,0 +1,104 @@
+"""`duetime worker run`: a pull worker, and what it does as it does it."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from duetime_client.authentication import Authentication
+from duetime_client.commands.connection import Auth, Owner, Url, connected
+from duetime_client.commands.console import console, printable
+from duetime_client.commands.surroundings import Surroundings
+from duetime_client.worker import Seen, Worker
+
+app = typer.Typer(help="Do the tasks of pulled types on this machine.", no_args_is_help=True)
+
+_STYLES = {
+    "leased": "cyan",
+    "succeeded": "green",
+    "postponed": "yellow",
+    "failed": "red",
+    "lost": "bold red",
+    "waiting": "yellow",
+    "stopping": "bold",
+}
+_WORDS = {"leased": "began", "postponed": "failed, will be tried again", "waiting": "no answer, asking again"}
+"""What is said instead of the word that the worker knows it by."""
+
+
+@app.callback()
+def root() -> None:
+    """Do the tasks of pulled types on this machine."""
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    where: Annotated[
+        str,
+        typer.Argument(metavar="MODULE:WORKER", help="The module to import, and the name of the `Worker` in it."),
+    ],
+    *,
+    url: Url,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tasks done at once, instead of what the worker says.")
+    ] = None,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Lease tasks and do them until SIGTERM or Ctrl-C, which finishes what runs; a second one ends at once."""
+    worker = worker_at(where)
+    if concurrency is not None:
+        worker = worker.with_concurrency(concurrency)
+    worker.look_on = Onlooker(context.ensure_object(Surroundings))
+    with connected(context, url, auth, owner) as client:
+        console(stderr=True).print(
+            Text.assemble(printable(f"{worker.name} does {', '.join(worker.types)}, {worker.concurrency} at once")),
+            soft_wrap=True,
+        )
+        worker.run(client)
+
+
+def worker_at(where: str) -> Worker:
+    """The worker that `module:name` names; the module may lie in the folder that the command is run in."""
+    module_name, colon, name = where.partition(":")
+    if not module_name or not colon or not name:
+        raise typer.BadParameter(f"{where!r} is not MODULE:WORKER, such as jobs:worker")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = getattr(import_module(module_name), name)
+    except (ImportError, AttributeError) as error:
+        raise typer.BadParameter(f"{where!r} cannot be loaded: {error}") from error
+    if not isinstance(found, Worker):
+        raise typer.BadParameter(f"{where!r} is a {type(found).__name__}, not a Worker")
+    return found
+
+
+class Onlooker:
+    """Prints a line for each thing that the worker does: never a payload, a result or the text of an error."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._console = console(stderr=True)
+        self._lock = Lock()
+
+    def __call__(self, seen: Seen) -> None:
+        """Print one line."""
+        surroundings = self._surroundings
+        at = surroundings.local(surroundings.now()).strftime("%H:%M:%S")
+        line = Text.assemble((at, "dim"), " ", (_WORDS.get(seen.what, seen.what), _STYLES.get(seen.what, "")))
+        if seen.task_id:
+            line.append_text(printable(f" {seen.type} {seen.task_id}"))
+            line.append(f" attempt {seen.attempt}", "dim")
+        if seen.seconds:
+            line.append(f" {'in' if seen.what == 'waiting' else 'after'} {seen.seconds:.1f} s", "dim")
+        if seen.why:
+            line.append_text(printable(f": {seen.why}"))
+        with self._lock:
+            self._console.print(line, soft_wrap=True)

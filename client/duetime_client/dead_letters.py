@@ -1,0 +1,44 @@
+"""The tasks that gave up: seen, and tried again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from duetime_client.answers import page_of
+from duetime_client.fields import query_of
+from duetime_client.sweeps import Sweeps, sweep_body
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_client.fields import DeadLetterFilter, ListedDeadLetters, SweepOptions
+    from duetime_client.sweeps import Swept
+    from duetime_client.task import Task
+
+DEAD_LETTERS = "/v1/dead-letters"
+
+
+class DeadLetters(Sweeps):
+    """The part of the client for tasks that failed and are not tried again by themselves."""
+
+    def list_dead_letters(
+        self, *, page_size: int | None = None, **filters: Unpack[ListedDeadLetters]
+    ) -> Iterator[Task]:
+        """Every task that gave up and that the filters let through, fetched page by page as it is asked for."""
+        query = list(query_of(filters, page_size))
+        token: str | None = None
+        while True:
+            page = [*query, ("next_token", token)] if token else query
+            tasks, token = page_of(self._transport.request("GET", DEAD_LETTERS, query=page))
+            yield from tasks
+            if token is None:
+                return
+
+    def redrive_dead_letters(
+        self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[SweepOptions]
+    ) -> Iterator[Swept]:
+        """Have every failed task that a filter means tried again, piece by piece, as `cancel_tasks` goes.
+
+        One task alone is tried again by `retry_task`.
+        """
+        return self._sweep(f"{DEAD_LETTERS}/redrive", sweep_body(wanted, options), next_token)

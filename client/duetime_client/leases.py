@@ -1,0 +1,141 @@
+"""Leases of pull workers, as the API answers them and as the client speaks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from duetime_client.problems import document_of, unexpected_answer
+from duetime_client.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import httpx
+
+    from duetime_client.transport import Transport
+
+LEASES = "/v1/leases"
+
+
+class LeasedTask(BaseModel):
+    """A task that was leased, until `ends_at` unless the lease is renewed."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    lease: str
+    """The lease's id, for all that is said of it."""
+    ends_at: datetime
+    checkpoint: object = None
+    """What an attempt that was paused has left; nothing otherwise."""
+    task: Task
+    lasts: timedelta = timedelta(0)
+    """How long the lease was to last when it was answered, by the API's own clock."""
+
+
+class LeaseState(BaseModel):
+    """What became of a lease, and of its task."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    task_id: str
+    state: str
+    asked: str | None = None
+    """What its user asks of the attempt: `pause`, `cancel` or nothing."""
+    ends_at: datetime | None = None
+    lasts: timedelta = timedelta(0)
+
+
+class Leases:
+    """The part of the client that pull workers use."""
+
+    _transport: Transport
+
+    def lease_tasks(
+        self,
+        types: Iterable[str],
+        *,
+        max: int = 1,  # noqa: A002 - the API's own name
+        wait_seconds: int = 0,
+        lease_seconds: int = 30,
+        worker: str = "",
+    ) -> list[LeasedTask]:
+        """Lease due tasks of pulled types; none, if none became due while it waited.
+
+        It is not sent again by itself: an answer that is lost has leased its tasks all the same, until the leases end.
+        """
+        body = {
+            "types": [*types],
+            "max": max,
+            "wait_seconds": wait_seconds,
+            "lease_seconds": lease_seconds,
+            "worker": worker,
+        }
+        response = self._transport.request("POST", LEASES, body=body)
+        match document_of(response):
+            case {"leases": list() as leases}:
+                return [_leased(response, lease) for lease in leases]
+            case _:
+                raise unexpected_answer(response, "no leases in the answer")
+
+    def renew_lease(self, lease: str, percent: int | None = None, message: str = "") -> LeaseState:
+        """Renew a lease, and tell how far the work has come; `asked` of the answer is what to heed."""
+        body: dict[str, object] = {} if percent is None else {"percent": percent, "message": message}
+        return self._tell_lease(lease, "heartbeat", body)
+
+    def complete_lease(self, lease: str, result: object = None) -> LeaseState:
+        """Tell that the work is done."""
+        return self._tell_lease(lease, "complete", {"result": result})
+
+    def fail_lease(self, lease: str, kind: str, message: str = "", *, retriable: bool = True) -> LeaseState:
+        """Tell that the work has failed, and whether another attempt might help."""
+        return self._tell_lease(lease, "fail", {"error": {"class": kind, "message": message}, "retriable": retriable})
+
+    def release_lease(self, lease: str) -> LeaseState:
+        """Give a task back at once; it counts as no attempt."""
+        return self._tell_lease(lease, "release")
+
+    def pause_lease(self, lease: str, checkpoint: object = None) -> LeaseState:
+        """Leave a task that its user wants paused, with what the attempt that goes on shall be given."""
+        return self._tell_lease(lease, "pause", {} if checkpoint is None else {"checkpoint": checkpoint})
+
+    def cancel_lease(self, lease: str) -> LeaseState:
+        """Leave a task that its user wants cancelled."""
+        return self._tell_lease(lease, "cancel")
+
+    def _tell_lease(self, lease: str, what: str, body: dict[str, object] | None = None) -> LeaseState:
+        # Of one lease, the same word twice is one word: it may be sent again.
+        path = f"{LEASES}/{quote(lease, safe='', errors='replace')}/{what}"
+        response = self._transport.request("POST", path, body=body, repeatable=True)
+        document = document_of(response)
+        if not isinstance(document, Mapping):
+            raise unexpected_answer(response, "no state of a lease in the answer")
+        try:
+            state = LeaseState.model_validate(document)
+        except ValidationError as error:
+            raise unexpected_answer(response, "the answer's state of a lease is not valid") from error
+        return state.model_copy(update={"lasts": _lasts(response, state.ends_at)})
+
+
+def _leased(response: httpx.Response, document: Any) -> LeasedTask:  # noqa: ANN401 - any JSON
+    try:
+        lease = LeasedTask.model_validate({**document, "task": Task.of_document(document["task"])})
+    except (ValidationError, KeyError, TypeError) as error:
+        raise unexpected_answer(response, "a lease in the answer is not valid") from error
+    return lease.model_copy(update={"lasts": _lasts(response, lease.ends_at)})
+
+
+def _lasts(response: httpx.Response, ends_at: datetime | None) -> timedelta:
+    """How long a lease lasts from its answer on: by the sender's clock, for this machine's may be wrong."""
+    if ends_at is None:
+        return timedelta(0)
+    try:
+        answered_at = parsedate_to_datetime(response.headers["Date"])
+    except (KeyError, ValueError):
+        answered_at = datetime.now(UTC)
+    return max(timedelta(0), ends_at - answered_at.replace(tzinfo=answered_at.tzinfo or UTC))

@@ -1,0 +1,115 @@
+"""A crontab as schedules: each line becomes one that hands its command to a handler.
+
+Source: crontab(5) and cron(8) of Vixie cron and cronie: environment lines, `CRON_TZ`, `@daily` and its like, `%`,
+the user column of /etc/crontab; what falls into the hour that clocks leave out runs at once, and what is repeated
+in the hour that they show twice does not run again; runs may overlap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from duetime_client.manifests.entries import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_VARIABLE = re.compile(r"""\s*(?P<name>[A-Za-z_]\w*|"[^"]+"|'[^']+')\s*=\s*(?P<value>.*?)\s*""")
+_NICKNAME = re.compile(r"@\w+")
+_ZONES = frozenset({"CRON_TZ"})
+_PERCENT = re.compile(r"(?<!\\)%")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.:-]+")
+_FIELDS = 5
+_LONGEST_NAME = 48
+_HASH_DIGITS = 6
+
+
+def entries_of_crontab(
+    text: str, *, task_type: str, timezone: str | None, prefix: str = "", has_users: bool = False
+) -> list[Entry]:
+    """The lines of a crontab as schedules.
+
+    Args:
+        text: The crontab.
+        task_type: What runs the commands.
+        timezone: The zone of the machine that it comes from; a `CRON_TZ` line goes before it.
+        prefix: What every name begins with.
+        has_users: Whether the command stands behind a user, as in /etc/crontab.
+    """
+    return list(_entries(text, task_type, timezone, prefix, has_users=has_users))
+
+
+def _entries(text: str, task_type: str, timezone: str | None, prefix: str, *, has_users: bool) -> Iterator[Entry]:
+    env: dict[str, str] = {}
+    zone = timezone
+    times: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.strip()
+        if not content or content.startswith("#"):
+            continue
+        if variable := _VARIABLE.fullmatch(content):
+            name, value = variable["name"].strip("\"'"), _unquoted(variable["value"])
+            if name in _ZONES:
+                zone = value or timezone
+            else:
+                env[name] = value
+            continue
+        try:
+            cron, user, command = _parts(content, has_users=has_users)
+        except ValueError as error:
+            yield Entry(number, content[:_LONGEST_NAME], fault=str(error))
+            continue
+        base = _name(prefix, user, command)
+        times[base] = times.get(base, 0) + 1
+        name = base if times[base] == 1 else f"{base}-{times[base]}"
+        yield Entry(number, name, _fields(cron, zone, {"type": task_type, "payload": _payload(command, env, user)}))
+
+
+def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
+    """Expression, user and command of a line.
+
+    Raises:
+        ValueError: It cannot be taken; says why.
+    """
+    nickname = _NICKNAME.match(line)
+    count = 1 if nickname else _FIELDS
+    if nickname and nickname[0].lower() == "@reboot":
+        raise ValueError("@reboot: nothing here is started again")
+    words = line.split(None, count + has_users)
+    if len(words) <= count + has_users:
+        raise ValueError(
+            f"should have {count} {'word' if count == 1 else 'fields'} of time, "
+            f"{'a user ' if has_users else ''}and a command"
+        )
+    return " ".join(words[:count]), words[count] if has_users else "", words[-1]
+
+
+def _payload(command: str, env: Mapping[str, str], user: str) -> dict[str, Any]:
+    """What the handler is told: the first `%` ends the command, the others are line ends of its input."""
+    line, *rest = _PERCENT.split(command, maxsplit=1)
+    payload: dict[str, Any] = {"command": line.replace("\\%", "%").strip()}
+    if rest:
+        payload["stdin"] = _PERCENT.sub("\n", rest[0]).replace("\\%", "%")
+    if env:
+        payload["env"] = dict(env)
+    return {**payload, "user": user} if user else payload
+
+
+def _fields(cron: str, zone: str | None, task: Mapping[str, Any]) -> dict[str, Any]:
+    zoned = {"timezone": zone} if zone else {}
+    return {"cron": cron, **zoned, "dst_gap": "shift_forward", "overlap": "allow_all", "task": task}
+
+
+def _name(prefix: str, user: str, command: str) -> str:
+    """A name that stays the same when the line moves, or its time is changed."""
+    words = command.split()
+    program = _UNSAFE.sub("-", words[0].rpartition("/")[2]).strip("-.:")[:_LONGEST_NAME] or "command"
+    digest = hashlib.sha256(f"{user}\n{command}".encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{prefix}{program}-{digest}"
+
+
+def _unquoted(value: str) -> str:
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if is_quoted else value

@@ -1,0 +1,156 @@
+"""The schedules that a file holds, each with its line: YAML, or JSON lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_CORE = {
+    "tag:yaml.org,2002:null": (r"~|null|Null|NULL|", "~nN\0"),
+    "tag:yaml.org,2002:bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    "tag:yaml.org,2002:int": (r"[-+]?[0-9]+", "-+0123456789"),
+    "tag:yaml.org,2002:float": (
+        r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?",
+        "-+.0123456789",
+    ),
+    "tag:yaml.org,2002:merge": ("<<", "<"),
+}
+_MOST_ENTRIES = 100_000
+
+
+class ManifestUnreadable(Exception):
+    """A file is neither YAML nor JSON lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One schedule of a file.
+
+    Attributes:
+        line: Where it begins, from 1.
+        name: What it is called.
+        fields: What the API is told of it, its name apart.
+        fault: Why it cannot be told so; empty if it can.
+    """
+
+    line: int
+    name: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+
+
+class _CoreLoader(yaml.SafeLoader):
+    """YAML 1.2's core schema: a time, `on` and `22:00` are text, as in JSON."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own name
+
+
+for _tag, (_pattern, _first) in _CORE.items():
+    _CoreLoader.add_implicit_resolver(_tag, re.compile(rf"^(?:{_pattern})$"), ["" if c == "\0" else c for c in _first])
+
+
+def entries_of(text: str) -> list[Entry]:
+    """The schedules of a file: one JSON object a line, or YAML with a list or one document for each.
+
+    Raises:
+        ManifestUnreadable: It is neither; says where it stops being one.
+    """
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not lines:
+        return []
+    found = _of_lines(lines) if _is_object(lines[0][1]) else _of_yaml(text)
+    return _each_once(_entry(line, value) for line, value in found)
+
+
+def with_defaults(
+    entry: Entry, *, task_type: str | None = None, timezone: str | None = None, tags: Mapping[str, str] | None = None
+) -> Entry:
+    """An entry with what options say where it is silent; the tags are added to those of its task."""
+    if entry.fault:
+        return entry
+    fields = {**({"timezone": timezone} if timezone else {}), **entry.fields}
+    task = fields.get("task", {})
+    if not isinstance(task, Mapping):
+        return replace(entry, fault="task: should be an object")
+    task = {**({"type": task_type} if task_type else {}), **task}
+    if tags:
+        task["tags"] = {**(task.get("tags") or {}), **tags}
+    if "type" not in task:
+        return replace(entry, fault="task.type: is required: write it, or give --type")
+    return replace(entry, fields={**fields, "task": task})
+
+
+def _of_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, object]]:
+    for number, line in lines:
+        try:
+            yield number, json.loads(line, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            yield number, ValueError(f"is no JSON: {error}")
+
+
+def _of_yaml(text: str) -> Iterator[tuple[int, object]]:
+    loader = _CoreLoader(text)
+    try:
+        while loader.check_node():
+            node: Any = loader.get_node()
+            parts = node.value if isinstance(node, yaml.SequenceNode) else [node]
+            for part in parts:
+                yield part.start_mark.line + 1, loader.construct_document(part)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ManifestUnreadable(f"is neither YAML nor JSON lines: {_worded(error)}") from error
+    finally:
+        loader.dispose()
+
+
+def _entry(line: int, value: object) -> Entry:
+    if isinstance(value, ValueError):
+        return Entry(line, "", fault=str(value))
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        return Entry(line, "", fault="should be an object with the fields of a schedule")
+    name = value.get("name")
+    if not isinstance(name, str) or not name:
+        return Entry(line, "", fault="name: is required, and is text")
+    return Entry(line, name, {key: part for key, part in value.items() if key != "name"})
+
+
+def _each_once(entries: Iterable[Entry]) -> list[Entry]:
+    """Entries, those that repeat a name marked."""
+    lines: dict[str, int] = {}
+    found: list[Entry] = []
+    for entry in entries:
+        if len(found) >= _MOST_ENTRIES:
+            raise ManifestUnreadable(f"has more than {_MOST_ENTRIES} schedules")
+        first = lines.setdefault(entry.name, entry.line) if entry.name else entry.line
+        repeated = first != entry.line
+        found.append(replace(entry, fault=f"name: {entry.name!r} stands in line {first} too") if repeated else entry)
+    return found
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _worded(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error) or type(error).__name__
+    return f"{problem} (line {mark.line + 1})" if mark else str(problem)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def names_of(entries: Sequence[Entry]) -> set[str]:
+    """The names that a file says anything of, well or not."""
+    return {entry.name for entry in entries if entry.name}

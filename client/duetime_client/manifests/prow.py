@@ -1,0 +1,51 @@
+"""Periodic jobs of Prow (Kubernetes' CI) as schedules.
+
+Source: Prow's `Periodic` job configuration: `cron` in UTC; `interval` from the start of one run to the start of the
+next; `minimum_interval` from the end of one run to the start of the next; `max_concurrency`, where 0 is no limit.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PART = re.compile(r"([0-9]+)(h|m|s)")
+_DURATION = re.compile(r"(?:[0-9]+[hms])+")
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
+_READ = frozenset({"interval", "minimum_interval", "max_concurrency", "timeout"})
+LONGEST_TIMEOUT = 840
+"""The longest that one attempt of a task may run; what takes longer answers later, by its deadline."""
+
+
+def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
+    """A job as the fields of a schedule; what Prow does not say here is left as it is.
+
+    Raises:
+        ValueError: A duration of it cannot be read; says which.
+    """
+    fields = {key: value for key, value in job.items() if key not in _READ}
+    if "interval" in job:
+        fields["rate"] = job["interval"]
+    if "minimum_interval" in job:
+        fields["permanent"] = seconds_of(job["minimum_interval"], "minimum_interval")
+    else:
+        # Prow starts the next run whether or not the last one has ended, unless it is told to run one at a time.
+        fields["overlap"] = "skip" if job.get("max_concurrency") == 1 else "allow_all"
+    if "timeout" in job:
+        seconds = seconds_of(job["timeout"], "timeout")
+        fields["task"] = {"timeout_seconds": min(seconds, LONGEST_TIMEOUT), "deadline_seconds": seconds}
+    return fields
+
+
+def seconds_of(text: object, field: str) -> int:
+    """The seconds of a duration such as `4h30m`.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not isinstance(text, str) or _DURATION.fullmatch(text) is None:
+        raise ValueError(f"{field}: should be a duration such as 4h30m")
+    return sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(text))

@@ -1,0 +1,131 @@
+"""The part of the client that keeps schedules: work that recurs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+from urllib.parse import quote
+
+from duetime_client.answers import task_of
+from duetime_client.fields import body_of, encoded
+from duetime_client.locks import read
+from duetime_client.pages import pages
+from duetime_client.problems import document_of, unexpected_answer
+from duetime_client.schedule import Occurrence, Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    import httpx
+
+    from duetime_client.schedule import ScheduleFields, TimingFields
+    from duetime_client.task import Task
+    from duetime_client.transport import Transport
+
+SCHEDULES = "/v1/schedules"
+
+
+class Schedules:
+    """What the API does with schedules. Each is addressed by its name."""
+
+    _transport: Transport
+
+    def create_schedule(self, name: str | None = None, /, **fields: Unpack[ScheduleFields]) -> Schedule:
+        """Create a schedule; without a name the API makes one up.
+
+        Raises:
+            Conflict: There is one of this name.
+        """
+        named = {} if name is None else {"name": name}
+        return _schedule(self._transport.request("POST", SCHEDULES, body={**named, **body_of(fields)}))
+
+    def get_schedule(self, name: str) -> Schedule:
+        """One schedule, with what comes next and what was skipped lately."""
+        return _schedule(self._transport.request("GET", path_of(name)))
+
+    def list_schedules(self, *, state: str | None = None, page_size: int | None = None) -> Iterator[Schedule]:
+        """Every schedule, or those in one state, in the order of their names, page by page."""
+        query = [("state", state)] if state else []
+        query += [("limit", str(page_size))] if page_size else []
+        for response, entry in pages(self._transport, SCHEDULES, "schedules", query):
+            yield read(Schedule, response, entry)
+
+    def change_schedule(
+        self, name: str, /, *, if_match: str | None = None, **changes: Unpack[ScheduleFields]
+    ) -> Schedule:
+        """Change a schedule; with `if_match`, only if it is still at that `etag`.
+
+        Each field given replaces the one before as a whole, the task too. Occurrences that are queued already are
+        dropped and made anew.
+        """
+        headers = {"If-Match": if_match} if if_match else {}
+        return _schedule(self._transport.request("PATCH", path_of(name), body=body_of(changes), headers=headers))
+
+    def delete_schedule(self, name: str) -> Schedule:
+        """Remove a schedule; what is queued of it does not run any more. Answers it as it was."""
+        return _schedule(self._transport.request("DELETE", path_of(name)))
+
+    def pause_schedule(self, name: str, note: str = "") -> Schedule:
+        """Hold a schedule, and say why; what is queued of it does not run."""
+        return self._steer_schedule(name, "pause", {"note": note})
+
+    def resume_schedule(self, name: str) -> Schedule:
+        """Let a paused schedule go on from now; what the pause missed does not run."""
+        return self._steer_schedule(name, "resume")
+
+    def trigger_schedule(self, name: str) -> Task:
+        """Run a schedule's task once, now, whatever its rhythm; answers the task."""
+        return task_of(self._transport.request("POST", f"{path_of(name)}/trigger"))
+
+    def backfill_schedule(
+        self, name: str, start: datetime | str, end: datetime | str, *, per_minute: int | None = None
+    ) -> Schedule:
+        """Run the occurrences of a stretch of the past, so many a minute."""
+        pace = {} if per_minute is None else {"per_minute": per_minute}
+        return self._steer_schedule(name, "backfill", {"from": encoded(start), "until": encoded(end), **pace})
+
+    def cancel_backfill(self, name: str, backfill_id: str) -> Schedule:
+        """End a backfill before it is done; what it has placed already runs."""
+        address = f"{path_of(name)}/backfill/{quote(backfill_id, safe='', errors='replace')}"
+        return _schedule(self._transport.request("DELETE", address))
+
+    def list_occurrences(
+        self,
+        name: str,
+        *,
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        limit: int | None = None,
+    ) -> list[Occurrence]:
+        """Occurrences with their tasks, in order of time: past ones if `start` is past, and what is to come."""
+        bounds = {"from": start, "to": end, "limit": limit}
+        query = [(key, str(encoded(value))) for key, value in bounds.items() if value is not None]
+        return _occurrences(self._transport.request("GET", f"{path_of(name)}/occurrences", query=query))
+
+    def preview_schedule(
+        self, *, start: datetime | str | None = None, count: int | None = None, **timing: Unpack[TimingFields]
+    ) -> list[Occurrence]:
+        """What a timing means: its next occurrences after `start`, each with what was decided. Creates nothing."""
+        asked = {"from": encoded(start), "count": count}
+        body = {**body_of(timing), **{key: value for key, value in asked.items() if value is not None}}
+        return _occurrences(self._transport.request("POST", f"{SCHEDULES}/preview", body=body, repeatable=True))
+
+    def _steer_schedule(self, name: str, action: str, body: Mapping[str, object] | None = None) -> Schedule:
+        return _schedule(self._transport.request("POST", f"{path_of(name)}/{action}", body=body))
+
+
+def path_of(name: str) -> str:
+    """The address of a schedule; whatever the name holds stays one segment of it."""
+    return f"{SCHEDULES}/{quote(name, safe='', errors='replace')}"
+
+
+def _schedule(response: httpx.Response) -> Schedule:
+    return read(Schedule, response, document_of(response))
+
+
+def _occurrences(response: httpx.Response) -> list[Occurrence]:
+    match document_of(response):
+        case {"occurrences": list() as found}:
+            return [read(Occurrence, response, each) for each in found]
+        case _:
+            raise unexpected_answer(response, "no occurrences in the answer")

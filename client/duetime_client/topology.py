@@ -1,0 +1,124 @@
+"""Topologies: graphs of tasks that run as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+from uuid import uuid4
+
+from pydantic import Field
+
+from duetime_client.answers import task_of
+from duetime_client.locks import read
+from duetime_client.problems import document_of
+from duetime_client.task import TERMINAL, Answered, Failure
+from duetime_client.transport import IDEMPOTENCY_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from duetime_client.task import Task
+    from duetime_client.transport import Transport
+
+TOPOLOGIES = "/v1/topologies"
+_LOOK_SECONDS = 0.5
+_LONGEST_LOOK_SECONDS = 5.0
+
+
+class TopologyNode(Answered):
+    """A node of a topology, and where it stands."""
+
+    task_id: str | None = None
+    type: str
+    state: str
+    reason: str | None = None
+    percent: int = 0
+    depends_on: list[str] = Field(default_factory=list)
+    rule: str
+    expected_seconds: float | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class CriticalPath(Answered):
+    """The chain of nodes that the end of the whole waits for."""
+
+    nodes: list[str]
+    seconds: float
+
+
+class Topology(Answered):
+    """A graph of tasks, and where it stands."""
+
+    id: str
+    state: str
+    name: str | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    asked: str | None = None
+    error: Failure | None = None
+    run: int
+    on_failure: str
+    percent: int
+    counts: Mapping[str, int]
+    critical_path: CriticalPath
+    nodes: Mapping[str, TopologyNode]
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether its outcome is known."""
+        return self.state in TERMINAL
+
+
+class Topologies:
+    """The part of the client that runs topologies."""
+
+    _transport: Transport
+    _sleep: Callable[[float], object]
+
+    def create_topology(self, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> Task:
+        """Create a topology from the body of `POST /v1/topologies`, such as `read_topology` makes of a file."""
+        headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
+        return task_of(self._transport.request("POST", TOPOLOGIES, body=dict(body), headers=headers))
+
+    def get_topology(self, task_id: str) -> Topology:
+        """A topology, with where each of its nodes stands."""
+        response = self._transport.request("GET", _path_of(task_id))
+        return read(Topology, response, document_of(response))
+
+    def follow_topology(self, task_id: str) -> Iterator[Topology]:
+        """The topology as it is now, and again at every look at it, until its outcome is known."""
+        pause = _LOOK_SECONDS
+        while True:
+            topology = self.get_topology(task_id)
+            yield topology
+            if topology.is_terminal:
+                return
+            self._sleep(pause)
+            pause = min(pause * 1.1, _LONGEST_LOOK_SECONDS)
+
+    def rerun_topology(self, task_id: str) -> Task:
+        """Run a failed topology again; what succeeded is kept."""
+        return self._act_on(task_id, "rerun")
+
+    def cancel_topology(self, task_id: str) -> Task:
+        """Cancel what has not started, and ask what runs to stop."""
+        return self._act_on(task_id, "cancel")
+
+    def pause_topology(self, task_id: str) -> Task:
+        """Let nothing more start; what runs goes on to its end."""
+        return self._act_on(task_id, "pause")
+
+    def resume_topology(self, task_id: str) -> Task:
+        """Let a paused topology go on."""
+        return self._act_on(task_id, "resume")
+
+    def _act_on(self, task_id: str, action: str) -> Task:
+        return task_of(self._transport.request("POST", f"{_path_of(task_id)}/{action}"))
+
+
+def _path_of(task_id: str) -> str:
+    return f"{TOPOLOGIES}/{quote(task_id, safe='', errors='replace')}"

@@ -1,0 +1,81 @@
+"""Recorded workflows: graphs of programs with the times that they once took, made into topologies.
+
+```json
+{"name": "montage", "nodes": [{"id": "mProject_1", "program": "mProject", "runtime_s": 534.058, "parents": []}]}
+```
+
+Each node becomes a task with the payload `{"seconds": ..., "program": ...}`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from duetime_client.errors import InvalidField
+from duetime_client.topology_faults import TopologyInvalid
+
+MAX_SECONDS = 800
+"""Longest that a node may run: an attempt may take 840 s, which must leave it time to begin and to end."""
+_USUAL_TIMEOUT = 60
+_TIME_TO_SPARE = 30
+_NAME_LENGTH = 128
+_BEYOND_ANY = 1e12
+
+
+def is_workflow(document: object) -> bool:
+    """Whether this is meant as a recorded workflow: it lists its nodes, where a topology names them."""
+    return isinstance(document, dict) and isinstance(document.get("nodes"), list)
+
+
+def body_of_workflow(document: dict[str, Any], task_type: str, time_scale: float) -> dict[str, Any]:
+    """A workflow as the body of `POST /v1/topologies`.
+
+    Args:
+        document: the workflow.
+        task_type: what kind of task each node becomes.
+        time_scale: what the recorded times are multiplied by.
+
+    Raises:
+        TopologyInvalid: a node lacks what a recorded one has, is there twice, or would run for too long.
+    """
+    if not (math.isfinite(time_scale) and time_scale > 0):
+        raise TopologyInvalid([InvalidField("time_scale", "should be a number above 0")])
+    nodes: dict[str, Any] = {}
+    for number, recorded in enumerate(document["nodes"]):
+        key, node = _node(f"nodes[{number}]", recorded, task_type, time_scale)
+        if key in nodes:
+            raise TopologyInvalid([InvalidField(f"nodes[{number}].id", f"is {key!a}, as that of a node before it")])
+        nodes[key] = node
+    name = document.get("name")
+    return {**({"name": name[:_NAME_LENGTH]} if isinstance(name, str) else {}), "nodes": nodes}
+
+
+def _node(place: str, recorded: object, task_type: str, time_scale: float) -> tuple[str, dict[str, Any]]:
+    match recorded:
+        case {
+            "id": str(key),
+            "program": str(program),
+            "runtime_s": int() | float() as runtime,
+            "parents": list(parents),
+        }:
+            pass
+        case _:
+            raise TopologyInvalid(
+                [InvalidField(place, "should have an id, a program, runtime_s and a list of parents")]
+            )
+    # A longer number could not be multiplied.
+    seconds = round(runtime * time_scale, 3) if abs(runtime) < _BEYOND_ANY else _BEYOND_ANY
+    if not 0 <= seconds <= MAX_SECONDS:
+        reason = f"is {seconds:g} s at this time_scale; 0 to {MAX_SECONDS} s are possible"
+        raise TopologyInvalid([InvalidField(f"{place}.runtime_s", reason)])
+    node: dict[str, Any] = {
+        "type": task_type,
+        "payload": {"seconds": seconds, "program": program},
+        "expected_seconds": seconds,
+    }
+    if seconds + _TIME_TO_SPARE > _USUAL_TIMEOUT:
+        node["timeout_seconds"] = math.ceil(seconds) + _TIME_TO_SPARE
+    if parents:
+        node["depends_on"] = parents
+    return key, node

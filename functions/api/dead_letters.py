@@ -1,0 +1,41 @@
+"""The routes of the tasks that gave up."""
+
+from __future__ import annotations
+
+from aws_lambda_powertools.event_handler.api_gateway import Response, Router
+
+from duetime.composition import composed
+from duetime.contract import routes, tokens
+from duetime.contract.encoding import json_text
+from duetime.contract.queries import dead_letter_query, no_query
+from duetime.contract.sweeps import RedriveMany, read_sweep, scope_of, sweep_of, swept_answer
+from duetime.ports.stores import ListQuery
+
+from . import requests
+from .identity import asked
+from .responses import answer, page_answer
+
+router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+
+
+@router.get(routes.DEAD_LETTERS)
+def list_dead_letters() -> Response[str]:
+    """Read a page of the tasks that gave up."""
+    event, owner = asked(router)
+    query = dead_letter_query(requests.query(event))
+    scope = query.scope(owner)
+    after = None if query.next_token is None else tokens.after_of(query.next_token, scope)
+    wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
+    page = composed().reading.list(wanted, query.filter)
+    return page_answer(page.tasks, None if page.after is None else tokens.token_of(page.after, scope))
+
+
+@router.post(routes.REDRIVE)
+def redrive_dead_letters() -> Response[str]:
+    """Have a piece of them tried again."""
+    event, owner = asked(router)
+    no_query(requests.query(event))
+    body = read_sweep(RedriveMany, requests.body(event))
+    scope = scope_of(body, owner)
+    swept = composed().sweeping.redrive(owner, sweep_of(body, scope))
+    return answer(json_text(swept_answer(swept, scope)))

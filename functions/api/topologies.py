@@ -1,0 +1,85 @@
+"""The routes of topologies."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from aws_lambda_powertools.event_handler.api_gateway import Response, Router
+
+from duetime.composition import composed
+from duetime.contract import routes
+from duetime.contract.encoding import json_text
+from duetime.contract.queries import no_query
+from duetime.contract.topologies import topology_answer, topology_asked
+from duetime.services.creating import IdempotencyKey, Order
+
+from . import requests
+from .identity import asked
+from .responses import answer, task_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
+
+router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+
+
+@router.post(routes.TOPOLOGIES)
+def create_topology() -> Response[str]:
+    """Create a topology."""
+    event, owner = asked(router)
+    no_query(requests.query(event))
+    key = requests.idempotency_key(event)
+    document = requests.body(event, wrapped=2)
+    wanted = topology_asked(document)
+    order = Order(wanted.spec, IdempotencyKey(key, requests.body_hash(document.value)) if key else None)
+    task = composed().directing.create(owner, order, wanted.graph)
+    location = {"Location": f"{routes.TOPOLOGIES}/{task.id}"}
+    return task_answer(composed().reading.with_contents(task), HTTPStatus.CREATED, location)
+
+
+@router.get(requests.pattern(routes.TOPOLOGY))
+def get_topology(task_id: str) -> Response[str]:
+    """See where a topology stands."""
+    event, owner = asked(router)
+    no_query(requests.query(event))
+    inside = composed()
+    view = inside.directing.get(owner, requests.task_id(task_id))
+    now = inside.outside.clock.now()
+    return answer(json_text(topology_answer(view.task, view.graph, view.head, view.statuses, now)))
+
+
+@router.post(requests.pattern(routes.TOPOLOGY_RERUN))
+def rerun_topology(task_id: str) -> Response[str]:
+    """Run a failed topology again."""
+    return _steered(task_id, composed().directing.rerun)
+
+
+@router.post(requests.pattern(routes.TOPOLOGY_CANCEL))
+def cancel_topology(task_id: str) -> Response[str]:
+    """Cancel a topology."""
+    return _steered(task_id, composed().directing.cancel)
+
+
+@router.post(requests.pattern(routes.TOPOLOGY_PAUSE))
+def pause_topology(task_id: str) -> Response[str]:
+    """Hold a topology."""
+    return _steered(task_id, composed().directing.pause)
+
+
+@router.post(requests.pattern(routes.TOPOLOGY_RESUME))
+def resume_topology(task_id: str) -> Response[str]:
+    """Let a paused topology go on."""
+    return _steered(task_id, composed().directing.resume)
+
+
+def _steered(task_id: str, steer: Callable[[str, TaskId], Task]) -> Response[str]:
+    event, owner = asked(router)
+    no_query(requests.query(event))
+    requests.no_body(event)
+    task = steer(owner, requests.task_id(task_id))
+    status = HTTPStatus.OK if task.asked is None else HTTPStatus.ACCEPTED
+    return task_answer(composed().reading.with_contents(task), status)

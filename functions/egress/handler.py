@@ -1,0 +1,15 @@
+"""Makes a batch of HTTP calls and answers a reply for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
+    """Make the calls, all at once; what goes wrong with one of them is its reply."""
+    return composed().egress.answer(event)

@@ -1,0 +1,41 @@
+"""Makes tasks of a batch of events and reports those that must come again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+from duetime.contract.events import task_of_event
+from duetime.domain.creation import Origin
+from duetime.domain.errors import RequestRefused
+from duetime.services.creating import Order
+from duetime.services.taking_in import Arrival
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+_QUEUE = "queue"
+"""Source of messages that were sent to the queue without an event's form; SQS numbers them."""
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
+    """Take in the batch; whatever is wrong with one event, the others become tasks."""
+    inside = composed()
+    try:
+        again = inside.taking_in.take_in([_arrival(record) for record in event["Records"]])
+        return {"batchItemFailures": [{"itemIdentifier": arrival.id} for arrival in again]}
+    finally:
+        inside.telemetry.flush()
+
+
+def _arrival(record: Mapping[str, Any]) -> Arrival:
+    id_, body = record["messageId"], record["body"]
+    # The same at every delivery of a message.
+    delivered = Origin(_QUEUE, id_, int(record["attributes"]["SentTimestamp"]))
+    try:
+        spec, origin = task_of_event(body, delivered)
+    except RequestRefused as refusal:
+        return Arrival(id_, body, refusal)
+    return Arrival(id_, body, Order(spec, origin=origin))

@@ -1,0 +1,1 @@
+"""Calendars as files: what other programs write."""

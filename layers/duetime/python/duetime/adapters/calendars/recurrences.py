@@ -1,0 +1,108 @@
+"""The recurring events of an iCalendar file, expanded by dateutil within bounds.
+
+A rule that never comes would keep dateutil busy until the year 9999. So only the parts of rules are taken that
+calendars of days use, all rules of a file share one budget, and the first rule that gives nothing refuses the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dateutil.rrule import rrulestr
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import MAX_CALENDAR_RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+FIELD = "ics"
+_PLAIN = {"FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST"}
+_PARTS = {
+    "YEARLY": _PLAIN | {"BYMONTH", "BYMONTHDAY", "BYDAY", "BYSETPOS"},
+    "MONTHLY": _PLAIN | {"BYMONTH", "BYMONTHDAY", "BYDAY", "BYSETPOS"},
+    "WEEKLY": _PLAIN | {"BYDAY"},
+    "DAILY": _PLAIN,
+}
+"""Parts that a rule may have, by its frequency (Source: RFC 5545, section 3.3.10)."""
+_MAX_RECURRENCES = 20_000
+"""Recurrences of all rules of a file, those long past included."""
+_MAX_LIST = 100
+"""Values of one part of a rule."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much of a file's recurrences has been expanded."""
+
+    rules: int = 0
+    recurrences: int = 0
+
+    def spend_rule(self) -> None:
+        """Count a rule.
+
+        Raises:
+            FieldInvalid: there are too many.
+        """
+        self.rules += 1
+        if self.rules > MAX_CALENDAR_RULES:
+            raise FieldInvalid(FIELD, f"has more than {MAX_CALENDAR_RULES} recurring events")
+
+    def spend_recurrence(self) -> None:
+        """Count a recurrence.
+
+        Raises:
+            FieldInvalid: there are too many.
+        """
+        self.recurrences += 1
+        if self.recurrences > _MAX_RECURRENCES:
+            raise FieldInvalid(FIELD, f"has events that recur more than {_MAX_RECURRENCES} times in all")
+
+
+def starts(
+    rule: Mapping[str, Sequence[object]], text: str, start: datetime, until: datetime, budget: Budget
+) -> Iterator[datetime]:
+    """Naive local starts of a recurring event up to `until`, its first one among them.
+
+    Args:
+        rule: the rule's parts.
+        text: the rule itself, with a naive local `UNTIL`.
+        start: the event's first start.
+        until: where to stop.
+        budget: of the whole file.
+
+    Raises:
+        FieldInvalid: the rule is not understood, never comes, or is too much.
+    """
+    budget.spend_rule()
+    _check(rule)
+    yield start
+    try:
+        expansion = rrulestr(text, dtstart=start)
+    except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as refusal:
+        raise FieldInvalid(FIELD, f"has a recurrence rule that cannot be read: {text[:60]}") from refusal
+    comes = False
+    for moment in expansion:
+        comes = True
+        budget.spend_recurrence()
+        if moment > until:
+            return
+        if moment != start:
+            yield moment
+    if not comes:
+        raise FieldInvalid(FIELD, f"has a recurrence rule that never comes: {text[:60]}")
+
+
+def _check(rule: Mapping[str, Sequence[object]]) -> None:
+    frequency = str(next(iter(rule.get("FREQ", ())), ""))
+    if frequency not in _PARTS:
+        raise FieldInvalid(FIELD, "has a recurrence rule other than YEARLY, MONTHLY, WEEKLY or DAILY")
+    extra = sorted(set(rule) - _PARTS[frequency])
+    if extra:
+        raise FieldInvalid(FIELD, f"has a {frequency} recurrence rule with {extra[0][:20]}, which is not read")
+    if 0 in rule.get("INTERVAL", ()):
+        raise FieldInvalid(FIELD, "has a recurrence rule with an interval of 0")
+    if any(len(values) > _MAX_LIST for values in rule.values()):
+        raise FieldInvalid(FIELD, "has a recurrence rule with a very long list")

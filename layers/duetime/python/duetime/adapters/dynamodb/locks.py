@@ -1,0 +1,194 @@
+"""Locks and their lines, in DynamoDB: a partition for each lock, its holders in the first item, then its line.
+
+The holders lie in one item, so that a limit can be kept by one conditional write; each is a member of a map of its
+own, so that a heartbeat renews one of them without reading the others.
+"""
+
+from __future__ import annotations
+
+import heapq
+from functools import partial
+from hashlib import sha256
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from duetime.adapters.aws import translated
+from duetime.adapters.dynamodb import schema, values
+from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.versions import VERSION, save_next, version_of
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import OWNER_SPREAD
+from duetime.domain.locks import Holder, Lock, LockName, Waiter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.values import Item, StoredItem, Value
+    from duetime.domain.times import Millis
+    from duetime.ports.surroundings import Crew
+
+_HOLDERS, _TURN = "m", "t"
+_HOLDERS_MARK = "#"
+"""Before the key in the sort key of the holders; it sorts before `_WAITER_MARK`."""
+_WAITER_MARK = "w#"
+_DIGITS = 15
+"""Of a waiter's due time in its sort key: milliseconds for thirty thousand years."""
+
+
+class DynamoLockStore:
+    """`duetime.ports.stores.LockStore` over the tasks table; the crew reads an owner's partitions at once."""
+
+    def __init__(self, client: DynamoDBClient, table: str, crew: Crew) -> None:
+        self._client = client
+        self._table = table
+        self._crew = crew
+
+    def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
+        """Read a lock and the first of its line, consistently; one that is not stored has no holders."""
+        with translated():
+            answer = self._client.query(
+                TableName=self._table,
+                KeyConditionExpression="#p = :p",
+                ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
+                ExpressionAttributeValues={":p": values.text(_partition(name))},
+                ConsistentRead=True,
+                Limit=waiters + 1,
+            )
+        lock, line = Lock(name), []
+        for item in answer["Items"]:
+            if item[schema.SORT_KEY]["S"].startswith(_WAITER_MARK):
+                line.append(_waiter(item))
+            else:
+                lock = _lock(name, item)
+        return lock, line[:waiters]
+
+    def read_many(self, names: Sequence[LockName]) -> list[Lock]:
+        """Read many locks without their lines, eventually consistently; those that are not stored are left out."""
+        by_key = {name.key: name for name in names}
+        items = read_items(self._client, self._table, [_key_of(name) for name in names])
+        locks = {item[schema.SORT_KEY]["S"].removeprefix(_HOLDERS_MARK): item for item in items}
+        return [_lock(name, locks[key]) for key, name in by_key.items() if key in locks]
+
+    def save(self, lock: Lock, nonce: str, expires_at: Millis) -> bool:
+        """Store a lock's holders, if it is still at the version that was read."""
+        return save_next(self._client, self._table, _item_of(lock, expires_at), lock.version, nonce)
+
+    def renew(self, name: LockName, holder: Holder, expires_at: Millis | None) -> bool:
+        """Let a hold last until the holder's new end."""
+        names = {"#m": _HOLDERS, "#id": holder.task_id.text, "#e": VERSION}
+        at = {
+            ":fence": values.text(f"{holder.fence} "),
+            ":held": _held(holder),
+            ":one": values.number(1),
+        }
+        update = "SET #m.#id = :held, #e = #e + :one"
+        if expires_at is not None:
+            names["#x"], at[":x"] = schema.TTL, values.expiry(expires_at)
+            update += ", #x = :x"
+        with translated():
+            try:
+                self._client.update_item(
+                    TableName=self._table,
+                    Key=_key_of(name),
+                    ConditionExpression="begins_with(#m.#id, :fence)",
+                    UpdateExpression=update,
+                    ExpressionAttributeNames=names,
+                    ExpressionAttributeValues=at,
+                )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return False
+        return True
+
+    def join(self, name: LockName, waiter: Waiter, expires_at: Millis) -> None:
+        """Put a task into a lock's line; joining twice is joining once."""
+        item = {
+            **_place_of(name, waiter),
+            schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+            schema.TTL: values.expiry(expires_at),
+            _TURN: values.number(waiter.turn),
+        }
+        with translated():
+            self._client.put_item(TableName=self._table, Item=item)
+
+    def leave(self, name: LockName, waiter: Waiter) -> None:
+        """Take a task out of a lock's line, unless it has joined again at a later turn."""
+        with translated():
+            try:
+                self._client.delete_item(
+                    TableName=self._table,
+                    Key=_place_of(name, waiter),
+                    ConditionExpression="#t = :t",
+                    ExpressionAttributeNames={"#t": _TURN},
+                    ExpressionAttributeValues={":t": values.number(waiter.turn)},
+                )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return
+
+    def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
+        """Keys of an owner's locks in their order, eventually consistently; the list goes on behind `after`."""
+        lists = self._crew.map(partial(self._list_partition, owner, after, limit), range(OWNER_SPREAD))
+        return list(islice(heapq.merge(*lists), limit))
+
+    def _list_partition(self, owner: str, after: str, limit: int, number: int) -> list[str]:
+        with translated():
+            answer = self._client.query(
+                TableName=self._table,
+                IndexName=schema.OWNER_INDEX.name,
+                KeyConditionExpression="#g = :g AND #s > :after",
+                ExpressionAttributeNames={"#g": schema.OWNER_INDEX.partition_key, "#s": schema.SORT_KEY},
+                ExpressionAttributeValues={
+                    ":g": values.text(f"{owner}{schema.LOCK_LIST_MARK}{number}"),
+                    ":after": values.text(f"{_HOLDERS_MARK}{after}"),
+                },
+                Limit=limit,
+            )
+        return [item[schema.SORT_KEY]["S"].removeprefix(_HOLDERS_MARK) for item in answer["Items"]]
+
+
+def _partition(name: LockName) -> str:
+    # A key has no `#`, so the last one is between the two.
+    return f"{schema.LOCK_PREFIX}{name.owner}#{name.key}"
+
+
+def _key_of(name: LockName) -> Item:
+    return {
+        schema.PARTITION_KEY: values.text(_partition(name)),
+        schema.SORT_KEY: values.text(f"{_HOLDERS_MARK}{name.key}"),
+    }
+
+
+def _place_of(name: LockName, waiter: Waiter) -> Item:
+    return {
+        schema.PARTITION_KEY: values.text(_partition(name)),
+        schema.SORT_KEY: values.text(f"{_WAITER_MARK}{waiter.due_at:0{_DIGITS}}#{waiter.task_id}"),
+    }
+
+
+def _item_of(lock: Lock, expires_at: Millis) -> Item:
+    number = int.from_bytes(sha256(lock.name.key.encode()).digest()[:2]) % OWNER_SPREAD
+    return {
+        **_key_of(lock.name),
+        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+        schema.OWNER_KEY: values.text(f"{lock.name.owner}{schema.LOCK_LIST_MARK}{number}"),
+        _HOLDERS: {"M": {holder.task_id.text: _held(holder) for holder in lock.holders}},
+        schema.TTL: values.expiry(expires_at),
+    }
+
+
+def _held(holder: Holder) -> Value:
+    return values.text(f"{holder.fence} {holder.until}")
+
+
+def _lock(name: LockName, item: StoredItem) -> Lock:
+    holders = []
+    for task_id, held in item[_HOLDERS]["M"].items():
+        fence, until = str(held["S"]).split()
+        holders.append(Holder(TaskId(task_id), int(fence), int(until)))
+    return Lock(name, tuple(sorted(holders, key=lambda holder: holder.task_id)), version_of(item))
+
+
+def _waiter(item: StoredItem) -> Waiter:
+    _mark, due_at, task_id = item[schema.SORT_KEY]["S"].split("#")
+    return Waiter(int(due_at), TaskId(task_id), values.whole(item[_TURN]))

@@ -1,0 +1,206 @@
+"""Schedules, in DynamoDB: a partition for each, what it is in one item, which occurrence goes on in another.
+
+The two are apart because the trigger writes the one and workers write the other, and neither should refuse the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.aws import translated
+from duetime.adapters.dynamodb import forms, schema, values
+from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.definitions import (
+    packed,
+    read_run,
+    read_spec,
+    run_form,
+    spec_form,
+    template_form,
+    unpacked,
+)
+from duetime.adapters.dynamodb.lists import listed, place_in_list
+from duetime.adapters.dynamodb.refusals import refusing_item
+from duetime.adapters.dynamodb.versions import save_next, version_of
+from duetime.domain.ids import TaskId
+from duetime.domain.schedules.occurrences import Occurrence
+from duetime.domain.schedules.recurrence import Activity, Last, Recurrence, Remark
+from duetime.domain.schedules.schedule import ScheduleState
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.ports.surroundings import Crew
+
+_HEAD_MARK = "#"
+"""Before the name in the sort key of a schedule; it sorts before `_ACTIVITY`."""
+_ACTIVITY = "a"
+_UID, _TURN, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "u", "t", "d", "b", "T", "P", "c", "L"
+_ACTIVE, _BUFFERED = "a", "w"
+
+
+class DynamoScheduleStore:
+    """`duetime.ports.stores.ScheduleStore` over the tasks table; the crew reads an owner's partitions at once."""
+
+    def __init__(self, client: DynamoDBClient, table: str, crew: Crew) -> None:
+        self._client = client
+        self._table = table
+        self._crew = crew
+
+    def read(self, owner: str, name: str) -> tuple[Recurrence | None, Activity]:
+        """Read a schedule and its activity in one request, consistently."""
+        with translated():
+            answer = self._client.query(
+                TableName=self._table,
+                KeyConditionExpression="#p = :p",
+                ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
+                ExpressionAttributeValues={":p": values.text(_partition(owner, name))},
+                ConsistentRead=True,
+            )
+        recurrence, activity = None, Activity()
+        for item in answer["Items"]:
+            if item[schema.SORT_KEY]["S"] == _ACTIVITY:
+                activity = _activity(item)
+            else:
+                recurrence = _recurrence(owner, item)
+        return recurrence, activity
+
+    def save(self, recurrence: Recurrence, nonce: str) -> bool:
+        """Store a schedule, if it is still at the edition that was read; at edition 0 if there is none of its name."""
+        return save_next(self._client, self._table, _item_of(recurrence), recurrence.edition, nonce)
+
+    def remove(self, recurrence: Recurrence) -> bool:
+        """Remove a schedule and its activity, if it is still at the edition that was read, or gone already."""
+        owner, name = recurrence.owner, recurrence.name
+        with translated():
+            try:
+                self._client.delete_item(
+                    TableName=self._table,
+                    Key=_key_of(owner, name),
+                    ConditionExpression="#e = :e",
+                    ExpressionAttributeNames={"#e": "e"},
+                    ExpressionAttributeValues={":e": values.number(recurrence.edition)},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except self._client.exceptions.ConditionalCheckFailedException as refusal:
+                if refusing_item(refusal) is not None:
+                    return False
+            self._client.delete_item(TableName=self._table, Key=_activity_key(owner, name))
+        return True
+
+    def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:
+        """Store which occurrence goes on, if that is still at the version that was read."""
+        item = {
+            **_activity_key(owner, name),
+            schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+            **_texts({_UID: activity.uid, _ACTIVE: activity.active, _BUFFERED: activity.buffered}),
+        }
+        return save_next(self._client, self._table, item, activity.version, nonce)
+
+    def list_after(self, owner: str, after: str, limit: int) -> list[Recurrence]:
+        """An owner's schedules in order of their names, eventually consistently."""
+        place = (owner, schema.SCHEDULE_LIST_MARK, f"{_HEAD_MARK}{after}")
+        names = [key.removeprefix(_HEAD_MARK) for key in listed(self._client, self._table, self._crew, place, limit)]
+        items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
+        return sorted((_recurrence(owner, item) for item in items), key=lambda each: each.name)
+
+
+def _partition(owner: str, name: str) -> str:
+    # A name has no `#`, so the last one is between the two.
+    return f"{schema.SCHEDULE_PREFIX}{owner}#{name}"
+
+
+def _key_of(owner: str, name: str) -> Item:
+    return {
+        schema.PARTITION_KEY: values.text(_partition(owner, name)),
+        schema.SORT_KEY: values.text(f"{_HEAD_MARK}{name}"),
+    }
+
+
+def _activity_key(owner: str, name: str) -> Item:
+    return {
+        schema.PARTITION_KEY: values.text(_partition(owner, name)),
+        schema.SORT_KEY: values.text(_ACTIVITY),
+    }
+
+
+def _texts(ids: dict[str, TaskId | None]) -> Item:
+    return {name: values.text(each.text) for name, each in ids.items() if each is not None}
+
+
+def _item_of(recurrence: Recurrence) -> Item:
+    owner, name = recurrence.owner, recurrence.name
+    item = {
+        **_key_of(owner, name),
+        schema.OWNER_KEY: place_in_list(owner, schema.SCHEDULE_LIST_MARK, name),
+        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+        _UID: values.text(recurrence.uid.text),
+        _TURN: values.number(recurrence.turn),
+        _DONE: values.number(recurrence.done),
+        _SPEC: packed(spec_form(recurrence.spec)),
+        _TEMPLATE: template_form(recurrence.spec.task),
+        _PAYLOAD: forms.content(recurrence.payload),
+        _COURSE: packed(_course(recurrence)),
+    }
+    if recurrence.log:
+        item[_LOG] = packed([[each.at, each.key, each.note] for each in recurrence.log])
+    return item
+
+
+def _course(recurrence: Recurrence) -> list[Any]:
+    """How far a schedule has come; a value that is added later is added at the end."""
+    last, owed = recurrence.last, recurrence.owed
+    return [
+        recurrence.shards,
+        recurrence.created_at,
+        recurrence.changed_at,
+        recurrence.state,
+        recurrence.note,
+        recurrence.revision,
+        recurrence.version,
+        recurrence.tzdata,
+        recurrence.remaining_runs,
+        None if last is None else [last.task_id.text, last.nominal, last.revision],
+        None if owed is None else [owed.nominal, owed.at, owed.due_at, owed.key, owed.runs, owed.note],
+        [run_form(run) for run in recurrence.backfills],
+        recurrence.placed,
+        recurrence.skipped,
+    ]
+
+
+def _recurrence(owner: str, item: StoredItem) -> Recurrence:
+    name = item[schema.SORT_KEY]["S"].removeprefix(_HEAD_MARK)
+    shards, created_at, changed_at, state, note, revision, version, *rest = unpacked(item[_COURSE])
+    tzdata, remaining, last, owed, runs, placed, skipped = rest
+    return Recurrence(
+        owner=owner,
+        uid=TaskId(values.string(item[_UID])),
+        shards=shards,
+        spec=read_spec(name, unpacked(item[_SPEC]), item[_TEMPLATE]["M"]),
+        payload=forms.read_content("payload", item[_PAYLOAD]),
+        created_at=created_at,
+        changed_at=changed_at,
+        done=values.whole(item[_DONE]),
+        state=ScheduleState(state),
+        note=note,
+        revision=revision,
+        version=version,
+        edition=version_of(item),
+        turn=values.whole(item[_TURN]),
+        tzdata=tzdata,
+        remaining_runs=remaining,
+        last=None if last is None else Last(TaskId(last[0]), *last[1:]),
+        owed=None if owed is None else Occurrence(*owed),
+        backfills=tuple(map(read_run, runs)),
+        log=tuple(Remark(*each) for each in unpacked(item[_LOG])) if _LOG in item else (),
+        placed=placed,
+        skipped=skipped,
+    )
+
+
+def _activity(item: StoredItem) -> Activity:
+    uid, active, buffered = (
+        TaskId(values.string(item[name])) if name in item else None for name in (_UID, _ACTIVE, _BUFFERED)
+    )
+    return Activity(uid, active, buffered, version_of(item))

@@ -1,0 +1,64 @@
+"""Switches, in DynamoDB: all of them in one item, so that one small read tells a process everything."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.aws import translated
+from duetime.adapters.dynamodb import schema, values
+from duetime.adapters.dynamodb.versions import save_next, version_of
+from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.values import Item, StoredItem
+
+_SWITCHES = "b"
+_KEY: Item = {
+    schema.PARTITION_KEY: values.text(schema.SWITCH_PREFIX),
+    schema.SORT_KEY: values.text("switches"),
+}
+
+
+class DynamoSwitchStore:
+    """`duetime.ports.stores.SwitchStore` over the tasks table."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def read(self, *, consistent: bool) -> Switches:
+        """Read all switches; there are none while nothing is stored."""
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=consistent)
+        return _switches(answer["Item"]) if "Item" in answer else Switches()
+
+    def save(self, switches: Switches, nonce: str) -> bool:
+        """Store all switches, if they are still at the version that was read."""
+        return save_next(self._client, self._table, _item_of(switches), switches.version, nonce)
+
+
+def _item_of(switches: Switches) -> Item:
+    told = json.dumps([_told(switch) for switch in switches.by_key.values()], separators=(",", ":"))
+    return {
+        **_KEY,
+        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+        _SWITCHES: values.packed(told.encode()),
+    }
+
+
+def _told(switch: Switch) -> list[Any]:
+    key = switch.key
+    by = (switch.reason, switch.changed_at, switch.changed_by)
+    return [key.scope, key.name, switch.stopped, switch.max_concurrent, *by]
+
+
+def _switches(item: StoredItem) -> Switches:
+    switches = [_switch(*told) for told in json.loads(values.unpacked(item[_SWITCHES]))]
+    return Switches({switch.key: switch for switch in switches}, version_of(item))
+
+
+def _switch(scope: str, name: str, *rest: Any) -> Switch:  # noqa: ANN401 - the fields of a switch, in their order
+    return Switch(SwitchKey(SwitchScope(scope), name), *rest)

@@ -1,0 +1,170 @@
+"""The counts and tokens of topologies, in DynamoDB.
+
+Each node has a partition of its own: its chunks, its tally and its token. However many nodes end at once, no partition
+is written to by all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.aws import translated
+from duetime.adapters.dynamodb import schema, values
+from duetime.adapters.dynamodb.refusals import refusing_item
+from duetime.adapters.dynamodb.versions import save_next, version_of
+from duetime.domain.topologies.counting import Chunk, Tally, chunk_of
+from duetime.domain.topologies.head import Begun, Head
+from duetime.domain.topologies.rules import Counts, Outcome
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.domain.ids import TaskId
+    from duetime.domain.times import Millis
+
+_HEAD, _CHUNK, _TALLY, _TOKEN = "head", "c", "r", "token"
+_RUNS, _FENCE, _RAN, _FLAGS = "r", "k", "n", "w"
+_SETS = {Outcome.SUCCEEDED: "a", Outcome.FAILED: "b", Outcome.SKIPPED: "c"}
+_FULLNESS = "q"
+"""With a chunk's number: how many of its edges have arrived, by its report."""
+_COUNTS = "w"
+"""With a chunk's number: its report."""
+_VALUE = "b"
+
+
+class DynamoTopologyStore:
+    """`duetime.ports.topologies.TopologyStore` over the tasks table."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def read(self, topology: TaskId) -> Head | None:
+        """Read how far a topology has come, consistently; `None` if it has never begun."""
+        item = self._get(_key_of(topology, _HEAD))
+        return _head(topology, item) if item else None
+
+    def save(self, head: Head, nonce: str, expires_at: Millis) -> bool:
+        """Store how far a topology has come, if it is still at the version that was read."""
+        flags = [name for name in ("opened", "stopped", "ended") if getattr(head, name)]
+        item: Item = {
+            **_key_of(head.topology, _HEAD),
+            schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+            schema.TTL: values.expiry(expires_at),
+            _RUNS: values.text(" ".join(f"{begun.at}/{begun.shards}" for begun in head.runs)),
+            _FENCE: values.number(head.fence),
+            _FLAGS: values.text(" ".join(flags)),
+            **({_RAN: values.packed(json.dumps(dict(head.ran)).encode())} if head.ran else {}),
+        }
+        return save_next(self._client, self._table, item, head.version, nonce)
+
+    def add_edge(
+        self, node: TaskId, edges: int, position: int, outcome: Outcome, expires_at: Millis
+    ) -> tuple[Chunk, Chunk]:
+        """Count that an edge has arrived at a node; one that arrives again changes nothing."""
+        number = chunk_of(position)
+        names = {f"#{attribute}": attribute for attribute in _SETS.values()}
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "Key": _key_of(node, f"{_CHUNK}{number}"),
+            "ConditionExpression": " AND ".join(f"NOT contains({name}, :p)" for name in names),
+            "UpdateExpression": f"ADD #{_SETS[outcome]} :ps SET #x = :x",
+            "ExpressionAttributeNames": {**names, "#x": schema.TTL},
+            "ExpressionAttributeValues": {
+                ":p": values.number(position),
+                ":ps": {"NS": [str(position)]},
+                ":x": values.expiry(expires_at),
+            },
+            "ReturnValues": "ALL_OLD",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        with translated():
+            try:
+                before = _chunk(number, edges, self._client.update_item(**request).get("Attributes") or {})
+            except self._client.exceptions.ConditionalCheckFailedException as refusal:
+                before = _chunk(number, edges, refusing_item(refusal) or {})
+        return before, before.with_edge(position, outcome)
+
+    def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> Tally:
+        """Enter what a chunk has counted, unless a fuller report of it is there; answers the tally."""
+        report = f"{counts.total} {counts.succeeded} {counts.failed} {counts.skipped}"
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "Key": _key_of(node, _TALLY),
+            "ConditionExpression": "attribute_not_exists(#q) OR #q < :q",
+            "UpdateExpression": "SET #q = :q, #w = :w, #x = :x",
+            "ExpressionAttributeNames": {
+                "#q": f"{_FULLNESS}{chunk}",
+                "#w": f"{_COUNTS}{chunk}",
+                "#x": schema.TTL,
+            },
+            "ExpressionAttributeValues": {
+                ":q": values.number(counts.ended),
+                ":w": values.text(report),
+                ":x": values.expiry(expires_at),
+            },
+            "ReturnValues": "ALL_NEW",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        with translated():
+            try:
+                return _tally(edges, self._client.update_item(**request)["Attributes"])
+            except self._client.exceptions.ConditionalCheckFailedException as refusal:
+                return _tally(edges, refusing_item(refusal) or {})
+
+    def read_tally(self, node: TaskId, edges: int) -> Tally:
+        """Read what a node's chunks have reported, consistently."""
+        return _tally(edges, self._get(_key_of(node, _TALLY)) or {})
+
+    def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
+        """Keep the token by which the run's frame hears of a node's end, in place of an older one."""
+        item = {**_key_of(node, _TOKEN), _VALUE: values.text(token), schema.TTL: values.expiry(expires_at)}
+        with translated():
+            self._client.put_item(TableName=self._table, Item=item)
+
+    def read_token(self, node: TaskId) -> str | None:
+        """The token of a node, read consistently; `None` while there is none."""
+        item = self._get(_key_of(node, _TOKEN))
+        return values.string(item[_VALUE]) if item else None
+
+    def _get(self, key: Item) -> StoredItem | None:
+        with translated():
+            return self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+
+
+def _key_of(task_id: TaskId, name: str) -> Item:
+    return {
+        schema.PARTITION_KEY: values.text(f"{schema.TOPOLOGY_PREFIX}{task_id}"),
+        schema.SORT_KEY: values.text(name),
+    }
+
+
+def _head(topology: TaskId, item: StoredItem) -> Head:
+    runs = [pair.split("/") for pair in values.string(item[_RUNS]).split()]
+    flags = values.string(item[_FLAGS]).split()
+    return Head(
+        topology,
+        runs=tuple(Begun(int(at), int(shards)) for at, shards in runs),
+        fence=values.whole(item[_FENCE]),
+        ran=json.loads(values.unpacked(item[_RAN])) if _RAN in item else {},
+        opened="opened" in flags,
+        stopped="stopped" in flags,
+        ended="ended" in flags,
+        version=version_of(item),
+    )
+
+
+def _chunk(number: int, edges: int, item: StoredItem) -> Chunk:
+    sets = [frozenset(map(int, item[name]["NS"])) if name in item else frozenset() for name in _SETS.values()]
+    return Chunk(Chunk.numbered(number, edges).edges, *sets)
+
+
+def _tally(edges: int, item: StoredItem) -> Tally:
+    reports = {
+        int(name.removeprefix(_COUNTS)): Counts(*map(int, values.string(value).split()))
+        for name, value in item.items()
+        if name.startswith(_COUNTS)
+    }
+    return Tally(edges, reports)

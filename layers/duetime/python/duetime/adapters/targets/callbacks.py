@@ -1,0 +1,62 @@
+"""Callbacks: the outcome of a task as an event, posted to the URL that its creator named.
+
+The event has the form that Standard Webhooks recommends: `type`, `timestamp`, `data`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.adapters.targets.calls import Call, NoAnswer
+from duetime.adapters.targets.http import OK, is_mended_by_time
+from duetime.domain.attempts import failure
+from duetime.domain.limits import CALLBACK_TIMEOUT
+from duetime.domain.times import SECOND, to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.adapters.targets.calls import Caller
+    from duetime.domain.attempts import Failed
+    from duetime.domain.task import Task
+
+_HEADERS = {"Content-Type": "application/json", "User-Agent": "duetime"}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCallbacks:
+    """Posts outcomes.
+
+    Attributes:
+        caller: makes the calls.
+        entry: a task as the API's lists show it.
+    """
+
+    caller: Caller
+    entry: Callable[[Task], Mapping[str, object]]
+
+    def call_back(self, task: Task, url: str) -> Failed | None:
+        """Post the outcome once; what went wrong, or nothing."""
+        last = task.ledger[-1] if task.ledger else None
+        at = last.started_at + last.took if last and last.started_at else task.next_at
+        event = {"type": f"task.{task.state}", "timestamp": to_iso(at), "data": self.entry(task)}
+        reply = self.caller.call(
+            Call(
+                # The fence of the attempt that brought the outcome: whoever follows it up again has a later one.
+                id=f"{task.id}-{last.fence if last else 0}-{task.state}",
+                method="POST",
+                url=url,
+                headers=_HEADERS,
+                body=json.dumps(event, separators=(",", ":")).encode(),
+                seconds=CALLBACK_TIMEOUT / SECOND,
+                owner=task.owner,
+            )
+        )
+        if isinstance(reply, NoAnswer):
+            return failure(reply.kind, reply.message, retriable=reply.retriable)
+        if reply.status in OK:
+            return None
+        message = f"the callback was answered {reply.status}"
+        return failure(f"Http{reply.status}", message, retriable=is_mended_by_time(reply.status))

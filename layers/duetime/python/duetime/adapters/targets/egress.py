@@ -1,0 +1,172 @@
+"""HTTP calls through the egress function: those that begin at once share one invocation.
+
+An invocation answers when its last call has ended. So only calls of one owner and of one time limit share one: nobody
+waits for a stranger's endpoint, and nobody longer than for its own limit.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from duetime.adapters.targets.calls import (
+    EGRESS_FAILED,
+    TIMEOUT,
+    NoAnswer,
+    Reply,
+    calls_in,
+    packed_call,
+    packed_calls,
+    packed_replies,
+    replies_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from mypy_boto3_lambda import LambdaClient
+
+    from duetime.adapters.targets.calls import Call, Caller
+    from duetime.ports.surroundings import Crew
+
+WINDOW = 0.005
+"""Seconds that the first call of a group waits for others."""
+MOST_CALLS = 10
+"""Calls in one invocation: a worker has at most so many tasks at once."""
+MOST_BYTES = 5_500_000
+"""Bytes of one invocation's event; Lambda takes 6 MB (Source: AWS Lambda quotas)."""
+_MARGIN = 0.5
+_MARGIN_SHARE = 0.1
+
+
+class EgressFailed(Exception):
+    """An invocation of the egress function brought no replies."""
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaInvocation:
+    """Invokes the egress function and waits for its answer.
+
+    Attributes:
+        client: one that waits as long as a call may take, and never repeats an invocation by itself.
+    """
+
+    client: LambdaClient
+    function: str
+
+    def __call__(self, payload: bytes) -> bytes:
+        """The answer to an event.
+
+        Raises:
+            EgressFailed: there is none.
+        """
+        try:
+            answer = self.client.invoke(FunctionName=self.function, Payload=payload)
+            data = answer["Payload"].read()
+        except ClientError as error:
+            raise EgressFailed(str(error.response.get("Error", {}).get("Code", "unknown"))) from error
+        except BotoCoreError as error:
+            raise EgressFailed(type(error).__name__) from error
+        if "FunctionError" in answer:
+            raise EgressFailed(f"the function ended with an error ({answer['FunctionError']})")
+        return data
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A call that waits for its reply."""
+
+    packed: bytes
+    done: Event = field(default_factory=Event)
+    reply: Reply | None = None
+
+
+@dataclass(slots=True)
+class _Group:
+    """Calls that will share an invocation."""
+
+    waiting: list[_Waiting] = field(default_factory=list)
+    full: Event = field(default_factory=Event)
+
+    def has_room_for(self, packed: bytes) -> bool:
+        size = sum(len(one.packed) + 1 for one in self.waiting) + len(packed)
+        return len(self.waiting) < MOST_CALLS and size <= MOST_BYTES
+
+
+class EgressCaller:
+    """Has the egress function make calls. Threads may share it; the first of a group sends it off.
+
+    Args:
+        invoke: invokes the function.
+        window: seconds that the first call of a group waits for others.
+    """
+
+    def __init__(self, invoke: Callable[[bytes], bytes], window: float = WINDOW) -> None:
+        self._invoke = invoke
+        self._window = window
+        self._lock = Lock()
+        self._open: dict[tuple[str, float], _Group] = {}
+
+    def call(self, call: Call) -> Reply:
+        """Have a call made; should the function's answer be lost, that is a failure at the call's time limit."""
+        until = time.monotonic() + call.seconds
+        # The endpoint has a little less time than the caller, or an answer in the last moment would come too late.
+        seconds = call.seconds - min(_MARGIN, call.seconds * _MARGIN_SHARE)
+        waiting = _Waiting(packed_call(call, seconds))
+        key = (call.owner, call.seconds)
+        group, is_first = self._join(key, waiting)
+        if is_first:
+            group.full.wait(self._window)
+            self._close(key, group)
+            # On a thread of its own: this one must not wait longer than the call may take.
+            Thread(target=self._send, args=(group,), name="egress", daemon=True).start()
+        if not waiting.done.wait(max(0.0, until - time.monotonic())) or waiting.reply is None:
+            return NoAnswer(TIMEOUT, f"no answer of the endpoint came within {call.seconds:g} s")
+        return waiting.reply
+
+    def _join(self, key: tuple[str, float], waiting: _Waiting) -> tuple[_Group, bool]:
+        """The group that the call is in now, and whether it is the first in it."""
+        with self._lock:
+            group = self._open.get(key)
+            if group is None or not group.has_room_for(waiting.packed):
+                if group is not None:
+                    group.full.set()
+                group = self._open[key] = _Group()
+            group.waiting.append(waiting)
+            if len(group.waiting) == MOST_CALLS:
+                group.full.set()
+            return group, len(group.waiting) == 1
+
+    def _close(self, key: tuple[str, float], group: _Group) -> None:
+        """Let nobody join the group any more."""
+        with self._lock:
+            if self._open.get(key) is group:
+                del self._open[key]
+
+    def _send(self, group: _Group) -> None:
+        replies: list[Reply]
+        try:
+            data = self._invoke(packed_calls([one.packed for one in group.waiting]))
+            replies = replies_in(data, len(group.waiting))
+        except Exception as error:  # noqa: BLE001 - whatever it was, each call must hear of it
+            replies = [NoAnswer(EGRESS_FAILED, f"the call could not be handed on: {error}")] * len(group.waiting)
+        for waiting, reply in zip(group.waiting, replies, strict=True):
+            waiting.reply = reply
+            waiting.done.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """The other end: makes the calls of an invocation, all at once."""
+
+    caller: Caller
+    crew: Crew
+
+    def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Make the calls in an event and answer a reply for each."""
+        return packed_replies(self.crew.map(self.caller.call, calls_in(event)))

@@ -1,0 +1,44 @@
+"""What a target outside this process is sent, and what is made of what it answers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from duetime.ports.targets import Work
+
+
+def envelope(work: Work) -> bytes:
+    """The same facts as a Python handler's context, as JSON; the payload stands in it as it came."""
+    task = work.task
+    facts = {
+        "task_id": task.id.text,
+        "type": task.type,
+        "attempt": task.attempt,
+        "fence": task.fence,
+        "deadline": to_iso(work.deadline),
+    }
+    given = b"" if work.inputs is None else b', "inputs": ' + work.inputs
+    return json.dumps(facts).encode()[:-1] + given + b', "payload": ' + work.payload + b"}"
+
+
+def result_of(data: bytes) -> bytes:
+    """The result: the answer if it is JSON, else its text as a JSON string, or null if there is none."""
+    if not data.strip():
+        return b"null"
+    try:
+        return compact(json.loads(data))
+    except (ValueError, RecursionError):
+        return compact(data.decode("utf-8", "replace"))
+
+
+def compact(value: object) -> bytes:
+    """JSON without spaces. What JSON cannot hold, NaN and numbers beyond a float among it, is refused.
+
+    Raises:
+        ValueError: it holds such a thing.
+    """
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()

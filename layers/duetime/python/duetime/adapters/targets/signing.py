@@ -1,0 +1,108 @@
+"""Signatures of HTTP calls, by which a receiver knows that they are ours.
+
+Source: Standard Webhooks, specification of the symmetric signature `v1`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+from standardwebhooks.webhooks import Webhook
+
+from duetime.domain.times import MINUTE, SECOND, to_datetime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+    from duetime.domain.times import Millis
+    from duetime.ports.surroundings import Clock
+
+_STAGES = ("AWSCURRENT", "AWSPREVIOUS")
+"""The two live versions of the secret; Secrets Manager moves the labels when a new value is put."""
+_KEPT_FOR = 5 * MINUTE
+"""A new value is noticed within this time."""
+
+
+class SigningKeyMissing(Exception):
+    """No signing secret can be read; nothing is sent unsigned for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Signs with every live secret, so that receivers may change theirs when it suits them.
+
+    Attributes:
+        secrets: the live secrets, the current one first.
+        clock: the time that is signed with the body, so that an old request cannot be sent again for long.
+    """
+
+    secrets: Callable[[], Sequence[str]]
+    clock: Clock
+
+    def headers(self, id_: str, body: bytes) -> Mapping[str, str]:
+        """The headers of a signed request.
+
+        Args:
+            id_: the same for every repeat of the request.
+            body: UTF-8.
+
+        Raises:
+            SigningKeyMissing: there is no secret to sign with.
+        """
+        now = to_datetime(self.clock.now() // SECOND * SECOND).astimezone(UTC)
+        text = body.decode()
+        signatures = [_signature(secret, id_, now, text) for secret in self.secrets()]
+        return {
+            "webhook-id": id_,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": " ".join(signatures),
+        }
+
+
+def _signature(secret: str, id_: str, now: datetime, text: str) -> str:
+    return Webhook(secret).sign(id_, now, text)
+
+
+class SigningSecrets:
+    """The live secrets in Secrets Manager, read again every few minutes."""
+
+    def __init__(self, client: SecretsManagerClient, secret_id: str, clock: Clock) -> None:
+        self._client = client
+        self._secret_id = secret_id
+        self._clock = clock
+        self._read: tuple[str, ...] = ()
+        self._read_at: Millis = 0
+
+    def __call__(self) -> Sequence[str]:
+        """The current secret, and the one before it if there is one.
+
+        Should Secrets Manager not answer, those read before go on being used.
+
+        Raises:
+            SigningKeyMissing: none was ever read.
+        """
+        now = self._clock.now()
+        if not self._read or now - self._read_at >= _KEPT_FOR:
+            try:
+                self._read, self._read_at = self._read_all(), now
+            except (ClientError, BotoCoreError) as error:
+                if not self._read:
+                    raise SigningKeyMissing(f"the signing secret cannot be read: {type(error).__name__}") from error
+        return self._read
+
+    def _read_all(self) -> tuple[str, ...]:
+        current, *older = (self._value(stage) for stage in _STAGES)
+        if current is None:
+            raise SigningKeyMissing("there is no current signing secret")
+        return (current, *(value for value in older if value))
+
+    def _value(self, stage: str) -> str | None:
+        try:
+            return self._client.get_secret_value(SecretId=self._secret_id, VersionStage=stage)["SecretString"]
+        except self._client.exceptions.ResourceNotFoundException:
+            return None

@@ -1,0 +1,36 @@
+"""Dead letters over REST: the tasks that gave up, and having them tried again."""
+
+from __future__ import annotations
+
+from duetime.contract import answers, queries, routes
+from duetime.contract.operation import OWNED, OWNER, READ_BODY, Operation
+from duetime.contract.sweeps import BOUNDS, RedriveMany, SweptAnswer
+
+DEAD_LETTER_OPERATIONS = (
+    Operation(
+        id="listDeadLetters",
+        method="GET",
+        path=routes.DEAD_LETTERS,
+        summary="List one's tasks that gave up",
+        description="Tasks that are `failed`, in order of their due times, each with its last error. A page may be "
+        "short, or empty, and still name a next one.",
+        answer=answers.PageAnswer,
+        answer_description="A page of the list.",
+        headers=(OWNER,),
+        query=queries.DeadLetterQuery,
+        refusals=OWNED,
+    ),
+    Operation(
+        id="redriveDeadLetters",
+        method="POST",
+        path=routes.REDRIVE,
+        summary="Have failed tasks tried again by a filter",
+        description="Each as `retryTask` would: from its first attempt on, by its whole retry policy. One that gives "
+        f"up again is a dead letter again, and meant again by a piece that is repeated. {BOUNDS}",
+        body=RedriveMany,
+        answer=SweptAnswer,
+        answer_description="What was done, and how to go on.",
+        headers=(OWNER,),
+        refusals=(*OWNED, *READ_BODY),
+    ),
+)

@@ -1,0 +1,81 @@
+"""Names of AWS resources (ARNs): which service one belongs to, and which of them tasks may call.
+
+`arn:partition:service:region:account:resource` (Source: IAM User Guide, "Amazon Resource Names").
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+EVENT_SOURCE = "duetime"
+"""Source of all events that tasks put on event buses: none speaks in another system's name, or makes a task by it."""
+_SEGMENTS = 6
+
+
+class AwsService(StrEnum):
+    """The services whose resources a task may call; the values are the kinds of target."""
+
+    LAMBDA = "lambda"
+    SQS = "sqs"
+    SNS = "sns"
+    EVENTBRIDGE = "eventbridge"
+    STEP_FUNCTIONS = "step_functions"
+
+
+_SEGMENT_OF = {
+    AwsService.LAMBDA: "lambda",
+    AwsService.SQS: "sqs",
+    AwsService.SNS: "sns",
+    AwsService.EVENTBRIDGE: "events",
+    AwsService.STEP_FUNCTIONS: "states",
+}
+_SERVICE_OF = {segment: service for service, segment in _SEGMENT_OF.items()}
+_RESOURCES = {
+    AwsService.LAMBDA: r"function:[A-Za-z0-9_-]{1,64}(:(\$LATEST|[A-Za-z0-9_-]{1,128}))?",
+    AwsService.SQS: r"[A-Za-z0-9_-]{1,80}(\.fifo)?",
+    AwsService.SNS: r"[A-Za-z0-9_-]{1,256}(\.fifo)?",
+    AwsService.EVENTBRIDGE: r"event-bus/[A-Za-z0-9_./-]{1,256}",
+    AwsService.STEP_FUNCTIONS: r"stateMachine:[A-Za-z0-9_-]{1,80}(:[A-Za-z0-9_.-]{1,80})?",
+}
+"""Source: the services' API references, for names; a function and a state machine may have a version or alias."""
+
+
+def arn_pattern(service: AwsService) -> str:
+    """The form of the ARNs of a service's resources, as a regular expression that JSON Schema knows, too."""
+    place = rf"arn:aws(-[a-z]+)*:{_SEGMENT_OF[service]}:[a-z]{{2}}(-[a-z]+)+-[0-9]:[0-9]{{12}}"
+    return f"^{place}:{_RESOURCES[service]}$"
+
+
+def service_of(arn: str) -> AwsService | None:
+    """The service of an ARN, or of a pattern of ARNs; nothing if it is none whose resources a task may call."""
+    segments = arn.split(":", _SEGMENTS - 1)
+    return _SERVICE_OF.get(segments[2]) if len(segments) == _SEGMENTS else None
+
+
+@dataclass(frozen=True, slots=True)
+class ArnPatterns:
+    """Which resources tasks may call.
+
+    Attributes:
+        patterns: ARNs in which `*` stands for any characters and `?` for one, as in IAM's policies.
+    """
+
+    patterns: tuple[str, ...] = ()
+
+    def allow(self, arn: str) -> bool:
+        """Whether a pattern matches. A wildcard stays within its segment, the last of which is the resource."""
+        return any(_matcher(pattern).fullmatch(arn) for pattern in self.patterns)
+
+
+@cache
+def _matcher(pattern: str) -> re.Pattern[str]:
+    *places, resource = pattern.split(":", _SEGMENTS - 1)
+    return re.compile(":".join([*(_translated(place, "[^:]") for place in places), _translated(resource, ".")]))
+
+
+def _translated(text: str, any_character: str) -> str:
+    wild = {"*": f"{any_character}*", "?": any_character}
+    return "".join(wild.get(character) or re.escape(character) for character in text)

@@ -1,0 +1,146 @@
+"""Locks: named resources that at most so many running tasks hold at once. Decisions as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import LOCK_LIFE, MAX_CLOCK_DIFFERENCE
+from duetime.domain.states import LEASED, WAITING, State
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import LockScope, Task
+    from duetime.domain.times import Millis
+
+RESERVED = 0
+"""Fence of a holder that has been let in but has not come yet; a claim's fence is never 0."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LockName:
+    """Which lock: keys are an owner's own."""
+
+    owner: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class LockClaim:
+    """What a task asks for.
+
+    Attributes:
+        limit: most holders at once; where tasks disagree, each goes by its own.
+        scope: for how much of an attempt.
+    """
+
+    name: LockName
+    limit: int
+    scope: LockScope
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A task that holds a lock.
+
+    Attributes:
+        fence: of the attempt; `RESERVED` while the lock waits for the task.
+        until: when the hold ends by itself, unless a heartbeat renews it.
+    """
+
+    task_id: TaskId
+    fence: int
+    until: Millis
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Waiter:
+    """A task in a lock's line: the earliest due comes first.
+
+    Attributes:
+        turn: the task's turn while it waits; at another turn it waits no more.
+    """
+
+    due_at: Millis
+    task_id: TaskId
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Who holds a lock.
+
+    Attributes:
+        version: grows with every change but renewals' own; 0 while nothing is stored.
+    """
+
+    name: LockName
+    holders: tuple[Holder, ...] = ()
+    version: int = 0
+
+    def holder(self, task_id: TaskId) -> Holder | None:
+        """How a task holds the lock, if it does."""
+        return next((holder for holder in self.holders if holder.task_id == task_id), None)
+
+    def room(self, limit: int) -> int:
+        """How many more may hold it."""
+        return limit - len(self.holders)
+
+    def living(self, now: Millis) -> Lock:
+        """The lock without those whose hold is over by every clock."""
+        return replace(self, holders=tuple(h for h in self.holders if h.until + MAX_CLOCK_DIFFERENCE > now))
+
+    def held_by(self, holder: Holder) -> Lock:
+        """The lock with one more holder, or with the task's hold replaced."""
+        return replace(self, holders=(*self.without(holder.task_id, holder.fence).holders, holder))
+
+    def without(self, task_id: TaskId, fence: int) -> Lock:
+        """The lock without what a task holds by this fence or an earlier one."""
+        kept = tuple(h for h in self.holders if h.task_id != task_id or h.fence > fence)
+        return replace(self, holders=kept)
+
+    def expires_at(self, now: Millis) -> Millis:
+        """When the lock may be forgotten, if nobody touches it any more."""
+        return max(now, *(holder.until for holder in self.holders)) + LOCK_LIFE if self.holders else now + LOCK_LIFE
+
+    def frees_at(self, limit: int) -> Millis:
+        """When the next place is free if nobody renews; the past if one is free now."""
+        ends = sorted(holder.until for holder in self.holders)
+        return ends[len(ends) - limit] + MAX_CLOCK_DIFFERENCE if len(ends) >= limit else 0
+
+
+def claims_of(task: Task) -> tuple[LockClaim, ...]:
+    """The locks that a task asks for itself."""
+    if task.lock is None:
+        return ()
+    return (LockClaim(LockName(task.owner, task.lock.key), task.lock.limit, task.lock.scope),)
+
+
+class Standing(Enum):
+    """How a task stands to the place that it took in a line."""
+
+    WAITS = "it may be let in"
+    COMING = "it has joined, but its worker has not put it back yet, and will look again when it has"
+    GONE = "it waits no more"
+
+
+def standing(waiter: Waiter, task: Task | None) -> Standing:
+    """How a task stands to its place in a line."""
+    if task is None or task.turn > waiter.turn:
+        return Standing.GONE
+    if task.turn < waiter.turn:
+        return Standing.COMING if task.state in LEASED else Standing.GONE
+    is_put_back = task.lease_ends_at is None and task.finished_at is None
+    if task.state in WAITING or (is_put_back and (task.state is State.ROLLING_BACK or task.is_terminal)):
+        return Standing.WAITS
+    return Standing.COMING if task.is_terminal and task.finished_at is None else Standing.GONE
+
+
+def is_dead(holder: Holder, task: Task | None) -> bool:
+    """Whether a holder's attempt is over, although its hold is not: it was deferred, and ended by a notification."""
+    if holder.fence == RESERVED:
+        return False
+    if task is None or task.fence > holder.fence:
+        return True
+    return task.state in WAITING or task.state is State.PAUSED or task.finished_at is not None

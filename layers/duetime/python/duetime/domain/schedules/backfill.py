@@ -1,0 +1,80 @@
+"""Backfill: the occurrences of a stretch of the past, run again or for the first time, at a pace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import MAX_BACKFILL_PER_MINUTE
+from duetime.domain.schedules.occurrences import Occurrence, count_between, forward
+from duetime.domain.times import MINUTE, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.domain.schedules.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """What is asked for; made by `requested`.
+
+    Attributes:
+        start: the first instant.
+        end: the last instant.
+        per_minute: how many occurrences run in a minute.
+        asked_at: when the first one is due; the others follow at the pace.
+    """
+
+    start: Millis
+    end: Millis
+    per_minute: int
+    asked_at: Millis
+
+    def size(self, schedule: Schedule) -> int:
+        """How many occurrences there are, those included that a calendar excludes; by arithmetic."""
+        return count_between(schedule, self.start - 1, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillCursor:
+    """How far a backfill has come.
+
+    Attributes:
+        until: it is done up to and with this instant.
+        placed: how many occurrences it has placed.
+    """
+
+    until: Millis
+    placed: int = 0
+
+
+def requested(start: Millis, end: Millis, per_minute: int, asked_at: Millis) -> Backfill:
+    """A backfill of [start, end].
+
+    Raises:
+        FieldInvalid: the stretch is empty or not past, or the pace is out of bounds.
+    """
+    if start > end:
+        raise FieldInvalid("until", "should not be before from")
+    if end > asked_at:
+        raise FieldInvalid("until", "should not lie ahead: what is to come is placed by the schedule itself")
+    if not 1 <= per_minute <= MAX_BACKFILL_PER_MINUTE:
+        raise FieldInvalid("per_minute", f"should be 1 to {MAX_BACKFILL_PER_MINUTE}")
+    return Backfill(start, end, per_minute, asked_at)
+
+
+def steps(
+    schedule: Schedule, backfill: Backfill, cursor: BackfillCursor | None = None
+) -> Iterator[tuple[Occurrence, BackfillCursor]]:
+    """Each occurrence that is left, with the cursor that holds once it is placed.
+
+    What a calendar excludes or a clock leaves out is given too, and takes no place in the pace. Stopping anywhere and
+    going on from the last cursor gives the same occurrences with the same due times.
+    """
+    at = BackfillCursor(backfill.start - 1) if cursor is None else cursor
+    for occurrence in forward(replace(schedule, remaining_runs=None), at.until, backfill.end):
+        due_at = backfill.asked_at + at.placed * MINUTE // backfill.per_minute
+        at = BackfillCursor(occurrence.nominal, at.placed + occurrence.runs)
+        yield replace(occurrence, at=due_at, due_at=due_at), at

@@ -1,0 +1,83 @@
+"""What a client says of a schedule, and what it wants changed; its timing is kept as it was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.schedules.rhythms import UTC_CLOCK, Clock
+from duetime.domain.schedules.schedule import DEFAULT_CATCH_UP_SECONDS, OnExcluded, Overlap
+from duetime.domain.schedules.timings import Dialect, Timing, parse_timing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.task import TaskSpec
+    from duetime.domain.times import Millis
+
+_OF_CLOCK = {"timezone": "zone", "dst_gap": "gap", "dst_fold": "fold"}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A timing as it was written: exactly one of the first five is given."""
+
+    cron: str | None = None
+    rate: str | None = None
+    interval: str | None = None
+    dates: tuple[str, ...] | None = None
+    permanent: int | None = None
+    dialect: Dialect = Dialect.CRON
+
+    @property
+    def timing(self) -> Timing:
+        """What it means.
+
+        Raises:
+            FieldInvalid: it cannot be accepted; says why.
+        """
+        return parse_timing(**{each.name: getattr(self, each.name) for each in fields(self)})
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSpec:
+    """What a client asks for; its fields are those of `Schedule`.
+
+    Attributes:
+        written: when, as it was written.
+        task: what each occurrence runs; its due time does not count.
+        name: its id among its owner's schedules; empty to have one made up.
+        calendars: names of calendars.
+    """
+
+    written: Written
+    task: TaskSpec
+    name: str = ""
+    clock: Clock = UTC_CLOCK
+    calendars: tuple[str, ...] = ()
+    on_excluded: OnExcluded = OnExcluded.SKIP
+    jitter_seconds: int = 0
+    start_at: Millis | None = None
+    end_at: Millis | None = None
+    remaining_runs: int | None = None
+    overlap: Overlap = Overlap.SKIP
+    catch_up_seconds: int = DEFAULT_CATCH_UP_SECONDS
+    pause_on_failure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleChange:
+    """What a client wants changed.
+
+    Attributes:
+        fields: new values by field of `ScheduleSpec`; `timezone`, `dst_gap` and `dst_fold` stand for parts of its
+            clock.
+    """
+
+    fields: Mapping[str, Any]
+
+    def of(self, spec: ScheduleSpec) -> ScheduleSpec:
+        """The specification with the changes."""
+        clock = {_OF_CLOCK[name]: value for name, value in self.fields.items() if name in _OF_CLOCK}
+        others = {name: value for name, value in self.fields.items() if name not in _OF_CLOCK}
+        return replace(replace(spec, clock=replace(spec.clock, **clock)), **others)

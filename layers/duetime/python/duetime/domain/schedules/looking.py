@@ -1,0 +1,153 @@
+"""What the trigger does when it looks at a schedule: what was missed, what to place now, and when to look again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.schedules.calendars import covering
+from duetime.domain.schedules.occurrences import (
+    Occurrence,
+    count_between,
+    forward,
+    judged,
+    next_nominal,
+    previous_nominal,
+)
+from duetime.domain.times import SECOND, Millis
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.schedule import Schedule
+
+MAX_EXPANSION = 1_000
+"""Occurrences that one look places at most; a schedule of one a second has sixty a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """What becomes of the occurrences that nobody placed in time.
+
+    Attributes:
+        run: the latest of them, if it may still run.
+        missed: how many there are in all.
+        note: what was decided, in words; empty if none was missed.
+    """
+
+    run: Occurrence | None = None
+    missed: int = 0
+    note: str = ""
+
+    @property
+    def skipped(self) -> int:
+        """How many of them do not run."""
+        return self.missed - (self.run is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The occurrences of a stretch of time.
+
+    Attributes:
+        occurrences: in order, those that do not run among them.
+        until: the schedule is done up to and with this instant.
+        next_at: the next instant that its timing means after `until`; `None` if nothing is to come.
+        remaining_runs: how many may still run after these; `None` for no limit.
+    """
+
+    occurrences: tuple[Occurrence, ...]
+    until: Millis
+    next_at: Millis | None
+    remaining_runs: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at a schedule found.
+
+    Attributes:
+        caught_up: what becomes of what was missed.
+        occurrences: all to place or to record, the one that is caught up first.
+        until: the schedule is done up to and with this instant.
+        next_at: the next instant that its timing means after `until`; `None` if nothing is to come.
+        remaining_runs: how many may still run after these; `None` for no limit.
+    """
+
+    caught_up: CatchUp
+    occurrences: tuple[Occurrence, ...]
+    until: Millis
+    next_at: Millis | None
+    remaining_runs: int | None
+
+
+def look(schedule: Schedule, done: Millis, now: Millis, horizon: Millis, limit: int = MAX_EXPANSION) -> Look:
+    """Look at a schedule.
+
+    Args:
+        schedule: as it is now; `remaining_runs` counts from `done`.
+        done: the instant up to which its occurrences were placed or recorded.
+        now: what came before it was missed.
+        horizon: how far ahead to place.
+        limit: how many occurrences to place at most; if there are more, `next_at` is not after the horizon.
+    """
+    caught_up = catch_up(schedule, done, now)
+    run = () if caught_up.run is None else (caught_up.run,)
+    expansion = expand(schedule, max(done, now), horizon, limit, taken=len(run))
+    return Look(caught_up, run + expansion.occurrences, expansion.until, expansion.next_at, expansion.remaining_runs)
+
+
+def expand(
+    schedule: Schedule, after: Millis, horizon: Millis, limit: int = MAX_EXPANSION, *, taken: int = 0
+) -> Expansion:
+    """The occurrences in (after, horizon].
+
+    Args:
+        schedule: as it is now.
+        after: the instant up to which it is done.
+        horizon: how far ahead to go.
+        limit: how many occurrences to give at most.
+        taken: runs that are used up already.
+    """
+    remaining = None if schedule.remaining_runs is None else max(0, schedule.remaining_runs - taken)
+    found: list[Occurrence] = []
+    until = max(after, horizon)
+    for occurrence in forward(schedule, after, horizon):
+        if remaining == 0:
+            break
+        found.append(occurrence)
+        if remaining is not None:
+            remaining -= occurrence.runs
+        if len(found) >= limit:
+            until = occurrence.nominal
+            break
+    next_at = None if remaining == 0 else next_nominal(schedule, until)
+    return Expansion(tuple(found), until, next_at, remaining)
+
+
+def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
+    """Decide about what was missed in (done, now]: only the latest runs, if it is not too late; by arithmetic."""
+    missed = count_between(schedule, done, now)
+    if not missed:
+        return CatchUp()
+    run = None if schedule.remaining_runs == 0 else _latest(schedule, done, now)
+    return CatchUp(run, missed, _words(schedule, run, missed))
+
+
+def _latest(schedule: Schedule, done: Millis, now: Millis) -> Occurrence | None:
+    """The latest missed occurrence that runs, and is not later than the catch-up window allows."""
+    earliest = now - schedule.catch_up_seconds * SECOND
+    nominal = previous_nominal(schedule, now + 1)
+    while nominal is not None and nominal > done:
+        occurrence = judged(schedule, nominal)
+        if occurrence.at < earliest or occurrence.runs:
+            return occurrence if occurrence.at >= earliest else None
+        # All that lies in the same excluded span does not run either: it is passed over in one step.
+        span = covering(schedule.calendars, nominal)
+        nominal = previous_nominal(schedule, nominal if span is None else span.start)
+    return None
+
+
+def _words(schedule: Schedule, run: Occurrence | None, missed: int) -> str:
+    count = "1 occurrence was missed" if missed == 1 else f"{missed} occurrences were missed"
+    if run is None:
+        return f"{count}: none runs, for each is excluded, or late by more than {schedule.catch_up_seconds} s"
+    return f"{count}: the one of {run.key} runs" + (f", {missed - 1} skipped" if missed > 1 else "")

@@ -1,0 +1,181 @@
+"""The occurrences of a schedule: what comes, what came, and why one of them does not run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from duetime.domain.schedules.calendars import Span, covering, next_working_moment
+from duetime.domain.schedules.derivation import derived
+from duetime.domain.schedules.schedule import OnExcluded, Schedule
+from duetime.domain.schedules.walls import LAST_WALL
+from duetime.domain.times import SECOND, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duetime.domain.schedules.rhythms import Lost
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One time of a schedule.
+
+    Attributes:
+        nominal: the instant that its timing means.
+        at: when it runs without jitter: `nominal`, or the working moment that it is moved to.
+        due_at: when its task is due: `at` and its part of the jitter.
+        key: the local time with offset that it stands for, `2026-11-21T02:33:00+00:00`; unlike any other's.
+        runs: whether it runs at all.
+        note: what a clock or a calendar has to do with it, in words; says why, where it does not run.
+    """
+
+    nominal: Millis
+    at: Millis
+    due_at: Millis
+    key: str
+    runs: bool = True
+    note: str = ""
+
+
+def following(schedule: Schedule, after: Millis, limit: int) -> Sequence[Occurrence]:
+    """The first occurrences after an instant, also those that do not run; `remaining_runs` is counted from there."""
+    return list(islice(_forward(schedule, after, LAST_WALL), limit))
+
+
+def preview(schedule: Schedule, after: Millis, count: int) -> Sequence[Occurrence]:
+    """What `following` gives: there is one way to say what comes, and it is what runs."""
+    return following(schedule, after, count)
+
+
+def between(schedule: Schedule, after: Millis, until: Millis, limit: int) -> Sequence[Occurrence]:
+    """The first occurrences in (after, until], whatever number of runs remains."""
+    return list(islice(_forward(replace(schedule, remaining_runs=None), after, until), limit))
+
+
+def preceding(schedule: Schedule, before: Millis, limit: int) -> Sequence[Occurrence]:
+    """The last occurrences before an instant, the latest first, whatever number of runs remains."""
+    return list(islice(_backward(schedule, before), limit))
+
+
+def count_between(schedule: Schedule, after: Millis, until: Millis) -> int:
+    """How many times its timing means in (after, until], whether or not a calendar lets them run; by arithmetic."""
+    first, last = _bounds(schedule, after, until)
+    return schedule.rhythm.count(first, last) if first < last else 0
+
+
+def next_nominal(schedule: Schedule, after: Millis) -> Millis | None:
+    """The next instant after `after` that its timing means; `None` if it has come to its end."""
+    first, last = _bounds(schedule, after, LAST_WALL)
+    found = schedule.rhythm.after(first)
+    return None if found is None or found > last else found
+
+
+def previous_nominal(schedule: Schedule, before: Millis) -> Millis | None:
+    """The last instant before `before` that its timing means."""
+    first, last = _bounds(schedule, -1, before - 1)
+    found = schedule.rhythm.before(last + 1)
+    return None if found is None or found <= first else found
+
+
+def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurrence]:
+    """The occurrences in (after, until] in order, no more runs among them than remain."""
+    return _forward(schedule, after, until)
+
+
+def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
+    """What becomes of an instant that the timing means: whether it runs, when, and why."""
+    said = schedule.rhythm.note(nominal)
+    key = schedule.clock.zone.text_at(nominal)
+    occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
+    span = covering(schedule.calendars, nominal)
+    if span is not None:
+        occurrence = _excluded(schedule, occurrence, span)
+    if not occurrence.runs or not schedule.jitter_seconds:
+        return replace(occurrence, due_at=occurrence.at)
+    return replace(occurrence, due_at=occurrence.at + _delay(schedule, occurrence))
+
+
+def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurrence:
+    def skipped(why: str) -> Occurrence:
+        return replace(occurrence, runs=False, note=_joined(occurrence.note, f"{span.reason}: skipped{why}"))
+
+    if schedule.on_excluded is OnExcluded.SKIP:
+        return skipped("")
+    moment = next_working_moment(schedule.calendars, span.end)
+    if moment is None:
+        return skipped(", for there is no working moment in two years")
+    if schedule.end_at is not None and moment > schedule.end_at:
+        return skipped(", for the next working moment is after the schedule's end")
+    later = schedule.rhythm.after(occurrence.nominal)
+    text = schedule.clock.zone.text_at(moment)
+    if later is not None and later <= moment:
+        return skipped(f", for a later occurrence runs by the next working moment, {text}")
+    return replace(occurrence, at=moment, note=_joined(occurrence.note, f"{span.reason}: moved to {text}"))
+
+
+def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
+    """Its part of the jitter: never past the next occurrence, nor the schedule's end."""
+    widest = schedule.jitter_seconds * SECOND
+    later = schedule.rhythm.after(occurrence.at)
+    if later is not None:
+        widest = min(widest, later - occurrence.at - 1)
+    if schedule.end_at is not None:
+        widest = min(widest, schedule.end_at - occurrence.at)
+    return derived(schedule.id, schedule.revision, occurrence.key).delay % (widest + 1)
+
+
+def _forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurrence]:
+    rhythm, remaining = schedule.rhythm, schedule.remaining_runs
+    at, last = _bounds(schedule, after, until)
+    while at < last and remaining != 0:
+        found = rhythm.after(at)
+        end = last if found is None or found > last else found
+        said = ""
+        for lost in rhythm.lost(at, end):
+            if lost.at == found:
+                said = lost.note
+            else:
+                yield _of(lost)
+        if found is None or found > last:
+            return
+        occurrence = judged(schedule, found)
+        if remaining is not None:
+            remaining -= occurrence.runs
+        yield replace(occurrence, note=_joined(said, occurrence.note)) if said else occurrence
+        at = found
+
+
+def _backward(schedule: Schedule, before: Millis) -> Iterator[Occurrence]:
+    rhythm = schedule.rhythm
+    first, last = _bounds(schedule, -1, before - 1)
+    while first < last:
+        found = rhythm.before(last + 1)
+        here = None if found is None or found <= first else found
+        said = ""
+        for lost in reversed(rhythm.lost(first if here is None else here - 1, last)):
+            if lost.at == here:
+                said = lost.note
+            else:
+                yield _of(lost)
+        if here is None:
+            return
+        occurrence = judged(schedule, here)
+        yield replace(occurrence, note=_joined(said, occurrence.note)) if said else occurrence
+        last = here - 1
+
+
+def _of(lost: Lost) -> Occurrence:
+    return Occurrence(lost.at, lost.at, lost.at, lost.key, runs=False, note=lost.note)
+
+
+def _bounds(schedule: Schedule, after: Millis, until: Millis) -> tuple[Millis, Millis]:
+    """(after, until] without what lies before the schedule's start or after its end."""
+    start = -1 if schedule.start_at is None else schedule.start_at - 1
+    end = LAST_WALL if schedule.end_at is None else schedule.end_at
+    return max(after, start, -1), min(until, end, LAST_WALL)
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)

@@ -1,0 +1,53 @@
+"""Sweeps: doing one thing with many of an owner's tasks, a piece at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import MAX_PAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.errors import RequestRefused
+    from duetime.domain.filters import TaskFilter
+    from duetime.domain.ids import TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Which of an owner's tasks are meant, and how many of them at once.
+
+    Attributes:
+        after: the last id that was examined before; the sweep goes on behind it.
+        limit: most tasks that are cancelled or changed, or refuse to be.
+        per_second: most of them a second; `None` for as fast as it goes.
+        is_dry: nothing is done, only counted.
+    """
+
+    wanted: TaskFilter
+    after: TaskId | None = None
+    descending: bool = True
+    limit: int = MAX_PAGE
+    per_second: float | None = None
+    is_dry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one piece of a sweep came to.
+
+    Attributes:
+        examined: tasks that were looked at.
+        matched: of those, tasks that the filter means and that have not ended, or that failed if it means those.
+        changed: of those, tasks that were cancelled, asked to stop, changed, or redriven.
+        refused: of those, tasks that could not be, by what refused them.
+        after: the id to go on behind; `None` if there are no more.
+    """
+
+    examined: int
+    matched: int
+    changed: int
+    refused: Mapping[type[RequestRefused], int]
+    after: TaskId | None

@@ -1,0 +1,116 @@
+"""Switches: what is stopped, and how much of it may run at once, without a deployment. Decisions as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.locks import LockClaim, LockName
+from duetime.domain.task import LockScope
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+
+SYSTEM = ""
+"""Owner of the locks that keep caps: no caller can be called so."""
+
+
+class SwitchScope(StrEnum):
+    """What a switch is about."""
+
+    EVERYTHING = "everything"
+    """All tasks of all owners."""
+    TYPE = "type"
+    """All tasks of one type, of all owners."""
+    OWNER = "owner"
+    """All tasks of one owner."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SwitchKey:
+    """Which switch.
+
+    Attributes:
+        name: of the type or the owner; empty for everything.
+    """
+
+    scope: SwitchScope
+    name: str = ""
+
+    def __str__(self) -> str:
+        """In words that a user understands."""
+        return f"{self.scope} {self.name}" if self.name else str(self.scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """What an operator has decided about some tasks.
+
+    Attributes:
+        stopped: none of them begins.
+        max_concurrent: most of them that run at once; `None` for no limit.
+        reason: why, for those who wonder.
+        changed_at: when it was set.
+        changed_by: who set it.
+    """
+
+    key: SwitchKey
+    stopped: bool = False
+    max_concurrent: int | None = None
+    reason: str = ""
+    changed_at: Millis = 0
+    changed_by: str = ""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it changes nothing."""
+        return not self.stopped and self.max_concurrent is None
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """All switches of a deployment.
+
+    Attributes:
+        version: grows with every change; 0 while nothing is stored.
+    """
+
+    by_key: Mapping[SwitchKey, Switch] = field(default_factory=dict)
+    version: int = 0
+
+    def of(self, task: Task) -> tuple[Switch, ...]:
+        """The switches that concern a task, the widest first."""
+        keys = (
+            SwitchKey(SwitchScope.EVERYTHING),
+            SwitchKey(SwitchScope.TYPE, task.type),
+            SwitchKey(SwitchScope.OWNER, task.owner),
+        )
+        return tuple(self.by_key[key] for key in keys if key in self.by_key)
+
+    def verdict(self, task: Task) -> str | None:
+        """Why a task may not begin, in words; `None` if it may."""
+        stopped = next((switch for switch in self.of(task) if switch.stopped), None)
+        if stopped is None:
+            return None
+        return f"{stopped.key} is stopped" + (f": {stopped.reason}" if stopped.reason else "")
+
+    def caps(self, task: Task) -> tuple[LockClaim, ...]:
+        """What a task needs to begin because its type or its owner is capped: a lock of so many holders each."""
+        return tuple(
+            LockClaim(LockName(SYSTEM, f"{switch.key.scope}/{switch.key.name}"), switch.max_concurrent, LockScope.TASK)
+            for switch in self.of(task)
+            if switch.max_concurrent is not None
+        )
+
+    def with_switch(self, switch: Switch) -> Switches:
+        """With a switch set; one that changes nothing is taken away."""
+        others = {key: other for key, other in self.by_key.items() if key != switch.key}
+        return replace(self, by_key=others if switch.is_idle else {**others, switch.key: switch})
+
+    def without(self, key: SwitchKey) -> Switches:
+        """Without one switch."""
+        return self.with_switch(Switch(key))

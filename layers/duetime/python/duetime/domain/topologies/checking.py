@@ -1,0 +1,98 @@
+"""Refusing graphs that cannot be run, by the name of the node or the path of the cycle. Linear in nodes and edges."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import (
+    MAX_DEADLINE_SECONDS,
+    MAX_EDGES,
+    MAX_EXPECTED_SECONDS,
+    MAX_NODE_KEY_LENGTH,
+    MAX_NODES,
+)
+from duetime.domain.topologies.cycles import cycle_in, shown
+from duetime.domain.topologies.graph import Graph, Node, OnFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+NODE_KEY_PATTERN = rf"[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_NODE_KEY_LENGTH - 1}}}"
+_KEY = re.compile(NODE_KEY_PATTERN)
+
+
+def checked(
+    nodes: Iterable[Node], on_failure: OnFailure = OnFailure.STOP, deadline_seconds: int | None = None
+) -> Graph:
+    """A graph of these nodes.
+
+    Raises:
+        FieldInvalid: it has no node, too many of them or too many edges; a name is unfit or given twice; a node
+            depends on an unknown node, on itself, on one twice, or through others on itself; it asks for a result of
+            a node that it does not depend on; a time is out of bounds.
+    """
+    given = tuple(nodes)
+    _refuse_size(given)
+    known = _names(given)
+    for node in given:
+        _refuse_node(node, known)
+    if deadline_seconds is not None and not 1 <= deadline_seconds <= MAX_DEADLINE_SECONDS:
+        raise FieldInvalid("deadline_seconds", f"should be 1 to {MAX_DEADLINE_SECONDS}")
+    graph = Graph(given, on_failure, deadline_seconds)
+    if cycle := cycle_in(graph):
+        raise FieldInvalid("nodes", f"depend on each other in a cycle: {shown(cycle)}")
+    return graph
+
+
+def _refuse_size(nodes: tuple[Node, ...]) -> None:
+    if not 1 <= len(nodes) <= MAX_NODES:
+        raise FieldInvalid("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}")
+    if (edges := sum(len(node.depends_on) for node in nodes)) > MAX_EDGES:
+        raise FieldInvalid("nodes", f"have {edges} dependencies; {MAX_EDGES} are allowed")
+
+
+def _names(nodes: tuple[Node, ...]) -> Collection[str]:
+    names = Counter(node.key for node in nodes)
+    for name, times in names.items():
+        if _KEY.fullmatch(name) is None:
+            reason = "should be letters, digits and _ . : / -, begin with a letter, a digit or _, and be at most"
+            raise FieldInvalid("nodes", f"the name {_short(name)} {reason} {MAX_NODE_KEY_LENGTH} long")
+        if times > 1:
+            raise FieldInvalid("nodes", f"name {name!r} {times} times")
+    return names
+
+
+def _refuse_node(node: Node, known: Collection[str]) -> None:
+    def refuse(field: str, reason: str) -> None:
+        raise FieldInvalid(f"nodes.{node.key}.{field}", reason)
+
+    _refuse_parents(node, known, refuse)
+    for name, times in Counter(node.inputs).items():
+        if name not in node.depends_on:
+            refuse("inputs", f"names {_short(name)}, which is not among its depends_on")
+        if times > 1:
+            refuse("inputs", f"names {name!r} {times} times")
+    if node.spec.due_at is not None:
+        refuse("at", "cannot be given: a node is due when its parents let it; use delay_seconds to have it wait longer")
+    expected = node.expected_seconds
+    if expected is not None and not 0 <= expected <= MAX_EXPECTED_SECONDS:
+        refuse("expected_seconds", f"should be 0 to {MAX_EXPECTED_SECONDS}")
+
+
+def _refuse_parents(node: Node, known: Collection[str], refuse: Callable[[str, str], None]) -> None:
+    for name, times in Counter(node.depends_on).items():
+        if name == node.key:
+            refuse("depends_on", "names the node itself")
+        if name not in known:
+            refuse("depends_on", f"names {_short(name)}, which is not a node")
+        if times > 1:
+            refuse("depends_on", f"names {name!r} {times} times")
+
+
+def _short(name: str) -> str:
+    """A client's name in a form that is safe to print, cut if it is long."""
+    cut = name if len(name) <= MAX_NODE_KEY_LENGTH else f"{name[:MAX_NODE_KEY_LENGTH]}…"
+    return ascii(cut).replace("\\u2026", "…")

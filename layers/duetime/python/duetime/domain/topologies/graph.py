@@ -1,0 +1,110 @@
+"""A topology's graph: nodes, each with a template of its task, and what they depend on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from duetime.domain.topologies.rules import TriggerRule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.task import TaskSpec
+
+
+class OnFailure(StrEnum):
+    """What becomes of a topology when one of its nodes has failed.
+
+    Attributes:
+        STOP: no other node starts; those that run go on to their end.
+        CONTINUE: the rules decide, node by node.
+        ROLLBACK: as `STOP`, then what has run is rolled back, in reverse order of dependency.
+    """
+
+    STOP = "stop"
+    CONTINUE = "continue"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a graph.
+
+    Attributes:
+        key: its name in the graph.
+        spec: the template of its task; it is due when its rule holds, or so much later as its `delay` says.
+        depends_on: the names of its parents; their places in this order are the numbers of its edges.
+        rule: what it asks of its parents.
+        inputs: the parents whose results it is given.
+        expected_seconds: how long it is expected to run; `None` if nobody knows.
+    """
+
+    key: str
+    spec: TaskSpec
+    depends_on: tuple[str, ...] = ()
+    rule: TriggerRule = TriggerRule.ALL_SUCCESS
+    inputs: tuple[str, ...] = ()
+    expected_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One dependency, as its parent sees it.
+
+    Attributes:
+        child: the node that depends.
+        position: the edge's number: the parent's place among the child's parents.
+    """
+
+    child: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes without a cycle among them; made by `checking.checked`.
+
+    Attributes:
+        deadline_seconds: how long after its start the whole may take; `None` for as long as it needs.
+    """
+
+    nodes: tuple[Node, ...]
+    on_failure: OnFailure = OnFailure.STOP
+    deadline_seconds: int | None = None
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Node]:
+        """Its nodes by their names, in the order they were given."""
+        return {node.key: node for node in self.nodes}
+
+    @cached_property
+    def edges_out(self) -> Mapping[str, tuple[Edge, ...]]:
+        """The edges that leave each node, in a fixed order: whoever walks them can stop anywhere and go on."""
+        edges: dict[str, list[Edge]] = {node.key: [] for node in self.nodes}
+        for node in self.nodes:
+            for position, parent in enumerate(node.depends_on):
+                edges[parent].append(Edge(node.key, position))
+        return {key: tuple(out) for key, out in edges.items()}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Its nodes' names, parents before children; shorter than `nodes` only if there is a cycle."""
+        missing = {node.key: len(node.depends_on) for node in self.nodes}
+        order = [key for key, count in missing.items() if not count]
+        for key in order:
+            for edge in self.edges_out[key]:
+                missing[edge.child] -= 1
+                if not missing[edge.child]:
+                    order.append(edge.child)
+        return tuple(order)
+
+    @cached_property
+    def expected(self) -> Mapping[str, float]:
+        """How long each node is expected to run, in seconds: where nobody knows, as long as the others on average."""
+        known = [node.expected_seconds for node in self.nodes if node.expected_seconds is not None]
+        usual = fmean(known) if known else 1.0
+        return {n.key: usual if n.expected_seconds is None else n.expected_seconds for n in self.nodes}

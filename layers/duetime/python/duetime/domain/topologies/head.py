@@ -1,0 +1,91 @@
+"""What is kept of a topology besides its graph and its nodes' tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.topologies.planning import Run
+from duetime.domain.topologies.statuses import NodeStatus, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+
+ROLLBACK_FAILED = "rollback_failed"
+"""The note of a node whose rollback has failed for good; a `Reason` is one that was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What never changes of a run, stored before anything of it is created.
+
+    Attributes:
+        at: when it began: the home of its nodes' tasks.
+        shards: how many shards there were then.
+    """
+
+    at: Millis
+    shards: int
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How far a topology has come.
+
+    Attributes:
+        runs: its runs, the first one first; the last one is the present one.
+        fence: of the attempt at the topology's task that began the present run.
+        ran: of the nodes that the present run kept: the number of the run that they ran in.
+        opened: whether all tasks of the present run were created and those that may start were released.
+        stopped: whether nothing of it may be started any more.
+        ended: whether the present run has come to its end.
+        version: counts its writes; 0 while it is not stored.
+    """
+
+    topology: TaskId
+    runs: tuple[Begun, ...]
+    fence: int
+    ran: Mapping[str, int] = field(default_factory=dict)
+    opened: bool = False
+    stopped: bool = False
+    ended: bool = False
+    version: int = 0
+
+    @property
+    def number(self) -> int:
+        """Number of the present run, from 1."""
+        return len(self.runs)
+
+    @property
+    def begun_at(self) -> Millis:
+        """When the present run began."""
+        return self.runs[-1].at
+
+    def number_of(self, key: str) -> int:
+        """Number of the run in which a node ran last, or runs now."""
+        return self.ran.get(key, self.number)
+
+    def task_id(self, key: str) -> TaskId:
+        """The id of the task that a node has now."""
+        number = self.number_of(key)
+        begun = self.runs[number - 1]
+        return Run(self.topology, number, begun.at, begun.shards).task_id(key)
+
+
+def status_of(task: Task | None) -> NodeStatus:
+    """Where a node stands; one whose task is not there yet is blocked."""
+    if task is None:
+        return NodeStatus()
+    note = task.member.note if task.member else ""
+    return NodeStatus(
+        state=task.state,
+        reason=Reason(note) if note and note != ROLLBACK_FAILED else None,
+        percent=task.progress.percent if task.progress else 0,
+        started_at=task.started_at,
+        finished_at=task.finished_at,
+        rollback_failed=note == ROLLBACK_FAILED,
+    )

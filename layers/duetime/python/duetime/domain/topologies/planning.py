@@ -1,0 +1,94 @@
+"""What a run of a topology creates: a blocked task for each node, with the same id however often it is planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from duetime.domain.ids import TaskId
+from duetime.domain.topologies.rules import Outcome, Verdict, verdict
+from duetime.domain.topologies.statuses import counts_for
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.statuses import Statuses
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a topology: its first, or a rerun.
+
+    Attributes:
+        topology: the id of the topology's task.
+        number: counts its runs, from 1.
+        begun_at: when this run began, kept with the topology before anything is created: the home of its nodes' tasks.
+        shards: how many shards there were then, kept likewise.
+    """
+
+    topology: TaskId
+    number: int
+    begun_at: Millis
+    shards: int
+
+    def task_id(self, key: str) -> TaskId:
+        """The id of the task that a node has in this run. Nodes of one run are spread over all shards."""
+        # No node's name holds a NUL, so no two runs and nodes are written alike.
+        digest = sha256("\0".join((str(self.topology), str(self.number), key)).encode()).digest()
+        spread, tail = int.from_bytes(digest[:2], "big"), int.from_bytes(digest[2:10], "big")
+        return TaskId.of(self.begun_at, spread % self.shards, tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An edge that is counted from the beginning of a run, because its parent was kept from an earlier one."""
+
+    child: str
+    position: int
+    outcome: Outcome
+
+
+def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[str, ...]:
+    """The nodes whose tasks a run creates, children before parents: whatever ends finds its children there.
+
+    Args:
+        graph: the topology's.
+        again: the nodes that a rerun runs again; all, if it is left out.
+    """
+    return tuple(key for key in reversed(graph.order) if again is None or key in again)
+
+
+def opening(
+    graph: Graph, again: Collection[str] | None = None, statuses: Statuses | None = None
+) -> Mapping[str, Verdict]:
+    """What is decided as soon as all nodes are created, parents before children: those that nothing holds back.
+
+    In a first run these are the nodes that are ready. In a rerun there may be others, which no parent that is still to
+    run would ever decide: one under `one_failed` whose parents have all been kept is skipped.
+
+    Args:
+        graph: the topology's.
+        again: the nodes that a rerun runs again; all, if it is left out.
+        statuses: how the nodes that a rerun keeps have ended.
+    """
+    wanted = graph.by_key.keys() if again is None else set(again)
+    kept = graph.by_key.keys() - wanted
+    verdicts = {
+        key: verdict(graph.by_key[key].rule, counts_for(graph.by_key[key], statuses or {}, kept))
+        for key in graph.order
+        if key in wanted
+    }
+    return {key: found for key, found in verdicts.items() if found is not Verdict.WAIT}
+
+
+def arrivals(graph: Graph, again: Collection[str], statuses: Statuses) -> Iterator[Arrival]:
+    """The edges from kept nodes to those that run again: a rerun counts them before it starts any node."""
+    running = set(again)
+    for key in creation_order(graph, running):
+        for position, parent in enumerate(graph.by_key[key].depends_on):
+            outcome = statuses[parent].outcome
+            if parent not in running and outcome is not None:
+                yield Arrival(key, position, outcome)

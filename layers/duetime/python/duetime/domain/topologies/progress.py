@@ -1,0 +1,107 @@
+"""How far a topology has come, and how long it takes: its weighted progress and its critical path."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.states import State
+from duetime.domain.times import SECOND, Millis
+from duetime.domain.topologies.rules import TriggerRule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.topologies.graph import Graph, Node
+    from duetime.domain.topologies.statuses import NodeStatus, Statuses
+
+_WHOLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """The chain of nodes that the end of the whole waits for.
+
+    Attributes:
+        nodes: their names, from the first to the last.
+        seconds: how long they take together: with any number of workers the whole cannot take less.
+    """
+
+    nodes: tuple[str, ...]
+    seconds: float
+
+
+def counted(statuses: Statuses) -> Mapping[str, int]:
+    """How many nodes there are in each state; cancelled ones by their reason, if they have one."""
+    return Counter(str(status.reason or status.state) for status in statuses.values())
+
+
+def percent(graph: Graph, statuses: Statuses) -> int:
+    """How far the whole has come, 0 to 100, each node weighing as much as it is expected to take.
+
+    What has ended, in whatever way, is done. 100 means that everything has ended.
+    """
+    if all(status.has_ended for status in statuses.values()):
+        return _WHOLE
+    weights = graph.expected if any(graph.expected.values()) else dict.fromkeys(graph.expected, 1.0)
+    done = math.fsum(weights[key] * _done(status) for key, status in statuses.items())
+    return min(int(done / math.fsum(weights.values())), _WHOLE - 1)
+
+
+def durations(graph: Graph, statuses: Statuses, now: Millis) -> Mapping[str, float]:
+    """How long each node takes, in seconds: as measured if it has ended, as expected if not.
+
+    One that runs longer than expected has taken what it has taken. One that ended without running takes nothing.
+    """
+    return {key: _duration(graph.expected[key], status, now) for key, status in statuses.items()}
+
+
+def critical_path(graph: Graph, seconds: Mapping[str, float] | None = None) -> CriticalPath:
+    """The critical path, as if every node ran.
+
+    A node starts after the last of its parents; under `one_success` and `one_failed` after the first; under `always` at
+    once. Where two ways take equally long, the one is taken whose parent is named first.
+
+    Args:
+        graph: the topology's.
+        seconds: how long each node takes; what is expected, if it is left out.
+    """
+    takes = graph.expected if seconds is None else seconds
+    ends: dict[str, float] = {}
+    waits_for: dict[str, str | None] = {}
+    for key in graph.order:
+        binding = _binding(graph.by_key[key], ends)
+        waits_for[key] = binding
+        ends[key] = takes[key] + (ends[binding] if binding is not None else 0.0)
+    last: str | None = max(graph.order, key=ends.__getitem__)
+    whole = ends[last] if last is not None else 0.0
+    path: list[str] = []
+    while last is not None:
+        path.append(last)
+        last = waits_for[last]
+    return CriticalPath(tuple(reversed(path)), whole)
+
+
+def _binding(node: Node, ends: Mapping[str, float]) -> str | None:
+    """The parent whose end lets a node start."""
+    match node.rule:
+        case TriggerRule.ALWAYS:
+            return None
+        case TriggerRule.ONE_SUCCESS | TriggerRule.ONE_FAILED:
+            return min(node.depends_on, key=ends.__getitem__, default=None)
+        case _:
+            return max(node.depends_on, key=ends.__getitem__, default=None)
+
+
+def _done(status: NodeStatus) -> int:
+    return _WHOLE if status.has_ended or status.state is State.ROLLING_BACK else status.percent
+
+
+def _duration(expected: float, status: NodeStatus, now: Millis) -> float:
+    if status.started_at is None:
+        return 0.0 if status.has_ended else expected
+    if status.finished_at is not None:
+        return max(0, status.finished_at - status.started_at) / SECOND
+    return max(expected, (now - status.started_at) / SECOND)

@@ -1,0 +1,67 @@
+"""Running a topology again from its failed nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.topologies.rules import Outcome, Verdict, verdict
+from duetime.domain.topologies.statuses import counts_for
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from duetime.domain.topologies.graph import Graph, Node
+    from duetime.domain.topologies.statuses import Statuses
+
+_MADE_BY = {Outcome.SUCCEEDED: Verdict.READY, Outcome.SKIPPED: Verdict.SKIPPED}
+"""The verdict that a node's rule must have come to for the node to have ended so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What a rerun does, parents before children.
+
+    Attributes:
+        again: nodes that run again, each as a new task.
+        kept: nodes that stay as they ended, with their tasks and results.
+    """
+
+    again: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def rerun(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -> Rerun:
+    """What runs again when all nodes have ended.
+
+    Kept is a node that succeeded or was skipped, and whose rule says the same when it looks at kept parents alone. So
+    everything runs again that did not succeed, and of what succeeded only that which had waited for a failure: what
+    tidies up (`all_done`) or steps in (`one_failed`) after a node that runs again. What one kept parent sufficed for
+    (`one_success`) stays.
+
+    Args:
+        graph: the topology's.
+        statuses: how its nodes have ended.
+        chosen: nodes that shall run again in any case, with what depends on them.
+
+    Raises:
+        FieldInvalid: a chosen name is no node, or there is nothing to run again.
+    """
+    for name in chosen:
+        if name not in graph.by_key:
+            raise FieldInvalid("nodes", f"there is no node {name!a} to run again")
+    wanted = frozenset(chosen)
+    kept: set[str] = set()
+    for key in graph.order:
+        if key not in wanted and _stands(graph.by_key[key], statuses, kept):
+            kept.add(key)
+    again = tuple(key for key in graph.order if key not in kept)
+    if not again:
+        raise FieldInvalid("nodes", "have all succeeded; name those that shall run again")
+    return Rerun(again, tuple(key for key in graph.order if key in kept))
+
+
+def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:
+    outcome = statuses[node.key].outcome
+    return outcome in _MADE_BY and verdict(node.rule, counts_for(node, statuses, kept)) is _MADE_BY[outcome]

@@ -1,0 +1,84 @@
+"""Where the counts and tokens of topologies are kept, and what frames their runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.counting import Chunk, Tally
+    from duetime.domain.topologies.head import Head
+    from duetime.domain.topologies.rules import Counts, Outcome
+
+
+class TopologyStore(Protocol):
+    """What is kept of topologies besides tasks. Every method may raise `duetime.domain.errors.Unavailable`.
+
+    A node is named by the id of its task, which is another one in each run.
+    """
+
+    def read(self, topology: TaskId) -> Head | None:
+        """Read how far a topology has come, consistently; `None` if it has never begun."""
+        ...
+
+    def save(self, head: Head, nonce: str, expires_at: Millis) -> bool:
+        """Store how far a topology has come, if it is still at the version that was read. Safe to resend.
+
+        Returns:
+            Whether it is stored, at the next version.
+        """
+        ...
+
+    def add_edge(
+        self, node: TaskId, edges: int, position: int, outcome: Outcome, expires_at: Millis
+    ) -> tuple[Chunk, Chunk]:
+        """Count that an edge has arrived at a node; one that arrives again changes nothing.
+
+        Args:
+            node: the child.
+            edges: how many it has in all.
+            position: the edge's.
+            outcome: what its parent ended as.
+            expires_at: when the counts may be forgotten.
+
+        Returns:
+            The edge's chunk before and after it: the same if the edge had arrived before.
+        """
+        ...
+
+    def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> Tally:
+        """Enter what a chunk has counted, unless a fuller report of it is there; answers the tally."""
+        ...
+
+    def read_tally(self, node: TaskId, edges: int) -> Tally:
+        """Read what a node's chunks have reported, consistently."""
+        ...
+
+    def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
+        """Keep the token by which the run's frame hears of a node's end, in place of an older one."""
+        ...
+
+    def read_token(self, node: TaskId) -> str | None:
+        """The token of a node, read consistently; `None` while there is none."""
+        ...
+
+
+class Machine(Protocol):
+    """The state machine that frames the runs of topologies."""
+
+    def start(self, topology: TaskId, fence: int) -> None:
+        """Start the run of an attempt; starting it again is starting it once.
+
+        Raises:
+            Unavailable: it could not be started just now.
+        """
+        ...
+
+    def answer(self, token: str) -> None:
+        """Tell whoever waits with a token that its node has ended; one that waits no more is passed over.
+
+        Raises:
+            Unavailable: it did not answer.
+        """
+        ...

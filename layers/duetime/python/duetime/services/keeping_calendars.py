@@ -1,0 +1,97 @@
+"""Keeping calendars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from duetime.domain.errors import CalendarUnknown, CalendarUsed
+from duetime.domain.limits import MAX_PAGE
+from duetime.domain.times import DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.schedules.calendars import Calendar, Kind
+    from duetime.domain.schedules.zones import Zone
+    from duetime.domain.times import Millis
+    from duetime.ports.stores import CalendarStore, ScheduleStore
+    from duetime.ports.surroundings import Clock
+
+_BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
+"""The stretch of time for which recurring events of a file are kept."""
+
+
+class CalendarReader(Protocol):
+    """Reads files of calendars."""
+
+    def __call__(self, data: bytes, name: str, start: Millis, end: Millis, *, kind: Kind, zone: Zone) -> Calendar:
+        """The calendar that a file holds, for a stretch of time.
+
+        Raises:
+            FieldInvalid: it cannot be read, or has too much.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeepingCalendars:
+    """Keeps an owner's calendars.
+
+    Attributes:
+        read_ics: reads iCalendar files.
+    """
+
+    calendars: CalendarStore
+    schedules: ScheduleStore
+    clock: Clock
+    read_ics: CalendarReader
+
+    def put(self, owner: str, calendar: Calendar) -> Calendar:
+        """Keep a calendar, instead of what was under its name before; it counts from a schedule's next look on.
+
+        Raises:
+            FieldInvalid: it is too large.
+        """
+        self.calendars.put(owner, calendar)
+        return calendar
+
+    def put_ics(self, owner: str, name: str, data: bytes, kind: Kind, zone: Zone) -> Calendar:
+        """Keep what an iCalendar file says of the last year and the next two.
+
+        Raises:
+            FieldInvalid: it cannot be read, or is too large.
+        """
+        now = self.clock.now()
+        return self.put(owner, self.read_ics(data, name, now - _BACK, now + _AHEAD, kind=kind, zone=zone))
+
+    def get(self, owner: str, name: str) -> Calendar:
+        """Read a calendar.
+
+        Raises:
+            CalendarUnknown: there is none of that name.
+        """
+        calendar = self.calendars.read(owner, name)
+        if calendar is None:
+            raise CalendarUnknown(name)
+        return calendar
+
+    def list(self, owner: str, after: str, limit: int) -> Sequence[Calendar]:
+        """An owner's calendars by their names, eventually consistently; the list goes on behind `after`."""
+        return self.calendars.list_after(owner, after, limit)
+
+    def delete(self, owner: str, name: str) -> None:
+        """Remove a calendar.
+
+        Raises:
+            CalendarUnknown: there is none of that name.
+            CalendarUsed: a schedule names it.
+        """
+        self.get(owner, name)
+        after = ""
+        while page := self.schedules.list_after(owner, after, MAX_PAGE):
+            for schedule in page:
+                if name in schedule.spec.calendars:
+                    raise CalendarUsed(name, schedule.name)
+            after = page[-1].name
+        self.calendars.remove(owner, name)

@@ -1,0 +1,80 @@
+"""Making the tasks of a schedule's occurrences exist: making one twice is making it once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.creation import NO_ARNS, new_task, target_of
+from duetime.domain.task import Cause
+from duetime.services.creating import PAYLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from duetime.domain.arns import ArnPatterns
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.recurrence import Recurrence
+    from duetime.domain.task import Task
+    from duetime.ports.stores import ContentStore
+    from duetime.ports.surroundings import Clock
+    from duetime.services.placing import Placing
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An occurrence that is to be placed.
+
+    Attributes:
+        cause: why.
+        purpose: what else than its rhythm it is made for, such as a backfill's id.
+    """
+
+    occurrence: Occurrence
+    cause: Cause = Cause.RHYTHM
+    purpose: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Producing:
+    """Produces the tasks of occurrences.
+
+    Attributes:
+        pulled: the types that the settings declare as pulled.
+        callable_arns: the AWS resources that the settings let tasks call.
+    """
+
+    contents: ContentStore
+    placing: Placing
+    clock: Clock
+    pulled: Collection[str] = ()
+    callable_arns: ArnPatterns = NO_ARNS
+
+    def check(self, recurrence: Recurrence) -> None:
+        """Refuse a schedule whose tasks nobody could run.
+
+        Raises:
+            FieldInvalid: its task's target may not be called.
+        """
+        target_of(recurrence.spec.task, self.pulled, self.callable_arns)
+
+    def payload_of(self, recurrence: Recurrence) -> bytes:
+        """What each of its tasks is given."""
+        return self.contents.fetch(recurrence.uid, recurrence.payload)
+
+    def produce(self, recurrence: Recurrence, due: Due, payload: bytes) -> Task:
+        """Make the task of an occurrence exist; `Placing.send_due` must follow.
+
+        Raises:
+            FieldInvalid: its target may not be called any more.
+            Unavailable: the store did not answer.
+        """
+        occurrence, now = due.occurrence, self.clock.now()
+        task_id = recurrence.id_of(occurrence, due.purpose)
+        spec = recurrence.spec.task
+        spec = replace(spec, target=target_of(spec, self.pulled, self.callable_arns))
+        content = self.contents.keep(task_id, PAYLOAD, payload)
+        task = new_task(task_id, spec, recurrence.owner, occurrence.due_at, now, content)
+        task = replace(task, occasion=recurrence.occasion(occurrence.nominal, due.cause))
+        self.placing.produce(task)
+        return task

@@ -1,0 +1,134 @@
+"""Doing something with many tasks by a filter: a bounded piece at a time, paced, and resumed where it stopped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable
+from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE, SWEEP_BUDGET
+from duetime.domain.states import State
+from duetime.domain.sweeps import Swept
+from duetime.domain.times import SECOND
+from duetime.ports.stores import ListQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.creation import TaskChange
+    from duetime.domain.ids import TaskId
+    from duetime.domain.sweeps import Sweep
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.stores import TaskStore
+    from duetime.ports.surroundings import Clock
+    from duetime.services.changing import Changing
+    from duetime.services.reading import Reading
+    from duetime.services.steering import Steering
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a piece has come to so far."""
+
+    after: TaskId | None
+    examined: int = 0
+    matched: int = 0
+    changed: int = 0
+    refused: Counter[type[RequestRefused]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeping:
+    """Does one thing with each of an owner's tasks that a filter means; doing a piece again does no harm."""
+
+    tasks: TaskStore
+    reading: Reading
+    changing: Changing
+    steering: Steering
+    clock: Clock
+
+    def cancel(self, owner: str, sweep: Sweep, *, force: bool) -> Swept:
+        """Cancel a piece; by force, ask those that run to stop."""
+        cancel = self.steering.cancel_by_force if force else self.changing.cancel
+        return self._sweep(owner, sweep, lambda task: cancel(owner, task.id, None))
+
+    def change(self, owner: str, sweep: Sweep, wanted: TaskChange) -> Swept:
+        """Change a piece.
+
+        Raises:
+            FieldInvalid: no task can be changed so; none was.
+        """
+        return self._sweep(owner, sweep, lambda task: self.changing.change(owner, task.id, wanted, None))
+
+    def redrive(self, owner: str, sweep: Sweep) -> Swept:
+        """Have a piece of the failed tasks tried again; the filter asks for that state."""
+        return self._sweep(owner, sweep, lambda task: self.steering.retry(owner, task.id))
+
+    def _sweep(self, owner: str, sweep: Sweep, act: Callable[[Task], object]) -> Swept:
+        """One piece; raises `Unavailable` only if nothing was done yet."""
+        tally = _Tally(sweep.after)
+        try:
+            self._go_through(owner, sweep, tally, act)
+        except Unavailable:
+            if not tally.changed:
+                raise
+        return Swept(tally.examined, tally.matched, tally.changed, dict(tally.refused), tally.after)
+
+    def _go_through(self, owner: str, sweep: Sweep, tally: _Tally, act: Callable[[Task], object]) -> None:
+        pace = _Pace(self.clock, sweep)
+        failed_only = sweep.wanted.state is State.FAILED
+        while tally.examined < MAX_EXAMINED:
+            query = ListQuery(owner, tally.after, descending=sweep.descending, limit=MAX_PAGE, failed_only=failed_only)
+            ids = self.tasks.list_ids(query)
+            for task in self.reading.get_many(owner, ids):
+                if pace.is_over(tally):
+                    return
+                self._do(task, sweep, tally, pace, act)
+                tally.examined += 1
+                tally.after = task.id
+            if len(ids) < MAX_PAGE:
+                tally.after = None
+                return
+            tally.after = ids[-1]
+
+    @staticmethod
+    def _do(task: Task, sweep: Sweep, tally: _Tally, pace: _Pace, act: Callable[[Task], object]) -> None:
+        # What has ended is meant only if its end is asked for by name.
+        is_over = task.is_terminal and task.state is not sweep.wanted.state
+        if is_over or not sweep.wanted.matches(task):
+            return
+        if not sweep.is_dry:
+            try:
+                act(task)
+                tally.changed += 1
+            except FieldInvalid:
+                raise
+            except RequestRefused as refusal:
+                tally.refused[type(refusal)] += 1
+            pace.keep(tally)
+        tally.matched += 1
+
+
+class _Pace:
+    """How fast a piece goes, and when it has to end."""
+
+    def __init__(self, clock: Clock, sweep: Sweep) -> None:
+        self._clock = clock
+        self._sweep = sweep
+        self._started = clock.now()
+
+    def is_over(self, tally: _Tally) -> bool:
+        """Whether nothing more can be begun."""
+        is_full = not self._sweep.is_dry and tally.matched >= self._sweep.limit
+        return is_full or self._clock.now() + self._step > self._started + SWEEP_BUDGET
+
+    def keep(self, tally: _Tally) -> None:
+        """Wait after a task, so that even whoever goes on at once keeps the pace."""
+        if self._step:
+            self._clock.sleep_until(self._started + (tally.matched + 1) * self._step)
+
+    @property
+    def _step(self) -> Millis:
+        return 0 if self._sweep.per_second is None else round(SECOND / self._sweep.per_second)

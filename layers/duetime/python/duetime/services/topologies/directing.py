@@ -1,0 +1,103 @@
+"""What users ask of topologies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.creation import target_of
+from duetime.domain.errors import TaskUnknown
+from duetime.domain.states import LEASED
+from duetime.domain.task import TopologyTarget
+from duetime.domain.topologies.statuses import NodeStatus
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
+    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.head import Head
+    from duetime.domain.topologies.statuses import Statuses
+    from duetime.services.creating import Creating, Order
+    from duetime.services.reading import Reading
+    from duetime.services.steering import Steering
+    from duetime.services.topologies.conducting import Conducting
+    from duetime.services.topologies.wholes import Wholes
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A topology as its user sees it.
+
+    Attributes:
+        head: how far it has come; `None` while it has not begun.
+    """
+
+    task: Task
+    graph: Graph
+    head: Head | None
+    statuses: Statuses
+
+
+@dataclass(frozen=True, slots=True)
+class Directing:
+    """Accepts, shows and steers topologies; each method raises `TaskUnknown` for what is no topology of the owner's."""
+
+    wholes: Wholes
+    conducting: Conducting
+    creating: Creating
+    reading: Reading
+    steering: Steering
+
+    def create(self, owner: str, order: Order, graph: Graph) -> Task:
+        """Accept a topology: an ordinary task, whose payload is the graph.
+
+        Raises:
+            FieldInvalid: the target of a node may not be called.
+        """
+        for node in graph.nodes:
+            target_of(node.spec, self.creating.pulled, self.creating.callable_arns)
+        return self.creating.create(owner, order)
+
+    def get(self, owner: str, topology: TaskId) -> View:
+        """Read a topology with all its nodes."""
+        task = self._task(owner, topology)
+        whole = self.wholes.read(topology)
+        if whole is None:
+            graph = self.wholes.graph_of(task)
+            return View(task, graph, None, dict.fromkeys(graph.by_key, NodeStatus()))
+        return View(whole.task, whole.graph, whole.head, self.wholes.statuses(whole))
+
+    def rerun(self, owner: str, topology: TaskId) -> Task:
+        """Run a failed topology again: what succeeded is kept."""
+        self._task(owner, topology)
+        return self.steering.retry(owner, topology)
+
+    def cancel(self, owner: str, topology: TaskId) -> Task:
+        """Take back what has not started, and ask what runs to stop."""
+        self._task(owner, topology)
+        task = self.steering.cancel_by_force(owner, topology, None)
+        return self._steered(task)
+
+    def pause(self, owner: str, topology: TaskId) -> Task:
+        """Hold what has not started; what runs goes on to its end."""
+        self._task(owner, topology)
+        return self._steered(self.steering.pause(owner, topology))
+
+    def resume(self, owner: str, topology: TaskId) -> Task:
+        """Let a paused topology go on, with all its nodes."""
+        self._task(owner, topology)
+        task = self.steering.resume(owner, topology)
+        if task.state in LEASED and (whole := self.wholes.read(topology)) is not None:
+            self.conducting.go_on(whole)
+        return task
+
+    def _steered(self, task: Task) -> Task:
+        if task.state in LEASED and (whole := self.wholes.read(task.id)) is not None:
+            self.conducting.steer(whole)
+        return task
+
+    def _task(self, owner: str, topology: TaskId) -> Task:
+        task = self.reading.record(owner, topology)
+        if not isinstance(task.target, TopologyTarget):
+            raise TaskUnknown(topology)
+        return task

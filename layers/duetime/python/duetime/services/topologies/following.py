@@ -1,0 +1,68 @@
+"""What follows the end of a node: its children hear of it, the whole keeps its course, and its frame goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.states import State
+from duetime.domain.topologies.graph import OnFailure
+from duetime.domain.topologies.head import status_of
+from duetime.domain.topologies.rules import verdict
+
+if TYPE_CHECKING:
+    from duetime.domain.task import Task
+    from duetime.domain.topologies.graph import Edge
+    from duetime.domain.topologies.rules import Outcome
+    from duetime.domain.topologies.statuses import NodeStatus
+    from duetime.ports.surroundings import Crew
+    from duetime.ports.topologies import Machine, TopologyStore
+    from duetime.services.topologies.conducting import Conducting
+    from duetime.services.topologies.nodes import Nodes
+    from duetime.services.topologies.wholes import Whole, Wholes
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Does what follows the end of a node. Doing it twice is doing it once, and a crash has it all done again."""
+
+    wholes: Wholes
+    nodes: Nodes
+    conducting: Conducting
+    store: TopologyStore
+    machine: Machine
+    crew: Crew
+
+    def follow(self, task: Task) -> None:
+        """Do what the end of a node means for its topology.
+
+        Raises:
+            Unavailable: a store did not answer; it is to be done again.
+        """
+        if task.member is None:
+            return
+        whole = self.wholes.read(task.member.topology)
+        key, status = task.member.key, status_of(task)
+        if whole is None or whole.head.task_id(key) != task.id or status.outcome is None:
+            return
+        if _concerns_all(whole, status):
+            # First of all: a stop must be known before a child of this node may start.
+            self.conducting.steer(whole, {key: status})
+            whole = self.wholes.read(task.member.topology) or whole
+        outcome = status.outcome
+        self.crew.map(lambda edge: self._tell(whole, edge, outcome), whole.graph.edges_out[key])
+        if (token := self.store.read_token(task.id)) is not None:
+            self.machine.answer(token)
+
+    def _tell(self, whole: Whole, edge: Edge, outcome: Outcome) -> None:
+        """Count an edge at a child, and do what the child's rule says then."""
+        counts = self.nodes.count(whole, edge.child, edge.position, outcome)
+        self.nodes.act(whole, edge.child, verdict(whole.graph.by_key[edge.child].rule, counts))
+
+
+def _concerns_all(whole: Whole, status: NodeStatus) -> bool:
+    """Whether more is to be done about the whole than about the node's children."""
+    if whole.task.state is not State.RUNNING:
+        return False
+    is_failure = status.is_failure and whole.graph.on_failure is not OnFailure.CONTINUE
+    return is_failure or whole.head.stopped or whole.task.asked is not None

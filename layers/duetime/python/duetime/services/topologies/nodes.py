@@ -1,0 +1,102 @@
+"""What may be done to a node: count an edge at it, let it start, or take it back. Each may be done twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import Unavailable
+from duetime.domain.states import LEGAL, NOT_STARTED, Move, State
+from duetime.domain.topologies.counting import chunk_of, chunks_for, reports
+from duetime.domain.topologies.rules import Verdict
+from duetime.domain.topologies.statuses import Reason
+from duetime.domain.writes import Applied, Guard
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.rules import Counts, Outcome
+    from duetime.ports.stores import TaskStore
+    from duetime.ports.surroundings import Clock
+    from duetime.ports.topologies import TopologyStore
+    from duetime.services.placing import Placing
+    from duetime.services.topologies.wholes import Whole, Wholes
+
+_TRIES = 5
+_REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Acts on nodes.
+
+    Attributes:
+        retention: how long a finished task is kept, in milliseconds.
+    """
+
+    wholes: Wholes
+    tasks: TaskStore
+    store: TopologyStore
+    placing: Placing
+    clock: Clock
+    retention: Millis
+
+    def count(self, whole: Whole, key: str, position: int, outcome: Outcome) -> Counts:
+        """Count an edge at a node, and tell all that is known of its parents now."""
+        node, task_id = whole.graph.by_key[key], whole.head.task_id(key)
+        edges, expires = len(node.depends_on), self.wholes.expires_at(whole.head)
+        before, after = self.store.add_edge(task_id, edges, position, outcome, expires)
+        if chunks_for(edges) == 1:
+            return after.counts
+        if reports(node.rule, edges, before, after):
+            return self.store.add_report(task_id, edges, chunk_of(position), after.counts, expires).counts
+        return self.store.read_tally(task_id, edges).counts
+
+    def act(self, whole: Whole, key: str, verdict: Verdict) -> None:
+        """Do what a node's rule says, if it still waits for its parents and the whole goes on."""
+        if verdict is Verdict.READY:
+            if whole.task.state is State.RUNNING and whole.task.asked is None and not whole.head.stopped:
+                self._release(whole, key)
+        elif verdict is not Verdict.WAIT:
+            self.dismiss(whole, key, _REASONS[verdict], {State.BLOCKED})
+
+    def dismiss(self, whole: Whole, key: str, reason: Reason, among: Collection[State] = NOT_STARTED) -> None:
+        """Cancel a node that has not started; a worker does what follows its end."""
+
+        def sets(task: Task) -> dict[str, Any]:
+            member = task.member and replace(task.member, note=reason.value)
+            return {"member": member, "finished_at": None, "expires_at": self.clock.now() + self.retention}
+
+        for _ in range(_TRIES):
+            task = self._read(whole.head.task_id(key))
+            if task.state not in among or task.state not in LEGAL[Move.DISMISS].sources:
+                return
+            guard = Guard(version=task.version)
+            if isinstance(self.placing.move(task, Move.DISMISS, self.clock.now(), guard, sets(task)), Applied):
+                return
+        raise Unavailable(f"the node {key} was written by others again and again")
+
+    def undo(self, whole: Whole, key: str) -> None:
+        """Have a node rolled back, once everything that follows its end is done."""
+        task = self._read(whole.head.task_id(key))
+        if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
+            return
+        sets = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}
+        self.placing.move(task, Move.REQUEST_ROLLBACK, self.clock.now(), Guard(version=task.version), sets)
+
+    def _release(self, whole: Whole, key: str) -> None:
+        task = self._read(whole.head.task_id(key))
+        if task.state is State.BLOCKED:
+            due = self.clock.now() + (whole.graph.by_key[key].spec.delay or 0)
+            # Refused: somebody else has released or cancelled it just now.
+            self.placing.move(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
+
+    def _read(self, task_id: TaskId) -> Task:
+        task = self.tasks.read(task_id)
+        if task is None:
+            raise Unavailable(f"the node's task {task_id} is not there yet")
+        return task

@@ -1,0 +1,242 @@
+"""The states of the state machine: plan, wait for each node, finish."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.attempts import Stopped, Succeeded, failure
+from duetime.domain.creation import NO_ARNS, new_task, target_of
+from duetime.domain.errors import FieldInvalid, RequestRefused
+from duetime.domain.states import State
+from duetime.domain.task import Member
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.course import unhandled
+from duetime.domain.topologies.head import Begun, Head, status_of
+from duetime.domain.topologies.planning import arrivals, creation_order, opening
+from duetime.domain.topologies.progress import counted
+from duetime.domain.topologies.rerun import rerun
+from duetime.domain.topologies.statuses import NodeStatus
+from duetime.services.creating import PAYLOAD
+from duetime.services.topologies.wholes import Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from duetime.domain.arns import ArnPatterns
+    from duetime.domain.attempts import Ending
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.course import Course
+    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.statuses import Statuses
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.surroundings import Chance, Clock, Crew
+    from duetime.ports.topologies import Machine, TopologyStore
+    from duetime.services.steering import Steering
+    from duetime.services.topologies.conducting import Conducting
+    from duetime.services.topologies.nodes import Nodes
+    from duetime.services.topologies.wholes import Wholes
+
+AT_ONCE = 40
+"""Most iterations of an inline map at a time (Source: Step Functions Developer Guide, Map state)."""
+_TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
+_SHOWN = 5
+_SHORTEST_LOOK, _LONGEST_LOOK = 2, 60
+_LOOKS_A_RUN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run waits for.
+
+    Attributes:
+        chunks: the nodes by their places in the graph's order, parents first, as many as may be waited for at once.
+    """
+
+    chunks: list[list[int]]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it takes more than one execution to wait for all."""
+        return len(self.chunks) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at the whole came to.
+
+    Attributes:
+        state: of the whole.
+        over: whether there is nothing left to do for this run.
+        again_after: after how many seconds it is worth another look, if not.
+    """
+
+    state: State
+    over: bool
+    again_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Runs topologies, state by state. Each state may be entered again; all raise `Unavailable`.
+
+    Attributes:
+        wholes: reads outlines of graphs: all that a wait and a finish ask.
+        in_full: reads whole graphs, with the templates of their nodes' tasks.
+        shards: S, the number of shards a minute is split into.
+        pulled: the types that the settings declare as pulled.
+        callable_arns: the AWS resources that the settings let tasks call.
+    """
+
+    wholes: Wholes
+    in_full: Wholes
+    nodes: Nodes
+    conducting: Conducting
+    steering: Steering
+    tasks: TaskStore
+    contents: ContentStore
+    store: TopologyStore
+    machine: Machine
+    clock: Clock
+    chance: Chance
+    crew: Crew
+    shards: int
+    pulled: Collection[str] = ()
+    callable_arns: ArnPatterns = field(default=NO_ARNS)
+
+    def plan(self, topology: TaskId, fence: int) -> Plan:
+        """Begin a run, or take up one that was begun: every node has its task, and those that may start do."""
+        task = self._current(topology, fence)
+        if task is None:
+            return Plan([[]])
+        try:
+            graph = self.in_full.graph_of(task)
+            whole = Whole(task, graph, self._head(task, graph))
+            if whole.head.opened:
+                self.conducting.repair(whole)
+            else:
+                self._open(whole)
+        except FieldInvalid as refusal:
+            self._notify(task, failure("TopologyInvalid", str(refusal), retriable=False))
+            return Plan([[]])
+        numbers = [number for number, key in enumerate(graph.order) if key not in whole.head.ran]
+        return Plan([numbers[first : first + AT_ONCE] for first in range(0, len(numbers), AT_ONCE)] or [[]])
+
+    def wait(self, topology: TaskId, fence: int, number: int, token: str, tries: int) -> None:
+        """Keep the token by which a node's end is told; a node that has ended already is told of at once.
+
+        The token first, then the look: whoever ends the node does it the other way round, so one of both sees both.
+        """
+        whole = self.wholes.read(topology)
+        if whole is None or whole.task.fence != fence or whole.task.is_terminal:
+            self.machine.answer(token)
+            return
+        task_id = whole.head.task_id(whole.graph.order[number])
+        self.store.put_token(task_id, token, self.wholes.expires_at(whole.head))
+        if tries:
+            self.conducting.repair(whole)
+        if status_of(self.tasks.read(task_id)).has_ended:
+            self.machine.answer(token)
+
+    def finish(self, topology: TaskId, fence: int) -> Look:
+        """End the attempt at the topology's task if the whole has come to its end; else steer it there."""
+        whole = self.wholes.read(topology)
+        if whole is None or self._current(topology, fence) is None:
+            return Look(State.CANCELLED, over=True, again_after=0)
+        found, statuses = self.conducting.repair(whole)
+        if found.state not in _TERMINAL:
+            took = (self.clock.now() - whole.head.begun_at) // SECOND
+            return Look(found.state, over=False, again_after=_clamped(took // _LOOKS_A_RUN))
+        self.wholes.save(whole.head, lambda head: replace(head, ended=True))
+        self._notify(whole.task, self._ending(whole, found, statuses))
+        return Look(found.state, over=True, again_after=0)
+
+    def break_off(self, topology: TaskId, fence: int, reason: str) -> None:
+        """Fail the attempt at the topology's task because its frame broke; the next attempt takes the run up."""
+        if (task := self._current(topology, fence)) is not None:
+            self._notify(task, failure("StateMachineFailed", reason))
+
+    def _current(self, topology: TaskId, fence: int) -> Task | None:
+        """The topology's task, if this is its running attempt."""
+        task = self.tasks.read(topology)
+        return task if task is not None and task.fence == fence and task.state is State.RUNNING else None
+
+    def _head(self, task: Task, graph: Graph) -> Head:
+        """How far it has come; a first run, or one again after the last has ended, is entered first."""
+        begun = Begun(self.clock.now(), self.shards)
+        head = self.store.read(task.id)
+        if head is None:
+            return self.wholes.save(Head(task.id, (begun,), task.fence), lambda known: known)
+        if not head.ended or head.fence == task.fence or task.attempt > 1:
+            return head
+        return self.wholes.save(head, lambda known: self._again(Whole(task, graph, known), begun))
+
+    def _again(self, whole: Whole, begun: Begun) -> Head:
+        """A further run, which keeps what stands of those before."""
+        head = whole.head
+        if head.fence == whole.task.fence:
+            return head
+        kept = rerun(whole.graph, self.wholes.statuses(whole)).kept
+        ran = {key: head.number_of(key) for key in kept}
+        return Head(whole.task.id, (*head.runs, begun), whole.task.fence, ran, version=head.version)
+
+    def _open(self, whole: Whole) -> None:
+        """Create the tasks of all nodes of this run, then let those start that nothing holds back."""
+        again = [key for key in whole.graph.by_key if key not in whole.head.ran]
+        self.crew.map(lambda key: self._create(whole, key), creation_order(whole.graph, again))
+        kept = self._kept(whole)
+        for edge in arrivals(whole.graph, again, kept):
+            self.nodes.count(whole, edge.child, edge.position, edge.outcome)
+        verdicts = opening(whole.graph, again, kept)
+        self.crew.map(lambda key: self.nodes.act(whole, key, verdicts[key]), verdicts)
+        self.wholes.save(whole.head, lambda head: replace(head, opened=True))
+
+    def _kept(self, whole: Whole) -> Statuses:
+        ids = {key: whole.head.task_id(key) for key in whole.head.ran}
+        found = self.tasks.read_many(list(ids.values()), consistent=True)
+        kept = {key: status_of(found.get(task_id)) for key, task_id in ids.items()}
+        return {key: kept.get(key, NodeStatus()) for key in whole.graph.by_key}
+
+    def _create(self, whole: Whole, key: str) -> None:
+        """Make the task of a node exist, blocked; making it again changes nothing."""
+        node, begun = whole.graph.by_key[key], whole.head.begun_at
+        spec = replace(node.spec, target=target_of(node.spec, self.pulled, self.callable_arns))
+        task_id = whole.head.task_id(key)
+        content = self.contents.keep(task_id, PAYLOAD, spec.payload)
+        task = new_task(task_id, spec, whole.task.owner, begun, begun, content)
+        member = Member(whole.task.id, whole.head.number, key, inputs=bool(node.inputs))
+        self.tasks.create(
+            replace(task, state=State.BLOCKED, name=spec.name or key, member=member, nonce=self.chance.nonce())
+        )
+
+    def _ending(self, whole: Whole, found: Course, statuses: Statuses) -> Ending:
+        match found.state:
+            case State.SUCCEEDED:
+                parts = ",".join(f'"{name}":{count}' for name, count in sorted(counted(statuses).items()))
+                return Succeeded(f'{{"run":{whole.head.number},"nodes":{{{parts}}}}}'.encode())
+            case State.CANCELLED:
+                return Stopped()
+            case State.ROLLED_BACK:
+                return failure("RolledBack", f"rolled back after {_failed(whole.graph, statuses)}", retriable=False)
+        if whole.overdue_at is not None and whole.overdue_at <= self.clock.now():
+            return failure("DeadlineExceeded", f"not done within {whole.graph.deadline_seconds} s", retriable=False)
+        return failure("NodesFailed", _failed(whole.graph, statuses), retriable=False)
+
+    def _notify(self, task: Task, ending: Ending) -> None:
+        """End the attempt, unless it has ended already."""
+        with suppress(RequestRefused):
+            self.steering.notify(task.owner, task.id, task.fence, ending)
+
+
+def _failed(graph: Graph, statuses: Statuses) -> str:
+    keys = [key for key in graph.order if statuses[key].state in {State.FAILED, State.ROLLED_BACK}]
+    keys = keys or list(unhandled(graph, statuses))
+    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    return f"the nodes {', '.join(keys[:_SHOWN])}{more} failed" if len(keys) > 1 else f"the node {keys[0]} failed"
+
+
+def _clamped(seconds: Millis) -> int:
+    return max(_SHORTEST_LOOK, min(int(seconds), _LONGEST_LOOK))

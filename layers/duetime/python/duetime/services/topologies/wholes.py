@@ -1,0 +1,120 @@
+"""A topology as a whole: its task, its graph, how far it has come, and where its nodes stand."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import MAX_DEADLINE_SECONDS
+from duetime.domain.task import TopologyTarget
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.head import status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.head import Head
+    from duetime.domain.topologies.statuses import NodeStatus, Statuses
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.surroundings import Chance
+    from duetime.ports.topologies import TopologyStore
+
+_KNOWN = 8
+"""Graphs that a process remembers: a large one takes a second to read."""
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A topology that has begun."""
+
+    task: Task
+    graph: Graph
+    head: Head
+
+    @property
+    def overdue_at(self) -> Millis | None:
+        """When its time is over; `None` if it has as much as it needs."""
+        seconds = self.graph.deadline_seconds
+        return None if seconds is None else self.head.begun_at + seconds * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Wholes:
+    """Reads topologies.
+
+    Attributes:
+        read_graph: makes a graph of a payload that was checked when it was accepted.
+        retention: how long what is kept of a topology outlives it, in milliseconds.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    store: TopologyStore
+    chance: Chance
+    read_graph: Callable[[bytes], Graph]
+    retention: Millis
+    _graphs: OrderedDict[tuple[str, str], Graph] = field(default_factory=OrderedDict)
+    _mutex: Lock = field(default_factory=Lock)
+
+    def read(self, topology: TaskId) -> Whole | None:
+        """Read a topology that has begun, as it is now; `None` if there is none."""
+        task = self.tasks.read(topology)
+        head = self.store.read(topology)
+        if task is None or head is None or not isinstance(task.target, TopologyTarget):
+            return None
+        return Whole(task, self.graph_of(task), head)
+
+    def graph_of(self, task: Task) -> Graph:
+        """The graph of a topology's task.
+
+        Raises:
+            FieldInvalid: its payload is none. What was accepted as a topology is one.
+        """
+        content = task.payload
+        if not content.is_outside:
+            return self.read_graph(content.data or b"")
+        place = task.id.text, content.name
+        with self._mutex:
+            if (known := self._graphs.get(place)) is not None:
+                self._graphs.move_to_end(place)
+                return known
+        graph = self.read_graph(self.contents.fetch(task.id, content))
+        with self._mutex:
+            self._graphs[place] = graph
+            while len(self._graphs) > _KNOWN:
+                self._graphs.popitem(last=False)
+        return graph
+
+    def statuses(self, whole: Whole, known: Mapping[str, NodeStatus] | None = None) -> Statuses:
+        """Where each node stands, read consistently; what is known is not read."""
+        known = known or {}
+        ids = {key: whole.head.task_id(key) for key in whole.graph.by_key if key not in known}
+        found = self.tasks.read_many(list(ids.values()), consistent=True)
+        return {key: known[key] if key in known else status_of(found.get(ids[key])) for key in whole.graph.by_key}
+
+    def save(self, head: Head, change: Callable[[Head], Head]) -> Head:
+        """Change how far a topology has come, again while others change it in between.
+
+        Raises:
+            Unavailable: others changed it every time.
+        """
+        for _ in range(_TRIES):
+            wanted = change(head)
+            if wanted == head and head.version:
+                return head
+            if self.store.save(wanted, self.chance.nonce(), self.expires_at(head)):
+                return replace(wanted, version=head.version + 1)
+            head = self.store.read(head.topology) or head
+        raise Unavailable(f"the topology {head.topology} was written by others again and again")
+
+    def expires_at(self, head: Head) -> Millis:
+        """When what is kept besides the tasks may be forgotten: no topology lives as long."""
+        return head.begun_at + MAX_DEADLINE_SECONDS * SECOND + self.retention

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import contextlib
+import time
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.adapters.calendars.icalendar import calendar_from_ics
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.schedules.calendars import Calendar, Kind
+from duetime.domain.schedules.zones import zone_named
+from duetime.domain.times import DAY
+from tests.domain.schedules.times import at
+
+START, END = at("2026-11-21"), at("2029-11-21")
+
+
+def file_of(*events: str) -> bytes:
+    """An iCalendar file of these events, each given by its lines."""
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//test//EN"]
+    for event in events:
+        lines += ["BEGIN:VEVENT", *event.strip().replace("    ", "").splitlines(), "END:VEVENT"]
+    return ("\r\n".join([*lines, "END:VCALENDAR"]) + "\r\n").encode()
+
+
+def read(*events: str, zone: str = "Europe/London") -> Calendar:
+    """The calendar of these events for three years from now."""
+    return calendar_from_ics(file_of(*events), "c", START, END, zone=zone_named(zone))
+
+
+def test_whole_days_become_dates() -> None:
+    """One day, several days up to the one before the end, with the summary as the reason."""
+    calendar = read(
+        "DTSTART;VALUE=DATE:20261225\nSUMMARY:Christmas\\, Day",
+        "DTSTART;VALUE=DATE:20261230\nDTEND;VALUE=DATE:20270102\nSUMMARY:Closed",
+        "DTSTART;VALUE=DATE:20270405\nDURATION:P2D\nSUMMARY:Spring",
+    )
+    assert calendar.dates == {
+        date(2026, 12, 25): "Christmas, Day",
+        **dict.fromkeys((date(2026, 12, 30), date(2026, 12, 31), date(2027, 1, 1)), "Closed"),
+        **dict.fromkeys((date(2027, 4, 5), date(2027, 4, 6)), "Spring"),
+    }
+    span = calendar.covering(at("2026-12-25T12:00"))
+    assert span is not None
+    assert span.reason == "c: 2026-12-25 (Christmas, Day)"
+
+
+@pytest.mark.parametrize(
+    ("line", "start"),
+    [
+        ("DTSTART:20270601T100000Z", "2027-06-01T10:00"),
+        ("DTSTART:20270601T100000", "2027-06-01T09:00"),
+        ("DTSTART;TZID=America/New_York:20270601T100000", "2027-06-01T14:00"),
+        ("DTSTART;TZID=Pacific Standard Time:20270601T100000", "2027-06-01T17:00"),
+    ],
+)
+def test_times_become_spans(line: str, start: str) -> None:
+    """In UTC, in the calendar's own zone, in a named one, and under Windows' name of one."""
+    (span,) = read(f"{line}\nDURATION:PT90M\nSUMMARY:Release").spans
+    assert (span.start, span.end - span.start, span.reason) == (at(start), 90 * 60_000, "Release")
+
+
+def test_recurring_events_are_expanded() -> None:
+    """Yearly by weekday, with left out, further and moved recurrences, within the stretch of time only."""
+    calendar = read(
+        """UID:bank
+        DTSTART;VALUE=DATE:20250526
+        RRULE:FREQ=YEARLY;BYMONTH=5;BYDAY=-1MO
+        EXDATE;VALUE=DATE:20280529
+        RDATE;VALUE=DATE:20280603
+        SUMMARY:Spring bank holiday""",
+        """UID:bank
+        RECURRENCE-ID;VALUE=DATE:20270531
+        DTSTART;VALUE=DATE:20270601
+        SUMMARY:Moved""",
+    )
+    assert calendar.dates == {
+        date(2028, 6, 3): "Spring bank holiday",
+        date(2029, 5, 28): "Spring bank holiday",
+        date(2027, 6, 1): "Moved",
+    }
+
+
+def test_recurring_times_keep_their_time_of_day() -> None:
+    """Ten o'clock in London is another instant in summer; the end of the rule is given in UTC."""
+    calendar = read(
+        """DTSTART;TZID=Europe/London:20270301T100000
+        DTEND;TZID=Europe/London:20270301T110000
+        RRULE:FREQ=MONTHLY;UNTIL=20270401T090000Z"""
+    )
+    assert [span.start for span in calendar.spans] == [at("2027-03-01T10:00"), at("2027-04-01T09:00")]
+
+
+def test_cancelled_events_are_left_out() -> None:
+    """A cancelled event is not in the calendar, nor is one that ended before or begins after the stretch of time."""
+    calendar = read(
+        "DTSTART;VALUE=DATE:20261225\nSTATUS:CANCELLED",
+        "DTSTART;VALUE=DATE:20200101",
+        "DTSTART;VALUE=DATE:20350101",
+        "DTSTART:20270101T000000Z",
+    )
+    assert not calendar.dates
+    assert not calendar.spans
+
+
+def test_a_file_may_say_when_work_runs() -> None:
+    """Read as including, its events are the only times at which work runs."""
+    data = file_of("DTSTART:20270601T100000Z\nDTEND:20270601T110000Z")
+    calendar = calendar_from_ics(data, "windows", START, END, kind=Kind.INCLUDES)
+    assert calendar.covering(at("2027-06-01T10:30")) is None
+    assert calendar.covering(at("2027-06-01T11:00")) is not None
+
+
+EVENT = "DTSTART;VALUE=DATE:20270101\n"
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        ("SUMMARY:no start", "DTSTART is missing"),
+        ("DTSTART:soon", "DTSTART"),
+        (EVENT + "DTSTART;VALUE=DATE:20270102", "twice"),
+        (EVENT + "DTEND:20270101T100000Z", "begins on a date and ends at a time"),
+        (EVENT + "DTEND;VALUE=DATE:20261231", "0 to 366 days"),
+        (EVENT + "DTEND;VALUE=DATE:20990101", "0 to 366 days"),
+        (EVENT + "DURATION:P9999W", "0 to 366 days"),
+        ("DTSTART;VALUE=DATE:00010101", "DTSTART"),
+        ("DTSTART;TZID=Mars/Olympus:20270101T100000", "Mars/Olympus"),
+        (EVENT + "RRULE:FREQ=SECONDLY", "YEARLY, MONTHLY, WEEKLY or DAILY"),
+        (EVENT + "RRULE:FREQ=YEARLY;BYSECOND=1", "BYSECOND"),
+        (EVENT + "RRULE:FREQ=DAILY;BYMONTH=2", "BYMONTH"),
+        (EVENT + "RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "never comes"),
+        (EVENT + "RRULE:FREQ=MONTHLY;BYDAY=MO;BYSETPOS=6", "never comes"),
+        (EVENT + "RRULE:FREQ=YEARLY;INTERVAL=0", "interval of 0"),
+        (EVENT + "RRULE:FREQ=YEARLY\nRRULE:FREQ=MONTHLY", "several"),
+        (EVENT + "RRULE:FREQ=YEARLY;BYMONTHDAY=" + ",".join(["1"] * 101), "very long list"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(event: str, reason: str) -> None:
+    """Nothing is left out in silence: the error says what could not be read."""
+    with pytest.raises(FieldInvalid) as refusal:
+        read(event)
+    assert refusal.value.field == "ics"
+    assert reason in refusal.value.reason
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello",
+        b"BEGIN:VEVENT\r\nEND:VEVENT\r\n",
+        b"BEGIN:VCALENDAR\r\n" * 1_000,
+        b"\xff\xfe\x00",
+        b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n" * 2,
+        b"x" * 1_048_577,
+        file_of(*["DTSTART;VALUE=DATE:20270101"] * 5_001),
+        file_of(*["DTSTART;VALUE=DATE:20270101\nRRULE:FREQ=YEARLY"] * 101),
+        file_of(*["DTSTART;VALUE=DATE:19000101\nRRULE:FREQ=DAILY"] * 100),
+        file_of(*[f"DTSTART:2027010{n}T000000Z\nDURATION:PT1H\nRRULE:FREQ=DAILY" for n in range(1, 9)]),
+        file_of("DTSTART;VALUE=DATE:20270101\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", *[EVENT] * 50),
+    ],
+)
+def test_hostile_files_are_refused_soon(data: bytes) -> None:
+    """Too large, too many, endless rules, or no calendar at all: refused within a second or two."""
+    began = time.process_time()
+    with pytest.raises(FieldInvalid):
+        calendar_from_ics(data, "c", START, START + 3_000 * DAY)
+    assert time.process_time() - began < 5
+
+
+_LINES = st.sampled_from(
+    [
+        "DTSTART;VALUE=DATE:20270101", "DTSTART:20270101T100000", "DTEND:20270101T110000Z", "DURATION:-PT1H",
+        "RRULE:FREQ=YEARLY;UNTIL=20300101", "RRULE:FREQ=WEEKLY;BYDAY=XX", "RRULE:", "EXDATE:", "EXDATE:20270101,x",
+        "RDATE;VALUE=PERIOD:20270101T000000Z/PT1H", "RECURRENCE-ID:20270101", "STATUS:?", "UID:", "SUMMARY", ":", ";=:",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(_LINES | st.text(max_size=30), max_size=8))
+def test_any_event_is_read_or_refused(lines: list[str]) -> None:
+    """Whatever an event says, reading it raises its own error and no other."""
+    with contextlib.suppress(FieldInvalid):
+        read("\n".join(lines))

@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import boto3
+import pytest
+from botocore.response import StreamingBody
+from botocore.stub import Stubber
+
+from duetime.adapters.aws import Clients
+from duetime.adapters.targets.aws import AwsRunner
+from duetime.adapters.targets.resources import Resources
+from duetime.domain.arns import ArnPatterns, AwsService, service_of
+from duetime.domain.attempts import Deferred, Ending, Failed, Succeeded
+from duetime.domain.task import AwsTarget
+from tests.adapters.targets.works import work
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from local.emulator import Emulator
+
+PLACE = "us-east-1:000000000000"
+FUNCTION = f"arn:aws:lambda:{PLACE}:function:report"
+QUEUE = f"arn:aws:sqs:{PLACE}:reports"
+TOPIC = f"arn:aws:sns:{PLACE}:reports"
+BUS = f"arn:aws:events:{PLACE}:event-bus/default"
+MACHINE = f"arn:aws:states:{PLACE}:stateMachine:report"
+ALL = ArnPatterns(tuple(f"arn:aws:{service}:*:*:*" for service in ("lambda", "sqs", "sns", "events", "states")))
+ENVELOPE = {"type": "report", "attempt": 2, "fence": 3, "payload": {"a": 1}}
+
+
+def target(arn: str, **options: Any) -> AwsTarget:  # noqa: ANN401 - any field of a target
+    """The target of an ARN."""
+    return AwsTarget(AwsService(service_of(arn) or ""), arn, **options)
+
+
+def names(engine: Emulator, service: str) -> Any:  # noqa: ANN401 - a client of any service
+    """A client of the engine."""
+    return boto3.client(
+        service,  # type: ignore[call-overload]  # any of the services
+        endpoint_url=engine.endpoint_url,
+        region_name="us-east-1",
+        aws_access_key_id=engine.environ["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key="none",  # noqa: S106 - none
+    )
+
+
+@pytest.fixture
+def call(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ending]:
+    """Call a resource of the embedded engine as a target."""
+    for name, value in engine.environ.items():
+        monkeypatch.setenv(name, value)
+    runner = AwsRunner(Resources(Clients(boto3.Session())), ALL)
+
+    def called(arn: str, *, attempt: int = 2, seconds: int = 30, **options: Any) -> Ending:  # noqa: ANN401 - same
+        wanted = work(seconds=seconds)
+        claimed = replace(wanted.task, attempt=attempt, fence=attempt + 1)
+        return runner.run(target(arn, **options), replace(wanted, task=claimed))
+
+    return called
+
+
+def function(engine: Emulator, body: str) -> str:
+    """The ARN of a function of the engine that does this."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("index.py", f"def handler(event, context):\n    {body}\n")
+    made = engine.client("lambda").create_function(
+        FunctionName=f"target-{uuid4().hex}",
+        Runtime="python3.13",
+        Role="arn:aws:iam::000000000000:role/probe",
+        Handler="index.handler",
+        Code={"ZipFile": archive.getvalue()},
+        Timeout=30,
+    )
+    return made["FunctionArn"]
+
+
+def queue(engine: Emulator, suffix: str = "", **attributes: str) -> tuple[str, str]:
+    """ARN and URL of a fresh queue of the engine."""
+    sqs = engine.client("sqs")
+    url = sqs.create_queue(QueueName=f"target-{uuid4().hex}{suffix}", Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]  # names of attributes
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    return arn, url
+
+
+def received(engine: Emulator, url: str) -> list[Any]:
+    """The bodies of the messages on a queue, as JSON."""
+    answer = engine.client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+    return [json.loads(message["Body"]) for message in answer.get("Messages", [])]
+
+
+def result(ending: Ending) -> Any:  # noqa: ANN401 - any JSON
+    """What a call that succeeded brought."""
+    assert isinstance(ending, Succeeded)
+    return json.loads(ending.result)
+
+
+def failed(ending: Ending) -> Failed:
+    """The ending, which must be a failure."""
+    assert isinstance(ending, Failed)
+    return ending
+
+
+def test_a_function_is_given_the_task_and_its_answer_is_the_result(
+    engine: Emulator, call: Callable[..., Ending]
+) -> None:
+    """The event is what an HTTP endpoint would be sent."""
+    told = result(call(function(engine, "return event")))
+    assert {name: told[name] for name in ENVELOPE} == ENVELOPE
+    assert set(told) == {*ENVELOPE, "task_id", "deadline"}
+
+
+def test_an_error_of_a_function_fails_the_attempt(engine: Emulator, call: Callable[..., Ending]) -> None:
+    """What it raised is the attempt's error; the engine, unlike AWS, does not tell the class."""
+    ending = failed(call(function(engine, "raise LookupError('no such row')")))
+    assert (ending.error.message, ending.retriable) == ("no such row", True)
+
+
+def test_a_function_that_is_too_slow_fails_the_attempt_in_time(engine: Emulator, call: Callable[..., Ending]) -> None:
+    """The worker is not kept: it would have to end its process, and all tasks in it."""
+    slow = function(engine, "import time; time.sleep(4)")
+    assert failed(call(slow, seconds=1)).error.kind == "Timeout"
+
+
+def test_a_function_that_notifies_defers_the_attempt(engine: Emulator, call: Callable[..., Ending]) -> None:
+    """Lambda has the event; the function tells of its end by `notify`."""
+    assert call(function(engine, "raise LookupError('nobody waits')"), waits=False) == Deferred()
+
+
+def test_a_message_is_sent_to_a_queue(engine: Emulator, call: Callable[..., Ending]) -> None:
+    """The id of the message is the result."""
+    arn, url = queue(engine)
+    assert result(call(arn))["message_id"]
+    (message,) = received(engine, url)
+    assert {name: message[name] for name in ENVELOPE} == ENVELOPE
+
+
+def test_a_repeat_on_a_fifo_queue_is_dropped(engine: Emulator, call: Callable[..., Ending]) -> None:
+    """An attempt whose answer was lost is followed by another one, and there is one message all the same."""
+    arn, url = queue(engine, ".fifo", FifoQueue="true")
+    for attempt in (1, 2):
+        assert result(call(arn, attempt=attempt))
+    (message,) = received(engine, url)
+    assert message["attempt"] == 1
+
+
+def test_a_message_is_published_to_a_topic(engine: Emulator, call: Callable[..., Ending]) -> None:
+    """A subscriber gets it."""
+    sns, (arn, url) = names(engine, "sns"), queue(engine)
+    topic = sns.create_topic(Name=f"target-{uuid4().hex}")["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"RawMessageDelivery": "true"})
+    assert result(call(topic))["message_id"]
+    (message,) = received(engine, url)
+    assert {name: message[name] for name in ENVELOPE} == ENVELOPE
+
+
+@pytest.mark.parametrize(("given", "told"), [("report due", "report due"), ("", "report")])
+def test_an_event_is_put_on_a_bus(engine: Emulator, call: Callable[..., Ending], given: str, told: str) -> None:
+    """Its source is ours, its detail type the target's or the task's type, and the task is its detail."""
+    events, (arn, url) = names(engine, "events"), queue(engine)
+    bus = events.create_event_bus(Name=f"target-{uuid4().hex}")["EventBusArn"]
+    name = bus.rpartition("/")[2]
+    events.put_rule(Name=name, EventBusName=name, EventPattern='{"source": ["duetime"]}')
+    events.put_targets(Rule=name, EventBusName=name, Targets=[{"Id": "queue", "Arn": arn}])
+    assert result(call(bus, detail_type=given))["event_id"]
+    (event,) = received(engine, url)
+    assert (event["source"], event["detail-type"]) == ("duetime", told)
+    assert {name: event["detail"][name] for name in ENVELOPE} == ENVELOPE
+
+
+def test_one_execution_is_started_whatever_the_number_of_attempts(
+    engine: Emulator, call: Callable[..., Ending]
+) -> None:
+    """A second attempt, after a lost answer, finds the execution by its name and tells the same."""
+    states = names(engine, "stepfunctions")
+    machine = states.create_state_machine(
+        name=f"target-{uuid4().hex}",
+        definition='{"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}',
+        roleArn="arn:aws:iam::000000000000:role/probe",
+    )["stateMachineArn"]
+    told = [result(call(machine, attempt=attempt)) for attempt in (1, 2)]
+    assert told[0] == told[1]
+    assert until(lambda: len(states.list_executions(stateMachineArn=machine)["executions"]) == 1)
+    execution = states.describe_execution(executionArn=told[0]["execution_arn"])
+    assert json.loads(execution["input"])["attempt"] == 1
+
+
+class Scripted:
+    """Services that answer what the test says, and nothing else."""
+
+    def __init__(self) -> None:
+        session = boto3.Session("none", "none", region_name="us-east-1")
+        resources = Resources(Clients(session))
+        self.runner = AwsRunner(resources, ALL)
+        self.stubs = {
+            arn: Stubber(client)
+            for arn, client in (
+                (FUNCTION, resources.lambdas(FUNCTION)),
+                (QUEUE, resources.sqs(QUEUE)),
+                (TOPIC, resources.sns(TOPIC)),
+                (BUS, resources.events(BUS)),
+                (MACHINE, resources.step_functions(MACHINE)),
+            )
+        }
+        for stub in self.stubs.values():
+            stub.activate()
+
+    def refused(self, arn: str, operation: str, code: str, status: int = 400) -> Failed:
+        """What becomes of a call that a service refuses."""
+        # The SDK asks again by itself when that may help; the stub must have an answer for each time.
+        for _ in range(3):
+            self.stubs[arn].add_client_error(operation, code, "the message", status)
+        return failed(self.runner.run(target(arn), work()))
+
+
+OPERATIONS = {
+    FUNCTION: "invoke",
+    QUEUE: "send_message",
+    TOPIC: "publish",
+    BUS: "put_events",
+    MACHINE: "start_execution",
+}
+
+
+@pytest.mark.parametrize(
+    ("arn", "code", "status"),
+    [
+        (FUNCTION, "TooManyRequestsException", 429),
+        (FUNCTION, "ResourceConflictException", 409),
+        (FUNCTION, "ServiceException", 500),
+        (QUEUE, "RequestThrottled", 400),
+        (QUEUE, "KmsThrottled", 400),
+        (TOPIC, "Throttled", 429),
+        (TOPIC, "InternalError", 500),
+        (BUS, "ThrottlingException", 400),
+        (BUS, "InternalException", 500),
+        (MACHINE, "ExecutionLimitExceeded", 400),
+        (MACHINE, "ThrottlingException", 400),
+    ],
+)
+def test_what_time_mends_is_tried_again(arn: str, code: str, status: int) -> None:
+    """Throttling, limits of what runs at once, and errors of the servers."""
+    ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
+    assert (ending.error.kind, ending.retriable) == (code, True)
+
+
+@pytest.mark.parametrize(
+    ("arn", "code", "status"),
+    [
+        (FUNCTION, "ResourceNotFoundException", 404),
+        (FUNCTION, "AccessDeniedException", 403),
+        (FUNCTION, "InvalidRequestContentException", 400),
+        (QUEUE, "AWS.SimpleQueueService.NonExistentQueue", 400),
+        (QUEUE, "AccessDenied", 403),
+        (TOPIC, "NotFound", 404),
+        (TOPIC, "InvalidParameter", 400),
+        (TOPIC, "AuthorizationError", 403),
+        (BUS, "AccessDeniedException", 400),
+        (MACHINE, "StateMachineDoesNotExist", 400),
+        (MACHINE, "InvalidExecutionInput", 400),
+    ],
+)
+def test_what_is_refused_for_good_is_not_tried_again(arn: str, code: str, status: int) -> None:
+    """Permissions, names and forms stay as they are; the message says what the service said."""
+    ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
+    assert (ending.error.kind, ending.retriable) == (code, False)
+    assert "the message" in ending.error.message
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "message", "retriable"),
+    [
+        (b'{"errorMessage": "no such row", "errorType": "LookupError"}', "LookupError", "no such row", True),
+        (b'{"errorMessage": "no such row", "errorType": "Unretriable"}', "Unretriable", "no such row", False),
+        (b'{"errorMessage": "2026 Task timed out after 3.00 seconds"}', "FunctionError", "2026 Task timed", True),
+        (b"[]", "FunctionError", "[]", True),
+        (b"\xff", "FunctionError", "\ufffd", True),
+    ],
+)
+def test_what_a_function_tells_of_its_error_is_kept(told: bytes, kind: str, message: str, *, retriable: bool) -> None:
+    """Class and message are the attempt's; by the class a function says that another attempt would not help."""
+    services = Scripted()
+    answer = {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": StreamingBody(io.BytesIO(told), len(told))}
+    services.stubs[FUNCTION].add_response("invoke", answer)
+    ending = failed(services.runner.run(target(FUNCTION), work()))
+    assert (ending.error.kind, ending.retriable) == (kind, retriable)
+    assert message in ending.error.message
+
+
+@pytest.mark.parametrize(("code", "retriable"), [("ThrottlingException", True), ("NotAuthorizedForSource", False)])
+def test_an_event_refused_in_an_answer_that_is_well_is_a_failure(code: str, *, retriable: bool) -> None:
+    """EventBridge answers 200, and says in the entry that it has not taken it."""
+    services = Scripted()
+    entry = {"ErrorCode": code, "ErrorMessage": "no"}
+    services.stubs[BUS].add_response("put_events", {"FailedEntryCount": 1, "Entries": [entry]})
+    ending = failed(services.runner.run(target(BUS), work()))
+    assert (ending.error.kind, ending.retriable) == (code, retriable)
+
+
+@pytest.mark.parametrize(
+    ("arn", "options", "size"),
+    [
+        (FUNCTION, {"waits": False}, 1_000_000),
+        (QUEUE, {}, 1_048_576),
+        (TOPIC, {}, 1_048_576),
+        (BUS, {}, 1_000_000),
+        (MACHINE, {}, 262_144),
+    ],
+)
+def test_what_a_service_would_not_take_is_not_sent(arn: str, options: dict[str, Any], size: int) -> None:
+    """A clear failure, for good, instead of the service's refusal: no answer is scripted."""
+    payload = b'"' + b"x" * (size - 200) + b'"'
+    sent = failed(Scripted().runner.run(target(arn, **options), work(payload)))
+    assert sent.error.kind == "UnStubbedResponseError"
+    ending = failed(Scripted().runner.run(target(arn, **options), work(payload + b" " * 200)))
+    assert (ending.error.kind, ending.retriable) == ("PayloadTooLarge", False)
+    assert str(size) in ending.error.message
+
+
+def test_what_the_settings_do_not_allow_is_not_called() -> None:
+    """They may have changed since the task was accepted."""
+    runner = AwsRunner(Resources(Clients(boto3.Session(region_name="us-east-1"))), ArnPatterns((f"{QUEUE}-*",)))
+    ending = failed(runner.run(target(QUEUE), work()))
+    assert (ending.error.kind, ending.retriable) == ("TargetNotAllowed", False)
+    assert QUEUE in ending.error.message

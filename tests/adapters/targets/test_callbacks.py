@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from duetime.adapters.targets.callbacks import HttpCallbacks
+from duetime.adapters.targets.calls import Answer, Call, NoAnswer, Reply
+from duetime.contract.encoding import entry
+from duetime.domain.attempts import failure
+from duetime.domain.states import State
+from duetime.domain.task import AttemptOutcome, LedgerLine, Task
+from duetime.domain.times import to_iso
+from tests.domain.factories import NOW, task
+
+URL = "https://example.org/ended"
+LINE = LedgerLine(1, 3, "worker", NOW, 0, 250, AttemptOutcome.SUCCEEDED)
+DONE = task(state=State.SUCCEEDED, fence=3, attempt=1, ledger=(LINE,))
+
+
+class Kept:
+    """A caller that keeps calls and replies as the test says."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self.calls: list[Call] = []
+
+    def call(self, call: Call) -> Reply:
+        """Keep it."""
+        self.calls.append(call)
+        return self.reply
+
+
+def told(outcome: Task) -> Call:
+    """The call that tells of an outcome."""
+    kept = Kept(Answer(204))
+    assert HttpCallbacks(kept, entry).call_back(outcome, URL) is None
+    return kept.calls[0]
+
+
+def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
+    """Type, timestamp and data, at the time when the attempt ended."""
+    call = told(DONE)
+    assert (call.method, call.url, call.most) == ("POST", URL, 0)
+    event = json.loads(call.body)
+    assert list(event) == ["type", "timestamp", "data"]
+    assert (event["type"], event["timestamp"]) == ("task.succeeded", to_iso(NOW + 250))
+    assert event["data"] == json.loads(json.dumps(entry(DONE)))
+
+
+def test_who_follows_it_up_again_tells_it_under_the_same_id() -> None:
+    """The follow-up has a fence of its own; the id is that of the attempt that brought the outcome."""
+    again = replace(DONE, fence=4, version=9)
+    assert told(again).id == told(DONE).id == f"{DONE.id}-3-succeeded"
+    assert json.loads(told(again).body)["timestamp"] == json.loads(told(DONE).body)["timestamp"]
+
+
+def test_another_outcome_has_another_id() -> None:
+    """Rolled back after it had succeeded: a receiver that drops repeats hears of both."""
+    line = replace(LINE, fence=5, outcome=AttemptOutcome.ROLLED_BACK)
+    undone = replace(DONE, state=State.ROLLED_BACK, fence=5, ledger=(LINE, line))
+    assert told(undone).id == f"{DONE.id}-5-rolled_back"
+
+
+def test_what_went_wrong_is_answered() -> None:
+    """No answer, or one that is no 2xx: a failure that says whether another try may help."""
+    for reply, expected in (
+        (NoAnswer("Timeout", "slow"), failure("Timeout", "slow")),
+        (NoAnswer("DestinationRefused", "no", retriable=False), failure("DestinationRefused", "no", retriable=False)),
+        (Answer(503), failure("Http503", "the callback was answered 503")),
+        (Answer(410), failure("Http410", "the callback was answered 410", retriable=False)),
+    ):
+        assert HttpCallbacks(Kept(reply), entry).call_back(DONE, URL) == expected

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import gzip
+import socket
+import time
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.targets import destinations
+from duetime.adapters.targets.calls import Answer, Call, NoAnswer, Reply
+from duetime.adapters.targets.direct import DirectCaller
+from tests.adapters.targets.peers import LOOPBACK, Peer, answering, certificate, dripping, peer, read_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ALLOWED = frozenset({LOOPBACK, "localhost"})
+MOST = 1_000
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def call(port: int, *, host: str = LOOPBACK, scheme: str = "http", seconds: float = 5, most: int = MOST) -> Reply:
+    """Call a peer with a small body."""
+    wanted = Call("id-1", "PUT", f"{scheme}://{host}:{port}/job?action=run", body=b"{}", seconds=seconds, most=most)
+    return DirectCaller(ALLOWED, None).call(wanted)
+
+
+def refused(reply: Reply) -> NoAnswer:
+    """The reply, which must not be an answer."""
+    assert isinstance(reply, NoAnswer), reply
+    return reply
+
+
+def test_a_call_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name is looked up once: a second look-up, which might lead elsewhere, never happens."""
+    looked_up: list[str] = []
+
+    def look_up(host: str, port: int, **_more: object) -> list[tuple[object, ...]]:
+        looked_up.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (LOOPBACK, port))]
+
+    with peer(answering(GOOD)) as other:
+        monkeypatch.setattr(destinations, "socket", _Resolver(look_up))
+        caller = DirectCaller(frozenset({"jobs.example.org"}), None)
+        reply = caller.call(Call("id-1", "PUT", f"http://jobs.example.org:{other.port}/job", body=b"{}", most=MOST))
+    assert reply == Answer(200, "", b"{}")
+    assert looked_up == ["jobs.example.org"]
+    assert f"host: jobs.example.org:{other.port}".encode() in other.requests[0].lower()
+
+
+class _Resolver:
+    """The module `socket` with another resolver."""
+
+    SOCK_STREAM = socket.SOCK_STREAM
+
+    def __init__(self, getaddrinfo: Callable[..., object]) -> None:
+        self.getaddrinfo = getaddrinfo
+
+
+def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every address counts, not only the first: no luck of the draw leads inside."""
+
+    def look_up(_host: str, port: int, **_more: object) -> list[tuple[object, ...]]:
+        found = ("1.1.1.1", "10.0.0.1")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
+
+    monkeypatch.setattr(destinations, "socket", _Resolver(look_up))
+    reply = refused(DirectCaller(frozenset(), None).call(Call("id-1", "GET", "http://rebinding.example.org/")))
+    assert (reply.kind, reply.retriable) == ("DestinationRefused", False)
+    assert "10.0.0.1" in reply.message
+
+
+def test_tls_is_for_the_name_in_the_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SNI and the certificate's name are those of the URL, although the connection is made to an address."""
+    server, trusted = certificate(tmp_path, "localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    with peer(answering(GOOD), server) as other:
+        assert call(other.port, host="localhost", scheme="https") == Answer(200, "", b"{}")
+    assert other.names == ["localhost"]
+    assert f"host: localhost:{other.port}".encode() in other.requests[0].lower()
+
+
+@pytest.mark.parametrize("trusts", [True, False])
+def test_a_certificate_of_somebody_else_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    trusts: bool,  # noqa: FBT001 - the case
+) -> None:
+    """Another name, or an authority that nobody trusts: nothing is sent, not even the headers."""
+    server, trusted = certificate(tmp_path, "else.example.org" if trusts else "localhost")
+    if trusts:
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    with peer(answering(GOOD), server) as other:
+        reply = refused(call(other.port, host="localhost", scheme="https"))
+    assert reply.kind == "SSLCertVerificationError"
+    assert other.requests == []
+
+
+@pytest.mark.parametrize(
+    ("head", "drop"),
+    [
+        (b"", b"H"),
+        (b"HTTP/1.1 200 OK\r\nX-Endless: ", b"x"),
+        (b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", b"x"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n200\r\n", b"x"),
+    ],
+    ids=["status", "header", "headers", "continue", "length", "close", "chunks", "chunk"],
+)
+def test_an_answer_that_drips_is_cut_off_in_time(head: bytes, drop: bytes) -> None:
+    """However slowly bytes come, and each in time by itself: the call as a whole has its limit."""
+    with peer(dripping(head, drop)) as other:
+        began = time.monotonic()
+        reply = refused(call(other.port, seconds=0.6))
+        took = time.monotonic() - began
+    # Too many headers are refused before the time is over; everything else would go on for ever.
+    assert reply.kind in {"Timeout", "HTTPException"}
+    assert took < 2
+
+
+def test_a_handshake_that_never_ends_is_cut_off_in_time() -> None:
+    """The limit holds for TLS too: a server that says nothing, or drips, gains no time."""
+
+    def drip(connection: socket.socket, kept: Peer) -> None:
+        while not kept.over.wait(0.05):
+            connection.sendall(b"\x16")
+
+    with peer(drip) as other:
+        began = time.monotonic()
+        assert isinstance(call(other.port, scheme="https", seconds=0.6), NoAnswer)
+        assert time.monotonic() - began < 2
+
+
+def test_a_look_up_that_never_ends_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server that does not answer takes no more time than the call has."""
+
+    def look_up(_host: str, _port: int, **_more: object) -> list[object]:
+        time.sleep(3)
+        raise OSError("no such name")
+
+    monkeypatch.setattr(destinations, "socket", _Resolver(look_up))
+    began = time.monotonic()
+    reply = refused(DirectCaller(frozenset(), None).call(Call("id-1", "GET", "http://slow.example.org/", seconds=0.2)))
+    assert (reply.kind, reply.retriable) == ("Timeout", True)
+    assert time.monotonic() - began < 1
+
+
+def test_an_endless_answer_is_not_read_on() -> None:
+    """What is more than anybody wants fails at once and for good, however fast it comes."""
+
+    def pour(connection: socket.socket, kept: Peer) -> None:
+        read_request(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while not kept.over.is_set():
+            connection.sendall(b"x" * 65_536)
+
+    with peer(pour) as other:
+        reply = refused(call(other.port))
+    assert (reply.kind, reply.retriable) == ("AnswerTooLarge", False)
+
+
+def test_a_compressed_bomb_is_not_unpacked() -> None:
+    """A hundred megabytes of nothing, packed into a hundred kilobytes: little more than the limit is unpacked."""
+    packed = gzip.compress(b"\0" * 100_000_000)
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
+    with peer(answering(head + packed)) as other:
+        tracemalloc.start()
+        reply = refused(call(other.port))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert reply.kind == "AnswerTooLarge"
+    assert peak < 5_000_000
+
+
+def test_a_compressed_answer_is_unpacked() -> None:
+    """An endpoint that compresses unasked is understood; the limit is on what comes out."""
+    packed = gzip.compress(b'{"rows": 3}')
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
+    with peer(answering(head + packed)) as other:
+        assert call(other.port) == Answer(200, "", b'{"rows": 3}')
+        assert b"accept-encoding: identity" in other.requests[0].lower()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"HTTP/1.1 20",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}",
+        b"HTTP/1.1 200 OK\r\nX-Huge: " + b"x" * 100_000 + b"\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\n" + b"X-Many: 1\r\n" * 1_000 + b"\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: " + b"gzip, " * 50 + b"gzip\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 twohundred OK\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"\0" * 1_000,
+    ],
+    ids=range(12),
+)
+def test_an_answer_that_is_none_fails_and_may_be_retried(data: bytes) -> None:
+    """Cut short, malformed, or not HTTP at all: a failure with a name, never an error of our own."""
+    with peer(answering(data)) as other:
+        reply = refused(call(other.port))
+    assert reply.retriable
+    assert reply.kind not in {"CallDefect", "Timeout"}
+
+
+def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
+    """Where it leads has not been checked."""
+    with peer(answering(GOOD)) as inside:
+        location = f"http://{LOOPBACK}:{inside.port}/"
+        with peer(answering(f"HTTP/1.1 307 Go\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode())) as other:
+            assert call(other.port) == Answer(307)
+        assert inside.requests == []
+
+
+def test_no_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the environment names: a proxy would resolve names again, and sees everything."""
+    with peer(answering(GOOD)) as proxy, peer(answering(GOOD)) as other:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://{LOOPBACK}:{proxy.port}")
+        assert isinstance(call(other.port), Answer)
+        assert proxy.requests == []
+
+
+def test_an_answer_that_nobody_wants_is_not_read() -> None:
+    """Only the status counts then; a body without an end does no harm."""
+    with peer(dripping(b"HTTP/1.1 204 Fine\r\nContent-Length: 1000000\r\n\r\n", b"x")) as other:
+        assert call(other.port, most=0) == Answer(204)

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import io
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.stub import ANY, Stubber
+
+from duetime.adapters.targets.calls import Answer, Call, NoAnswer, Reply, calls_in
+from duetime.adapters.targets.egress import Egress, EgressCaller, EgressFailed, LambdaInvocation
+from tests.adapters.clouds import CREW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SLOW_WINDOW = 0.2
+"""Long enough for a busy machine to begin ten calls in it."""
+
+
+class Echo:
+    """A caller that answers with what it was asked for, and keeps it."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    def call(self, call: Call) -> Reply:
+        """Answer the call's id; its body says how long to take, and whether at all."""
+        self.calls.append(call)
+        facts = json.loads(call.body or b"{}")
+        time.sleep(facts.get("takes", 0))
+        if facts.get("fails"):
+            return NoAnswer("Boom", call.id, retriable=False)
+        return Answer(200, "7", b"\xff" + call.id.encode())
+
+
+class Function:
+    """The egress function, called in this process; it counts its invocations."""
+
+    def __init__(self, caller: Echo) -> None:
+        self.egress = Egress(caller, CREW)
+        self.sizes: list[int] = []
+
+    def __call__(self, payload: bytes) -> bytes:
+        """Invoke it."""
+        event = json.loads(payload)
+        self.sizes.append(len(event["calls"]))
+        return json.dumps(self.egress.answer(event)).encode()
+
+
+def at_once(caller: EgressCaller, calls: Sequence[Call]) -> list[Reply]:
+    """Make calls, each from a thread of its own."""
+    ready = threading.Barrier(len(calls))
+
+    def make(call: Call) -> Reply:
+        ready.wait()
+        return caller.call(call)
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(make, calls))
+
+
+def calls(count: int, **fields: Any) -> list[Call]:  # noqa: ANN401 - fields of Call
+    """Calls to nowhere in particular."""
+    return [Call(f"id-{number}", "PUT", "https://example.org/", **fields) for number in range(count)]
+
+
+def test_calls_that_begin_at_once_share_an_invocation() -> None:
+    """Ten threads, one invocation, and each gets the reply to its own call."""
+    function = Function(Echo())
+    replies = at_once(EgressCaller(function, SLOW_WINDOW), calls(10))
+    assert function.sizes == [10]
+    assert replies == [Answer(200, "7", b"\xff" + f"id-{number}".encode()) for number in range(10)]
+
+
+def test_a_call_reaches_the_other_end_as_it_was() -> None:
+    """All of it but its owner, who stays here, and a little of its time, so that its answer comes back in time."""
+    echo = Echo()
+    given = Call("id", "PUT", "https://e.org/?a=b", {"X": "1"}, b'{"t":"\xc3\xa9"}', seconds=60, most=7, owner="me")
+    assert isinstance(EgressCaller(Function(echo)).call(given), Answer)
+    (made,) = echo.calls
+    assert (made.id, made.method, made.url, made.headers, made.body, made.most) == (
+        given.id,
+        given.method,
+        given.url,
+        given.headers,
+        given.body,
+        given.most,
+    )
+    assert (made.owner, made.seconds) == ("", 59.5)
+
+
+def test_ten_is_the_most_of_an_invocation() -> None:
+    """Fifteen at once are two invocations."""
+    function = Function(Echo())
+    replies = at_once(EgressCaller(function, SLOW_WINDOW), calls(15))
+    assert sorted(function.sizes) == [5, 10]
+    assert len(set(map(str, replies))) == 15
+
+
+def test_an_invocation_keeps_within_what_lambda_takes() -> None:
+    """Payloads of a megabyte each are spread over as many invocations as they need."""
+    payloads: list[bytes] = []
+    function = Function(Echo())
+
+    def invoke(payload: bytes) -> bytes:
+        payloads.append(payload)
+        return function(payload)
+
+    body = json.dumps("x" * 1_048_570).encode()
+    replies = at_once(
+        EgressCaller(invoke, SLOW_WINDOW),
+        [Call(f"id-{n}", "PUT", "https://e.org/", body=b'{"p":' + body + b"}") for n in range(10)],
+    )
+    assert all(isinstance(reply, Answer) for reply in replies)
+    assert sum(function.sizes) == 10
+    assert max(map(len, payloads)) < 6_000_000
+
+
+def test_owners_and_time_limits_share_nothing() -> None:
+    """A stranger's slow endpoint holds back nobody, and nobody waits longer than for a limit like its own."""
+    function = Function(Echo())
+    slow = Call("slow", "PUT", "https://e.org/", body=b'{"takes": 1}', owner="stranger")
+    other = Call("other", "PUT", "https://e.org/", seconds=30, owner="me")
+    quick = Call("quick", "PUT", "https://e.org/", owner="me")
+    caller = EgressCaller(function, SLOW_WINDOW)
+    began = time.monotonic()
+    with ThreadPoolExecutor(3) as threads:
+        waiting = threads.submit(caller.call, slow)
+        assert all(isinstance(one.result(), Answer) for one in [threads.submit(caller.call, c) for c in (other, quick)])
+        assert time.monotonic() - began < 0.9
+        assert isinstance(waiting.result(), Answer)
+    assert function.sizes == [1, 1, 1]
+
+
+def test_one_failure_is_one_reply() -> None:
+    """What goes wrong with one call is told to it alone, as it was."""
+    function = Function(Echo())
+    good, bad = calls(2, seconds=5)
+    replies = at_once(
+        EgressCaller(function, SLOW_WINDOW),
+        [good, Call("bad", "PUT", "https://e.org/", body=b'{"fails": true}', seconds=5)],
+    )
+    assert replies == [Answer(200, "7", b"\xffid-0"), NoAnswer("Boom", "bad", retriable=False)]
+    assert bad.id == "id-1"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"null",
+        b"{}",
+        b'{"replies": []}',
+        b'{"replies": [{}]}',
+        b'{"replies": [1]}',
+        b'{"errorMessage": "x"}',
+        b"<",
+    ],
+)
+def test_an_answer_that_is_none_fails_the_call(answer: bytes) -> None:
+    """Whatever comes back: a failure that may be retried."""
+    reply = EgressCaller(lambda _payload: answer).call(calls(1)[0])
+    assert isinstance(reply, NoAnswer)
+    assert (reply.kind, reply.retriable) == ("EgressFailed", True)
+
+
+def test_a_lost_answer_fails_at_the_time_limit() -> None:
+    """An invocation that never comes back keeps nobody longer than the call may take."""
+    over = threading.Event()
+
+    def invoke(_payload: bytes) -> bytes:
+        over.wait(10)
+        return b""
+
+    began = time.monotonic()
+    replies = at_once(EgressCaller(invoke), calls(3, seconds=0.5))
+    took = time.monotonic() - began
+    over.set()
+    assert replies == [NoAnswer("Timeout", "no answer of the endpoint came within 0.5 s")] * 3
+    assert 0.5 <= took < 1.5
+
+
+def test_a_caller_goes_on_after_a_failure() -> None:
+    """An invocation that failed takes nothing of the next one."""
+    function = Function(Echo())
+    failing = [EgressFailed("TooManyRequestsException")]
+
+    def invoke(payload: bytes) -> bytes:
+        if failing:
+            raise failing.pop()
+        return function(payload)
+
+    caller = EgressCaller(invoke)
+    first, second = caller.call(calls(1)[0]), caller.call(calls(1)[0])
+    assert first == NoAnswer("EgressFailed", "the call could not be handed on: TooManyRequestsException")
+    assert isinstance(second, Answer)
+
+
+def _throttle(stubber: Stubber) -> None:
+    stubber.add_client_error("invoke", "TooManyRequestsException", "Rate exceeded for arn:aws:lambda:x", 429)
+
+
+def _crash(stubber: Stubber) -> None:
+    body = io.BytesIO(b'{"errorMessage": "secret"}')
+    answer = {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": body}
+    stubber.add_response("invoke", answer, {"FunctionName": "egress", "Payload": ANY})
+
+
+@pytest.mark.parametrize(("happens", "named"), [(_throttle, "TooManyRequestsException"), (_crash, "Unhandled")])
+def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
+    happens: Callable[[Stubber], None], named: str
+) -> None:
+    """Throttled, or ended with an error: named, without ARNs and without what the function printed."""
+    client = boto3.client("lambda", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")  # noqa: S106 - none
+    with Stubber(client) as stubber:
+        happens(stubber)
+        reply = EgressCaller(LambdaInvocation(client, "egress")).call(calls(1)[0])
+        stubber.assert_no_pending_responses()
+    assert isinstance(reply, NoAnswer)
+    assert named in reply.message
+    assert "arn" not in reply.message
+    assert "secret" not in reply.message
+
+
+def test_an_event_of_nothing_is_answered_with_nothing() -> None:
+    """What warms the function up calls nobody."""
+    assert Egress(Echo(), CREW).answer({"calls": []}) == {"replies": []}
+    assert calls_in({"calls": []}) == []

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.circuits import DynamoCircuitStore
+from duetime.domain.circuits import Circuit
+from duetime.domain.times import DAY
+from tests.adapters.examples import HOME
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import CircuitStore
+    from tests.adapters.clouds import Cloud
+
+LATER = HOME + DAY
+OPEN = Circuit("example.org").opened("Http503", HOME)
+PROBED = replace(Circuit("b.example.org:8443").opened("ReadTimeoutError", HOME + 5), probe_until=HOME + 60_000)
+
+
+def test_a_host_that_never_failed_is_closed(circuit_store: CircuitStore) -> None:
+    """Reading what was never written finds a closed circuit at version 0, and nothing is listed."""
+    assert circuit_store.read("example.org", consistent=False) == Circuit("example.org")
+    assert circuit_store.list_open(10) == []
+
+
+def test_a_circuit_comes_back_as_it_was_saved(circuit_store: CircuitStore) -> None:
+    """Every field, at the next version."""
+    for circuit in (OPEN, PROBED):
+        assert circuit_store.save(circuit, f"open {circuit.host}", LATER)
+        assert circuit_store.read(circuit.host, consistent=True) == replace(circuit, version=1)
+
+
+def test_of_two_probes_one_is_made(circuit_store: CircuitStore) -> None:
+    """Both saw the same version: the second is refused, and a save that is sent again is not."""
+    circuit_store.save(OPEN, "open", LATER)
+    seen = circuit_store.read(OPEN.host, consistent=True)
+    assert circuit_store.save(seen.probed(HOME + 90_000), "mine", LATER)
+    assert not circuit_store.save(seen.probed(HOME + 91_000), "yours", LATER)
+    assert circuit_store.save(seen.probed(HOME + 90_000), "mine", LATER)
+    assert circuit_store.read(OPEN.host, consistent=True).probe_until == HOME + 90_000
+
+
+def test_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) -> None:
+    """By their hosts, as many as are asked for; one that is closed again is no longer there."""
+    for circuit in (OPEN, PROBED):
+        circuit_store.save(circuit, f"open {circuit.host}", LATER)
+    assert [circuit.host for circuit in circuit_store.list_open(10)] == [PROBED.host, OPEN.host]
+    assert len(circuit_store.list_open(1)) == 1
+    circuit_store.save(replace(PROBED.closed(), version=1), "close", LATER)
+    assert circuit_store.list_open(10) == [replace(OPEN, version=1)]
+    assert circuit_store.read(PROBED.host, consistent=True) == Circuit(PROBED.host, version=2)
+
+
+def test_a_closed_circuit_takes_no_place_in_the_list(moto_cloud: Cloud) -> None:
+    """It would crowd out the open ones: only these are in the index."""
+    table = moto_cloud.table()
+    store = DynamoCircuitStore(moto_cloud.dynamodb, table)
+    store.save(OPEN, "open", LATER)
+    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    assert item[schema.OWNER_KEY] == {"S": schema.CIRCUIT_LIST}
+    store.save(replace(OPEN.closed(), version=1), "close", LATER)
+    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    assert schema.OWNER_KEY not in item

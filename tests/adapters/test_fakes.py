@@ -1,0 +1,54 @@
+"""The fakes and the embedded engine, side by side: the same calls have the same answers, whatever they are."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.adapters.clouds import Cloud
+from tests.adapters.tables import new_table
+from tests.fakes.calls import Drawn, StoreCalls
+from tests.fakes.queue_calls import QueueCalls
+from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.sqs import FakeSQS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEEDS = 15
+CALLS = 250
+pytestmark = pytest.mark.engine
+
+
+def outcome(client: Any, call: Drawn) -> Any:  # noqa: ANN401 - whatever it answers
+    """What a call comes to: its answer without what names the request, or the code and the item of its refusal."""
+    try:
+        answer = getattr(client, call.operation)(**call.request)
+    except ClientError as error:
+        return error.response["Error"]["Code"], error.response.get("Item")
+    return {name: value for name, value in answer.items() if name not in {"ResponseMetadata", "ConsumedCapacity"}}
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_the_fake_of_dynamodb_answers_as_the_engine_does(engine_cloud: Cloud, seed: int) -> None:
+    """Writes, conditions, updates, readings, pages and hostile requests of any kind: zero differences."""
+    fake = FakeDynamoDB()
+    drawn = StoreCalls(random.Random(seed))  # noqa: S311 - repeatable on purpose
+    real_table, fake_table = engine_cloud.table(), new_table(fake)  # type: ignore[arg-type]  # stands in for a client
+    for number in range(CALLS):
+        call = drawn.draw()
+        real = outcome(engine_cloud.dynamodb, call.on(real_table))
+        mine = outcome(fake, call.on(fake_table))
+        assert call.comparable(mine, fake_table) == call.comparable(real, real_table), f"seed {seed}, call {number}: {call}"
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_the_fake_of_sqs_answers_as_the_engine_does(engine_cloud: Cloud, seed: int) -> None:
+    """Sendings, receipts, visibility, deletions and hostile batches: zero differences."""
+    sides = [QueueCalls(client, random.Random(seed)) for client in (engine_cloud.sqs, FakeSQS())]  # noqa: S311 - same
+    for number in range(CALLS):
+        real, mine = (side.next() for side in sides)
+        assert mine == real, f"seed {seed}, call {number}"

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.domain.limits import MAX_LOCK_HOLDERS
+from duetime.domain.locks import Holder, Lock, LockName, Waiter
+from duetime.domain.times import DAY, MINUTE
+from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.examples import HOME, numbered
+from tests.adapters.test_races import CONTENDERS, ONE_EACH, winners
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import LockStore
+
+NAME = LockName("ann", "db-17")
+UNTIL = HOME + MINUTE
+LATER = HOME + DAY
+HELD = Lock(NAME, (Holder(numbered(1), 7, UNTIL),))
+
+
+def test_a_lock_that_was_never_taken_is_free(lock_store: LockStore) -> None:
+    """What is not stored has no holders and no line, and is not listed."""
+    assert lock_store.read(NAME, 5) == (Lock(NAME), [])
+    assert lock_store.read_many([NAME]) == []
+    assert lock_store.list_keys("ann", "", 10) == []
+
+
+def test_holders_are_kept(lock_store: LockStore) -> None:
+    """What was saved is read back, at the next version."""
+    holders = tuple(Holder(numbered(number), number, UNTIL + number) for number in range(MAX_LOCK_HOLDERS))
+    assert lock_store.save(Lock(NAME, holders), "n1", LATER)
+    assert lock_store.read(NAME, 0) == (Lock(NAME, holders, 1), [])
+    assert lock_store.read_many([NAME, LockName("ann", "none")]) == [Lock(NAME, holders, 1)]
+
+
+def test_only_the_version_that_was_read_is_replaced(lock_store: LockStore) -> None:
+    """Of two who read the same lock the second to save is refused; one that saves anew does not overwrite either."""
+    assert lock_store.save(HELD, "n1", LATER)
+    assert not lock_store.save(HELD, "n2", LATER)
+    read, _ = lock_store.read(NAME, 0)
+    assert lock_store.save(replace(read, holders=()), "n3", LATER)
+    assert not lock_store.save(replace(read, holders=HELD.holders), "n4", LATER)
+    assert lock_store.read(NAME, 0)[0].holders == ()
+
+
+def test_a_save_may_be_sent_again(lock_store: LockStore) -> None:
+    """A repetition of a save that was applied is a success and changes nothing."""
+    assert lock_store.save(HELD, "n1", LATER)
+    assert lock_store.save(HELD, "n1", LATER)
+    assert lock_store.read(NAME, 0)[0].version == 1
+
+
+def test_a_hold_is_renewed_by_its_holder_only(lock_store: LockStore) -> None:
+    """The fence decides: an older or newer attempt, another task, and a lock that is not there are refused."""
+    lock_store.save(HELD, "n1", LATER)
+    assert lock_store.renew(NAME, Holder(numbered(1), 7, UNTIL + MINUTE), None)
+    assert lock_store.read(NAME, 0)[0].holders == (Holder(numbered(1), 7, UNTIL + MINUTE),)
+    for other in (Holder(numbered(1), 6, LATER), Holder(numbered(1), 70, LATER), Holder(numbered(2), 7, LATER)):
+        assert not lock_store.renew(NAME, other, None)
+    assert not lock_store.renew(LockName("ann", "none"), HELD.holders[0], LATER)
+    assert lock_store.read(NAME, 0)[0].holders == (Holder(numbered(1), 7, UNTIL + MINUTE),)
+
+
+def test_a_renewal_in_between_refuses_a_save(lock_store: LockStore) -> None:
+    """Whoever read the lock before a renewal cannot take it for dead."""
+    lock_store.save(HELD, "n1", LATER)
+    read, _ = lock_store.read(NAME, 0)
+    lock_store.renew(NAME, Holder(numbered(1), 7, LATER), LATER + DAY)
+    assert not lock_store.save(replace(read, holders=()), "n2", LATER)
+
+
+def test_a_line_is_in_order_of_due_times(lock_store: LockStore) -> None:
+    """The earliest due comes first, ids decide between equals, and as many are read as asked for."""
+    line = [Waiter(HOME + due, numbered(number), 3) for due, number in ((0, 5), (0, 6), (9, 1), (10, 2), (100_000, 3))]
+    for waiter in reversed(line):
+        lock_store.join(NAME, waiter, LATER)
+    assert lock_store.read(NAME, 10)[1] == line
+    lock_store.save(HELD, "n1", LATER)
+    assert lock_store.read(NAME, 3)[1] == line[:3]
+
+
+def test_who_joined_again_is_not_taken_out(lock_store: LockStore) -> None:
+    """Taking out a place of an older turn does nothing; a place that is taken out is gone."""
+    first, again = Waiter(HOME, numbered(1), 3), Waiter(HOME, numbered(1), 5)
+    lock_store.join(NAME, first, LATER)
+    lock_store.join(NAME, again, LATER)
+    lock_store.leave(NAME, first)
+    assert lock_store.read(NAME, 5)[1] == [again]
+    lock_store.leave(NAME, again)
+    lock_store.leave(NAME, again)
+    assert lock_store.read(NAME, 5)[1] == []
+
+
+def test_locks_are_listed_for_their_owner_only(lock_store: LockStore) -> None:
+    """Keys in their order, page by page; another owner's are not among them."""
+    keys = [f"lock-{number:02}" for number in range(25)]
+    for key in keys:
+        lock_store.save(Lock(LockName("ann", key)), "n1", LATER)
+    lock_store.save(Lock(LockName("ann2", "lock-00b")), "n1", LATER)
+    assert lock_store.list_keys("ann", "", 10) == keys[:10]
+    assert lock_store.list_keys("ann", keys[9], 100) == keys[10:]
+
+
+@pytest.mark.engine
+def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud) -> None:
+    """Of those who take a free lock at once exactly one holds it."""
+    store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), CREW)
+
+    def contend(number: int, who: int) -> bool:
+        lock, _ = store.read(LockName("ann", f"{number}"), 1)
+        return store.save(lock.held_by(Holder(numbered(who), 1, UNTIL)), f"{who}", LATER) if not lock.holders else False
+
+    assert winners(contend) == ONE_EACH
+
+
+@pytest.mark.engine
+def test_sixteen_take_four_places(engine_cloud: Cloud) -> None:
+    """Of those who want one of four places, and try again when others were faster, exactly four get one."""
+    store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), CREW)
+
+    def contend(number: int, who: int) -> bool:
+        while True:
+            lock, _ = store.read(LockName("ann", f"{number}"), 1)
+            if lock.room(4) <= 0:
+                return False
+            if store.save(lock.held_by(Holder(numbered(who), 1, UNTIL)), f"{who} {lock.version}", LATER):
+                return True
+
+    assert winners(contend, rounds=20) == [4] * 20
+    assert CONTENDERS > 4

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from duetime.adapters.memory.rejects import MemoryRejects
+from duetime.adapters.sqs.rejects import REASON, SqsRejects
+from duetime.domain.limits import MAX_REASON_LENGTH
+from duetime.ports.rejects import Reject
+from tests.adapters.clouds import CREW
+from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.ports.rejects import Rejects
+    from tests.adapters.clouds import Cloud
+
+    Kept = Callable[[], set[tuple[str, str]]]
+
+
+def queue(cloud: Cloud) -> tuple[SqsRejects, Kept]:
+    """An empty queue for rejects, and what it has been given."""
+    url = cloud.sqs.create_queue(QueueName=f"rejects-{uuid4().hex}")["QueueUrl"]
+    found: set[tuple[str, str]] = set()
+
+    def kept() -> set[tuple[str, str]]:
+        while messages := cloud.sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+        ).get("Messages", []):
+            found.update((each["Body"], each["MessageAttributes"][REASON]["StringValue"]) for each in messages)
+        return found
+
+    return SqsRejects(cloud.sqs, url, CREW), kept
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def rejects(request: pytest.FixtureRequest) -> tuple[Rejects, Kept]:
+    """An empty place for rejects, and what it has been given."""
+    cloud = cloud_of(request)
+    if cloud is not None:
+        return queue(cloud)
+    memory = MemoryRejects()
+    return memory, lambda: {(each.body, each.reason) for each in memory.kept}
+
+
+def test_rejects_are_kept_as_they_came_with_the_reason(rejects: tuple[Rejects, Kept]) -> None:
+    """Any number of them; none at all is no request."""
+    place, kept = rejects
+    given = [Reject(f"not json {number}", f"body: is not JSON at {number}") for number in range(12)]
+    assert place.put([]) == []
+    assert place.put(given) == []
+    assert kept() == {(each.body, each.reason) for each in given}
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("", "unknown"),
+        ("\x00\ud800ä", r"\x00\ud800\xe4"),
+        ("a" * (MAX_REASON_LENGTH + 1), "a" * MAX_REASON_LENGTH),
+    ],
+)
+def test_any_reason_can_be_told(moto_cloud: Cloud, reason: str, told: str) -> None:
+    """SQS refuses attributes that are empty or hold characters that XML has not."""
+    place, kept = queue(moto_cloud)
+    assert place.put([Reject("poison", reason)]) == []
+    assert kept() == {("poison", told)}
+
+
+def test_what_the_queue_does_not_take_is_told(moto_cloud: Cloud) -> None:
+    """A message that is too large is not lost: whoever put it has it still."""
+    place, kept = queue(moto_cloud)
+    large, small = Reject("a" * 1_048_577, "is too large"), Reject("b", "is wrong")
+    assert place.put([large, small]) == [large]
+    assert kept() == {("b", "is wrong")}

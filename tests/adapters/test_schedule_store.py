@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.schedules.backfill import Backfill, BackfillCursor
+from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
+from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.occurrences import Occurrence
+from duetime.domain.schedules.recurrence import Activity, BackfillRun, Last, Recurrence, Remark
+from duetime.domain.schedules.rhythms import Clock
+from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
+from duetime.domain.schedules.timings import Dialect
+from duetime.domain.schedules.zones import Fold, Gap, zone_named
+from duetime.domain.task import Content, ContentPlace, HandlerTarget, HttpTarget, LockSpec, Phase, Priority, TaskSpec
+from duetime.domain.times import DAY, HOUR, MINUTE
+from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.examples import HOME, OWNER, numbered
+from tests.adapters.test_races import CONTENDERS, ONE_EACH, winners
+from tests.metering import item_size
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import CalendarStore, ScheduleStore
+
+PLAIN = Recurrence(
+    owner=OWNER,
+    uid=numbered(7),
+    shards=16,
+    spec=ScheduleSpec(Written(cron="*/5 * * * *"), TaskSpec("report", b""), "nightly"),
+    payload=Content(ContentPlace.RECORD, "payload", b'{"any":"json"}'),
+    created_at=HOME,
+    changed_at=HOME,
+    done=HOME,
+    tzdata="2026f",
+)
+FULL = Recurrence(
+    owner="an#owner",
+    uid=numbered(8),
+    shards=64,
+    spec=ScheduleSpec(
+        Written(cron="cron(0 10 * * ? *)", dialect=Dialect.EVENTBRIDGE),
+        TaskSpec(
+            "report",
+            b"",
+            priority=Priority.LOW,
+            target=HttpTarget("https://example.org/x", frozenset({Phase.CLEAN})),
+            retry=RetryPolicy(2, 1.5, 3.0, 60.0),
+            timeout_seconds=7,
+            deadline_seconds=8,
+            rollback=True,
+            lock=LockSpec("db-17", 2),
+            callback_url="https://example.org/y",
+            name="nice",
+            tags={"team": "dba"},
+        ),
+        "a.b:c-d_9",
+        Clock(zone_named("Europe/London"), Gap.SHIFT_FORWARD, Fold.BOTH),
+        ("one", "two"),
+        OnExcluded.MOVE,
+        9,
+        HOME,
+        HOME + DAY,
+        10,
+        Overlap.BUFFER_ONE,
+        60,
+        True,  # noqa: FBT003 - the field itself
+    ),
+    payload=Content(ContentPlace.ITEM, "payload.x"),
+    created_at=HOME + 1,
+    changed_at=HOME + 2,
+    done=HOME + 3,
+    state=ScheduleState.PAUSED,
+    note="wegen Störung",
+    revision=4,
+    version=5,
+    turn=6,
+    tzdata="2026f",
+    remaining_runs=0,
+    last=Last(numbered(9), HOME + 4, 4),
+    owed=Occurrence(HOME, HOME + 1, HOME + 2, "2026-11-21T02:33:00+00:00", note="why"),
+    backfills=(
+        BackfillRun("b1", Backfill(HOME - DAY, HOME, 60, HOME), 12, BackfillCursor(HOME, 3), HOME + 5),
+        BackfillRun("b2", Backfill(HOME - DAY, HOME, 60, HOME), 12),
+    ),
+    log=(Remark(HOME, "", "paused"), Remark(HOME, "2026-11-21T02:33:00+00:00", "étrange")),
+    placed=11,
+    skipped=12,
+)
+
+
+@pytest.mark.parametrize("wanted", [PLAIN, FULL], ids=["plain", "full"])
+def test_a_schedule_is_read_as_it_was_saved(schedule_store: ScheduleStore, wanted: Recurrence) -> None:
+    """Every field comes back, at the next edition, alone and in the list."""
+    assert schedule_store.save(wanted, "n1")
+    assert schedule_store.read(wanted.owner, wanted.name) == (replace(wanted, edition=1), Activity())
+    assert schedule_store.list_after(wanted.owner, "", 10) == [replace(wanted, edition=1)]
+
+
+def test_the_full_example_is_full() -> None:
+    """Each field of the example differs from its default, so that a forgotten one is noticed."""
+    for value in (FULL, FULL.spec, FULL.spec.task):
+        same = [each.name for each in fields(value) if getattr(value, each.name) == each.default]
+        assert set(same) <= {"edition", "due_at", "delay", "payload"}, same
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        Written(rate="5 minutes"),
+        Written(interval="R/PT1H"),
+        Written(dates=("2026-12-24T09:00:00", "2027-01-01")),
+        Written(permanent=0),
+    ],
+)
+def test_a_timing_is_kept_as_it_was_written(schedule_store: ScheduleStore, written: Written) -> None:
+    """Each kind of timing comes back to the letter."""
+    wanted = replace(PLAIN, spec=replace(PLAIN.spec, written=written))
+    assert schedule_store.save(wanted, "n1")
+    found, _ = schedule_store.read(OWNER, PLAIN.name)
+    assert found == replace(wanted, edition=1)
+
+
+def test_a_target_that_was_asked_for_is_kept(schedule_store: ScheduleStore) -> None:
+    """A handler that was asked for is not the same as no word about the target."""
+    wanted = replace(PLAIN, spec=replace(PLAIN.spec, task=replace(PLAIN.spec.task, target=HandlerTarget())))
+    assert schedule_store.save(wanted, "n1")
+    found, _ = schedule_store.read(OWNER, PLAIN.name)
+    assert found is not None
+    assert found.spec.task.target == HandlerTarget()
+
+
+def test_only_the_edition_that_was_read_is_replaced(schedule_store: ScheduleStore) -> None:
+    """Of two who read the same edition the second is refused; so is a second creation; a resent save is a success."""
+    assert schedule_store.save(PLAIN, "n1")
+    assert schedule_store.save(PLAIN, "n1")
+    assert not schedule_store.save(replace(PLAIN, note="other"), "n2")
+    read, _ = schedule_store.read(OWNER, PLAIN.name)
+    assert read is not None
+    assert schedule_store.save(replace(read, turn=1), "n3")
+    assert not schedule_store.save(replace(read, turn=2), "n4")
+    found, _ = schedule_store.read(OWNER, PLAIN.name)
+    assert found == replace(PLAIN, turn=1, edition=2)
+
+
+def test_a_schedule_is_removed_with_its_activity(schedule_store: ScheduleStore) -> None:
+    """Only at the edition that was read; removing it again is a success; nothing of it is left."""
+    assert schedule_store.save(PLAIN, "n1")
+    schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(1)), "n2")
+    assert not schedule_store.remove(replace(PLAIN, edition=5))
+    assert schedule_store.remove(replace(PLAIN, edition=1))
+    assert schedule_store.remove(replace(PLAIN, edition=1))
+    assert schedule_store.read(OWNER, PLAIN.name) == (None, Activity())
+    assert schedule_store.list_after(OWNER, "", 10) == []
+
+
+def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) -> None:
+    """Which occurrence goes on is written and read without touching the schedule, and by one at a time."""
+    assert schedule_store.save(PLAIN, "n1")
+    wanted = Activity(PLAIN.uid, numbered(1), numbered(2))
+    assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
+    assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
+    assert not schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n3")
+    assert schedule_store.read(OWNER, PLAIN.name) == (replace(PLAIN, edition=1), replace(wanted, version=1))
+    assert schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, version=1), "n4")
+    assert schedule_store.read(OWNER, PLAIN.name)[1] == Activity(PLAIN.uid, version=2)
+
+
+def test_schedules_are_listed_by_their_names(schedule_store: ScheduleStore) -> None:
+    """In order, page by page, one owner's only."""
+    names = [f"job-{number:03}" for number in range(23)]
+    for name in reversed(names):
+        schedule_store.save(replace(PLAIN, spec=replace(PLAIN.spec, name=name)), name)
+    schedule_store.save(replace(PLAIN, owner="other"), "other")
+    first = schedule_store.list_after(OWNER, "", 10)
+    assert [each.name for each in first] == names[:10]
+    assert [each.name for each in schedule_store.list_after(OWNER, first[-1].name, 100)] == names[10:]
+    assert [each.name for each in schedule_store.list_after("other", "", 10)] == [PLAIN.name]
+
+
+def test_a_schedule_fits_a_write_unit(moto_cloud: Cloud) -> None:
+    """A plain one, of a long name, with a log: less than a kilobyte, so that an expansion costs one unit for it."""
+    table = moto_cloud.table()
+    log = tuple(Remark(HOME + at, f"2026-11-21T02:{at:02}:00+00:00", "the run of the one before") for at in range(5))
+    name = "n" * (MAX_NAME_LENGTH // 2)
+    wanted = replace(PLAIN, spec=replace(PLAIN.spec, name=name), log=log, last=Last(numbered(1), HOME, 1), placed=99)
+    assert DynamoScheduleStore(moto_cloud.dynamodb, table, CREW).save(wanted, "0" * 16)
+    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    assert item_size(item) <= 1024
+    full = replace(wanted, log=log * (MAX_REMARKS // len(log)), edition=1)
+    assert DynamoScheduleStore(moto_cloud.dynamodb, table, CREW).save(full, "1" * 16)
+    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    assert item_size(item) <= 1024
+
+
+@pytest.mark.engine
+def test_one_creation_of_a_name_wins(engine_cloud: Cloud) -> None:
+    """Of sixteen who make a schedule of the same name at once exactly one does."""
+    store = DynamoScheduleStore(engine_cloud.dynamodb, engine_cloud.table(), CREW)
+
+    def contend(number: int, who: int) -> bool:
+        return store.save(replace(PLAIN, spec=replace(PLAIN.spec, name=f"n{number}")), f"{number} {who}")
+
+    assert winners(contend) == ONE_EACH
+    assert CONTENDERS > 1
+
+
+CALENDAR = Calendar(
+    "uk-holidays",
+    Kind.INCLUDES,
+    zone_named("Europe/London"),
+    dates={date(2026, 12, 25): "Christmas", date(2026, 12, 26): ""},
+    except_dates=frozenset({date(2026, 1, 1)}),
+    weekdays=frozenset({5, 6}),
+    windows=(Window(22 * HOUR, 6 * HOUR, frozenset({0, 1}), "night"),),
+    spans=(Span(HOME, HOME + MINUTE, "bake-off"),),
+)
+
+
+def test_a_calendar_is_read_as_it_was_put(calendar_store: CalendarStore) -> None:
+    """Every field, alone and in the list; another of the same name replaces it, and one that is removed is gone."""
+    calendar_store.put("an#owner", CALENDAR)
+    assert calendar_store.read("an#owner", CALENDAR.name) == CALENDAR
+    assert calendar_store.list_after("an#owner", "", 10) == [CALENDAR]
+    assert calendar_store.read(OWNER, CALENDAR.name) is None
+    other = Calendar(CALENDAR.name)
+    calendar_store.put("an#owner", other)
+    assert calendar_store.read("an#owner", CALENDAR.name) == other
+    calendar_store.remove("an#owner", CALENDAR.name)
+    calendar_store.remove("an#owner", CALENDAR.name)
+    assert calendar_store.list_after("an#owner", "", 10) == []
+
+
+def test_a_calendar_that_no_item_can_hold_is_refused(moto_cloud: Cloud) -> None:
+    """The field is named, and nothing is stored."""
+    labels = {date.fromordinal(800_000 - at): f"{hash((at, 'x')) % 10**18:018}" * 7 for at in range(MAX_CALENDAR_DATES)}
+    store = DynamoCalendarStore(moto_cloud.dynamodb, moto_cloud.table(), CREW)
+    text = {
+        day: "".join(chr(0x4E00 + (ord(c) * 331 + at) % 20_000) for at, c in enumerate(label))
+        for day, label in labels.items()
+    }
+    with pytest.raises(FieldInvalid, match="dates"):
+        store.put(OWNER, Calendar("large", dates=text))
+    assert store.list_after(OWNER, "", 1) == []

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+from duetime.domain.limits import MAX_OWNER_LENGTH, MAX_SWITCH_REASON_LENGTH, MAX_SWITCHES
+from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope
+from tests.adapters.examples import HOME
+from tests.metering import item_size, read_units
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import SwitchStore
+    from tests.adapters.clouds import Cloud
+
+STOP = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="Störung", changed_at=HOME, changed_by="ann")
+CAP = Switch(SwitchKey(SwitchScope.OWNER, "a:role/b"), max_concurrent=7, changed_at=HOME + 1, changed_by="*")
+ALL = Switch(SwitchKey(SwitchScope.EVERYTHING), stopped=True)
+
+
+def test_there_are_no_switches_at_first(switch_store: SwitchStore) -> None:
+    """Reading what was never written finds nothing, at version 0."""
+    assert switch_store.read(consistent=False) == switch_store.read(consistent=True) == Switches()
+
+
+def test_switches_come_back_as_they_were_saved(switch_store: SwitchStore) -> None:
+    """Every field of every switch, at the next version."""
+    wanted = {switch.key: switch for switch in (STOP, CAP, ALL)}
+    assert switch_store.save(Switches(wanted), "one")
+    assert switch_store.read(consistent=True) == Switches(wanted, version=1)
+    assert switch_store.save(Switches({}, version=1), "two")
+    assert switch_store.read(consistent=True) == Switches({}, version=2)
+
+
+def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore) -> None:
+    """Whoever read before the other's write must read again."""
+    first, second = Switches({STOP.key: STOP}), Switches({CAP.key: CAP})
+    assert switch_store.save(first, "one")
+    assert not switch_store.save(second, "two")
+    assert switch_store.read(consistent=True).by_key == first.by_key
+
+
+def test_a_save_that_is_sent_again_is_a_success(switch_store: SwitchStore) -> None:
+    """Its own nonce says so; nothing is written twice."""
+    assert switch_store.save(Switches({STOP.key: STOP}), "one")
+    assert switch_store.save(Switches({STOP.key: STOP}), "one")
+    assert switch_store.read(consistent=True).version == 1
+
+
+def test_as_many_switches_as_there_may_be_cost_little_to_read(moto_cloud: Cloud) -> None:
+    """A hundred, each of the longest: at most five read units every five seconds for a process."""
+    table = moto_cloud.table()
+    long = [
+        replace(
+            STOP, key=SwitchKey(SwitchScope.OWNER, f"{n:0{MAX_OWNER_LENGTH}}"), reason="x" * MAX_SWITCH_REASON_LENGTH
+        )
+        for n in range(MAX_SWITCHES)
+    ]
+    assert DynamoSwitchStore(moto_cloud.dynamodb, table).save(Switches({switch.key: switch for switch in long}), "one")
+    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    assert item[schema.PARTITION_KEY] == {"S": schema.SWITCH_PREFIX}
+    assert read_units(item_size(item), consistent=False) <= 5

@@ -1,0 +1,73 @@
+"""Counts and tokens of topologies: the same in memory, under moto and in the embedded engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.times import DAY
+from duetime.domain.topologies.counting import Chunk, Tally
+from duetime.domain.topologies.head import Begun, Head
+from duetime.domain.topologies.rules import Counts, Outcome
+from tests.adapters.examples import HOME, numbered
+
+if TYPE_CHECKING:
+    from duetime.ports.topologies import TopologyStore
+
+LATER = HOME + DAY
+NODE = numbered(2)
+HEAD = Head(numbered(1), (Begun(HOME, 16),), fence=3)
+
+
+def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> None:
+    """What was saved is read back at the next version; there is nothing before."""
+    assert topology_store.read(HEAD.topology) is None
+    full = replace(HEAD, runs=(*HEAD.runs, Begun(HOME + 5, 32)), ran={"a": 1, "b/c:d": 1}, opened=True, stopped=True)
+    assert topology_store.save(full, "n1", LATER)
+    assert topology_store.read(HEAD.topology) == replace(full, version=1)
+    ended = replace(full, ran={}, opened=False, stopped=False, ended=True, version=1)
+    assert topology_store.save(ended, "n2", LATER)
+    assert topology_store.read(HEAD.topology) == replace(ended, version=2)
+
+
+def test_only_the_version_that_was_read_is_replaced(topology_store: TopologyStore) -> None:
+    """A save that comes too late is refused; one that is sent again is not."""
+    assert topology_store.save(HEAD, "n1", LATER)
+    assert topology_store.save(HEAD, "n1", LATER)
+    assert not topology_store.save(replace(HEAD, stopped=True), "n2", LATER)
+
+
+def test_an_edge_counts_once_as_what_it_was_first(topology_store: TopologyStore) -> None:
+    """A repeat changes nothing, whatever it says, and is told apart by a chunk that stays the same."""
+    before, after = topology_store.add_edge(NODE, 3, 1, Outcome.FAILED, LATER)
+    assert (before, after) == (Chunk(3), Chunk(3, failed=frozenset({1})))
+    assert topology_store.add_edge(NODE, 3, 1, Outcome.SUCCEEDED, LATER) == (after, after)
+    _, more = topology_store.add_edge(NODE, 3, 0, Outcome.SUCCEEDED, LATER)
+    _, most = topology_store.add_edge(NODE, 3, 2, Outcome.SKIPPED, LATER)
+    assert more.counts == Counts(3, succeeded=1, failed=1)
+    assert most.counts == Counts(3, succeeded=1, failed=1, skipped=1)
+
+
+def test_edges_beyond_a_hundred_have_another_chunk(topology_store: TopologyStore) -> None:
+    """Each chunk knows its own edges only."""
+    topology_store.add_edge(NODE, 150, 7, Outcome.SUCCEEDED, LATER)
+    before, after = topology_store.add_edge(NODE, 150, 107, Outcome.SUCCEEDED, LATER)
+    assert (before, after) == (Chunk(50), Chunk(50, succeeded=frozenset({107})))
+
+
+def test_a_fuller_report_of_a_chunk_wins(topology_store: TopologyStore) -> None:
+    """Reports may come in any order and again; the tally keeps the fullest of each chunk."""
+    assert topology_store.read_tally(NODE, 150) == Tally(150)
+    full, empty, other = Counts(100, succeeded=99, failed=1), Counts(100, failed=1), Counts(50, skipped=50)
+    assert topology_store.add_report(NODE, 150, 0, full, LATER) == Tally(150, {0: full})
+    assert topology_store.add_report(NODE, 150, 0, empty, LATER) == Tally(150, {0: full})
+    assert topology_store.add_report(NODE, 150, 1, other, LATER) == Tally(150, {0: full, 1: other})
+    assert topology_store.read_tally(NODE, 150).counts.is_complete
+
+
+def test_the_last_token_is_the_one(topology_store: TopologyStore) -> None:
+    """A node has one token at a time."""
+    assert topology_store.read_token(NODE) is None
+    topology_store.put_token(NODE, "first", LATER)
+    topology_store.put_token(NODE, "second", LATER)
+    assert topology_store.read_token(NODE) == "second"

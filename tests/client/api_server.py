@@ -1,0 +1,61 @@
+"""The real api function behind HTTP, over moto: what a client meets, without a deployment."""
+
+from __future__ import annotations
+
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
+from urllib.parse import urlsplit
+
+from functions.api.handler import handler
+from tests.functions.api.gateway import Context, event_of
+
+
+class ApiServer(ThreadingHTTPServer):
+    """Serves the api function on the loopback.
+
+    Attributes:
+        dead: while it is, every request breaks off without an answer.
+    """
+
+    # Tests that wait for a connection to end would wait for its keep-alive.
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Door)
+        self.dead = False
+        # moto's conditional writes are not atomic between threads.
+        self.one_at_a_time = Lock()
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Door(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+        """Say nothing."""
+
+    def _answer(self) -> None:
+        server = self.server
+        assert isinstance(server, ApiServer)
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length).decode() if length else None
+        if server.dead:
+            self.close_connection = True
+            return
+        parts = urlsplit(self.path)
+        event = event_of(self.command, parts.path, body, dict(self.headers), parts.query, None, is_base64=False)
+        with server.one_at_a_time:
+            answer = handler(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
+        text = (answer["body"] or "").encode()
+        self.send_response(answer["statusCode"])
+        for name, value in answer["headers"].items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 - the base class's names

@@ -1,0 +1,188 @@
+"""A deployment that keeps schedules and calendars in memory, behind the contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from tests.client.deployment import Answer, Deployment, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.client.deployment import Received
+
+PAGE = 2
+TIMINGS = ("cron", "rate", "interval", "dates", "permanent")
+DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(TIMINGS),
+    "dialect": "cron",
+    "timezone": "UTC",
+    "dst_gap": "skip",
+    "dst_fold": "first",
+    "calendars": [],
+    "on_excluded": "skip",
+    "jitter_seconds": 0,
+    "start_at": None,
+    "end_at": None,
+    "remaining_runs": None,
+    "overlap": "skip",
+    "catch_up_seconds": 3600,
+    "pause_on_failure": False,
+}
+TASK: dict[str, Any] = {
+    "payload": None,
+    "priority": "normal",
+    "target": None,
+    "retry": {"max_attempts": 5, "initial_seconds": 1.0, "multiplier": 2.0, "max_seconds": 300.0},
+    "timeout_seconds": 60,
+    "deadline_seconds": 3600,
+    "rollback": False,
+    "lock": None,
+    "callback_url": None,
+    "name": None,
+    "tags": {},
+}
+UPCOMING = [
+    {
+        "at": "2026-11-22T01:30:00.000Z",
+        "local": "2026-11-22T01:30:00+00:00",
+        "runs": True,
+        "due_at": "2026-11-22T01:30:00.000Z",
+        "note": None,
+    },
+    {
+        "at": "2026-11-23T01:30:00.000Z",
+        "local": "2026-11-23T01:30:00+00:00",
+        "runs": False,
+        "due_at": None,
+        "note": "uk: 2026-11-23 (Holiday): skipped",
+    },
+    {
+        "at": "2026-11-24T01:30:00.000Z",
+        "local": "2026-11-24T01:30:00+00:00",
+        "runs": True,
+        "due_at": "2026-11-24T08:00:00.000Z",
+        "note": "uk: 22:00 to 08:00: moved to 2026-11-24T08:00:00+00:00",
+    },
+]
+SEEN = [
+    {**UPCOMING[0], "at": "2026-11-21T01:30:00.000Z", "task_id": "01TASK", "state": "succeeded"},
+    {**UPCOMING[1], "task_id": None, "state": None},
+]
+
+
+class ScheduledDeployment(Deployment):
+    """Schedules and calendars by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.schedules: dict[str, dict[str, Any]] = {}
+        self.calendars: dict[str, dict[str, Any]] = {}
+
+    def answer(self, request: Received) -> Answer:
+        """What this deployment says to a request."""
+        path = urlsplit(request.target).path.removeprefix("/stage/v1/")
+        kind, *rest = path.split("/")
+        if self.scripted or kind not in {"schedules", "calendars"}:
+            return super().answer(request)
+        self.received.append(request)
+        names = [unquote(each) for each in rest]
+        return self.scheduled(request, names) if kind == "schedules" else self.calendar(request, names)
+
+    def scheduled(self, request: Received, names: list[str]) -> Answer:
+        """What happens at an address of schedules."""
+        match request.method, names:
+            case "POST", []:
+                return self.created(request.document)
+            case "GET", []:
+                return self.listed("schedules", self.schedules, request.query)
+            case "POST", ["preview"]:
+                return self.previewed(request.document)
+            case method, [name, *action] if name in self.schedules:
+                return self.steered_schedule(method, name, "/".join(action), request)
+            case _:
+                return problem(404, "schedule_unknown", "there is no such schedule")
+
+    def created(self, body: Mapping[str, Any]) -> Answer:
+        """A new schedule, unless there is one of its name."""
+        name = body.get("name", "made-up")
+        if name in self.schedules:
+            return problem(409, "schedule_exists", f"there is a schedule {name!r} already")
+        if bad := self.fault_of(body):
+            return bad
+        times = {"created_at": "2026-11-21T11:00:00.000Z", "next_at": "2026-11-22T01:30:00.000Z"}
+        whole = {**DEFAULTS, **body, "task": {**TASK, **body["task"]}}
+        kept = {"id": name, "name": name, "state": "active", "note": None, "revision": 1, "version": 1, **times}
+        self.schedules[name] = {**kept, **whole, "name": name}
+        return self.one_schedule(name, 201)
+
+    def fault_of(self, body: Mapping[str, Any]) -> Answer | None:
+        """Some of what the API refuses."""
+        if body.get("cron") == "bad":
+            fault = {"field": "cron", "reason": "should have 5 fields"}
+            return problem(422, "fields_invalid", "cron: should have 5 fields", fault)
+        return None
+
+    def previewed(self, body: Mapping[str, Any]) -> Answer:
+        """Always the same, unless the timing is bad."""
+        count = body.get("count", len(UPCOMING))
+        return self.fault_of(body) or Answer(200, {"occurrences": UPCOMING[:count]})
+
+    def steered_schedule(self, method: str, name: str, action: str, request: Received) -> Answer:
+        """What happens at the address of one schedule, or of something below it."""
+        schedule = self.schedules[name]
+        etag = f'"{schedule["version"]}"'
+        if request.headers.get("If-Match", etag) != etag:
+            return problem(412, "version_differs", "the schedule has changed")
+        match method, action:
+            case "GET", "":
+                pass
+            case "GET", _:
+                return Answer(200, {"occurrences": SEEN})
+            case "PATCH", _:
+                given = request.document
+                if bad := self.fault_of(given):
+                    return bad
+                gone = dict.fromkeys(TIMINGS) if set(given) & set(TIMINGS) else {}
+                task = {"task": {**TASK, **given["task"]}} if "task" in given else {}
+                schedule |= {**gone, **given, **task, "version": schedule["version"] + 1}
+            case "DELETE", "":
+                return Answer(200, self.schedules.pop(name))
+            case _, "trigger":
+                return Answer(201, self.create({"type": schedule["task"]["type"]}, "trigger"))
+            case _, "pause":
+                schedule |= {"state": "paused", "note": request.document["note"] or None}
+            case _, "resume":
+                schedule |= {"state": "active", "note": None}
+        return self.one_schedule(name)
+
+    def one_schedule(self, name: str, status: int = 200) -> Answer:
+        """A schedule, whole."""
+        schedule = self.schedules[name]
+        skips = [{"at": "2026-11-21T11:30:00.000Z", "local": None, "note": "the run of 01TASK is still going"}]
+        stretch = {"from": "2026-11-01T00:00:00.000Z", "until": "2026-11-20T00:00:00.000Z", "per_minute": 6}
+        backfill = {"id": "1a2b", **stretch, "size": 19, "placed": 3, "ended_at": None}
+        more = {"upcoming": UPCOMING, "last": None, "skips": skips, "backfills": [backfill]}
+        return Answer(status, {**schedule, **more}, {"ETag": f'"{schedule["version"]}"'})
+
+    def listed(self, kind: str, entries: Mapping[str, Any], query: Mapping[str, list[str]]) -> Answer:
+        """One page of a list."""
+        start = int(query.get("next_token", ["0"])[0])
+        every = [entries[name] for name in sorted(entries)]
+        token = str(start + PAGE) if len(every) > start + PAGE else None
+        return Answer(200, {kind: every[start : start + PAGE], "next_token": token})
+
+    def calendar(self, request: Received, names: list[str]) -> Answer:
+        """What happens at an address of calendars."""
+        if not names:
+            return self.listed("calendars", self.calendars, request.query)
+        (name,) = names
+        if request.method == "PUT":
+            empty: dict[str, Any] = {"dates": {}, "except_dates": [], "weekdays": [], "windows": [], "spans": []}
+            is_file = request.headers["Content-Type"] == "text/calendar"
+            body = {"dates": {"2026-12-25": "Christmas Day"}} if is_file else request.document
+            self.calendars[name] = {"name": name, "kind": "excludes", "timezone": "UTC", **empty, **body}
+        if name not in self.calendars:
+            return problem(404, "calendar_unknown", f"there is no calendar {name!r}")
+        return Answer(200, self.calendars.pop(name) if request.method == "DELETE" else self.calendars[name])

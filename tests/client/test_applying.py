@@ -1,0 +1,417 @@
+"""`duetime schedules apply` and `import-crontab`: afterwards there is what a file says, and nothing else moved."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.contract.openapi import document
+from duetime_client.manifests.crontab import entries_of_crontab
+from duetime_client.manifests.entries import ManifestUnreadable, entries_of
+from duetime_client.manifests.prow import schedule_of_prow
+from duetime_client.manifests.reconcile import RETRY_DEFAULTS, SCHEDULE_DEFAULTS, TASK_DEFAULTS
+from tests.client.deployment import Answer
+from tests.client.test_schedules import deployment as scheduled_deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    from duetime_client import Client
+    from tests.client.scheduled import ScheduledDeployment
+
+    Run = Callable[..., Result]
+
+deployment = scheduled_deployment
+A = '{"name": "a", "cron": "0 1 * * *", "task": {"type": "report"}}'
+B = '{"name": "b", "rate": "1 hour", "task": {"type": "report", "payload": {"x": 1}}}'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[str], str]:
+    """Writes a file and tells its path."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "schedules"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def changed(deployment: ScheduledDeployment) -> list[tuple[str, str]]:
+    """What requests changed anything, in order of their addresses."""
+    found = [(one.method, one.path) for one in deployment.received if one.method != "GET"]
+    return sorted((method, path.removeprefix("/stage/v1/")) for method, path in found)
+
+
+def test_a_file_is_applied_and_applying_it_again_changes_nothing(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """Created at first; the second time all is as it should be, whatever defaults the API filled in."""
+    path = file(f"{A}\n\n{B}\n")
+    first = duetime("schedules", "apply", path, "--yes")
+    assert (first.exit_code, changed(deployment)) == (0, [("POST", "schedules")] * 2), first.output
+    assert "2 to create" in first.stdout
+    deployment.received.clear()
+    again = duetime("schedules", "apply", path)
+    assert (again.exit_code, changed(deployment)) == (0, []), again.output
+    assert "2 unchanged" in again.stdout
+
+
+def test_what_differs_is_shown_and_changed(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """Only the fields that differ are sent, under the version that was read; a field left out gets its default."""
+    duetime("schedules", "apply", file(f'{A[:-1]}, "timezone": "Europe/London", "overlap": "allow_all"}}\n{B}'), "-y")
+    deployment.received.clear()
+    new_b = B.replace('"x": 1', '"x": 2').replace("1 hour", "2 hours")
+    result = duetime("schedules", "apply", file(f"{A}\n{new_b}"), "-y")
+    assert 'timezone: "Europe/London" → "UTC"' in result.stdout
+    assert 'task.payload: {"x": 1} → {"x": 2}' in result.stdout
+    sent = {one.path[-1]: one for one in deployment.received if one.method == "PATCH"}
+    assert sent["a"].document == {"timezone": "UTC", "overlap": "skip"}
+    assert sent["a"].headers["If-Match"] == '"1"'
+    assert sent["b"].document == {
+        "rate": "2 hours",
+        "dialect": "cron",
+        "task": {"type": "report", "payload": {"x": 2}},
+    }
+
+
+def test_a_timing_of_another_kind_takes_the_place_of_the_old_one(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """The old kind is not sent as null, which the API would refuse."""
+    duetime("schedules", "apply", file(A), "-y")
+    duetime("schedules", "apply", file(A.replace('"cron": "0 1 * * *"', '"permanent": 60')), "-y")
+    assert deployment.received[-1].document == {"permanent": 60, "dialect": "cron"}
+    deployment.received.clear()
+    duetime("schedules", "apply", file(A.replace('"cron": "0 1 * * *"', '"permanent": 60')), "-y")
+    assert changed(deployment) == []
+
+
+def test_nothing_is_deleted_without_prune(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """What a file no longer names stays, until its owner says otherwise."""
+    duetime("schedules", "apply", file(f"{A}\n{B}"), "-y")
+    duetime("schedules", "apply", file(A), "-y")
+    assert sorted(deployment.schedules) == ["a", "b"]
+    duetime("schedules", "apply", file(A), "-y", "--prune", "--all")
+    assert sorted(deployment.schedules) == ["a"]
+
+
+def test_prune_by_tag_deletes_what_carries_the_tag_only(
+    duetime: Run, deployment: ScheduledDeployment, client: Client, file: Callable[[str], str]
+) -> None:
+    """The tag marks what a file owns; schedules of others, and entries that are faulty now, are left alone."""
+    client.create_schedule("others", rate="1 hour", task={"type": "x", "tags": {"team": "ops"}})
+    duetime("schedules", "apply", file(f"{A}\n{B}"), "-y", "--tag", "file=ours")
+    assert deployment.schedules["a"]["task"]["tags"] == {"file": "ours"}
+    broken = '{"name": "a", "cron": "0 1 * * *"}'
+    result = duetime("schedules", "apply", file(broken), "-y", "--prune", "--tag", "file=ours")
+    assert (sorted(deployment.schedules), result.exit_code) == (["a", "others"], 1)
+
+
+@pytest.mark.parametrize("options", [["--prune"], ["--all"]])
+def test_prune_must_say_what_the_file_owns(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str], options: list[str]
+) -> None:
+    """As with kubectl: by a label, or all."""
+    assert duetime("schedules", "apply", file(A), "-y", *options).exit_code == 2
+    assert deployment.received == []
+
+
+def test_a_dry_run_has_the_api_judge_and_changes_nothing(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """A bad timing is found although nothing is created."""
+    result = duetime(
+        "schedules", "apply", file(f"{A}\n{B}\n{A.replace('a', 'c', 1).replace('0 1 * * *', 'bad')}"), "--dry-run"
+    )
+    assert (result.exit_code, deployment.schedules) == (1, {}), result.output
+
+
+def test_it_asks_first(duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]) -> None:
+    """A no, or nobody to ask, changes nothing."""
+    path = file(A)
+    assert duetime("schedules", "apply", path, typed="n\n").exit_code == 1
+    assert duetime("schedules", "apply", path, typed="").exit_code == 1
+    assert deployment.schedules == {}
+    assert duetime("schedules", "apply", path, typed="y\n").exit_code == 0
+    assert list(deployment.schedules) == ["a"]
+
+
+def test_an_error_of_one_stops_no_other(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """Each refusal names its line and its field; a second run, with the line mended, does the rest."""
+    bad = A.replace('"a"', '"bad"').replace("0 1 * * *", "bad")
+    lines = [A, bad, '{"cron": "* * * * *"}', "{", B, B]
+    result = duetime("schedules", "apply", file("\n".join(lines)), "-y")
+    assert (result.exit_code, sorted(deployment.schedules)) == (1, ["a", "b"])
+    assert "line 2, bad" in result.stderr
+    assert "cron: should have 5 fields" in result.stderr
+    assert "line 3" in result.stdout
+    assert "line 4" in result.stdout
+    assert "line 6" in result.stdout
+    again = duetime(
+        "schedules", "apply", file("\n".join([A, bad.replace('"bad", "task"', '"0 2 * * *", "task"'), B])), "-y"
+    )
+    assert (again.exit_code, sorted(deployment.schedules)) == (0, ["a", "b", "bad"]), again.output
+
+
+def test_where_nobody_answers_the_rest_is_not_tried(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """Exit code 3, and how many are left: applying again goes on."""
+    deployment.scripted.extend([Answer(200, {"schedules": [], "next_token": None}), *[Answer(None)] * 40])
+    many = "\n".join(A.replace('"a"', f'"a{number}"') for number in range(30))
+    result = duetime("schedules", "apply", file(many), "-y")
+    assert (result.exit_code, "not tried" in result.stderr) == (3, True), result.output
+
+
+def test_what_was_done_is_told_as_json(duetime: Run, file: Callable[[str], str]) -> None:
+    """One document, for scripts."""
+    result = duetime(
+        "schedules", "apply", file(f'{A}\n{{"name": "z", "cron": "bad", "task": {{"type": "x"}}}}'), "-y", "--json"
+    )
+    assert json.loads(result.stdout) == {
+        "created": ["a"],
+        "changed": [],
+        "deleted": [],
+        "unchanged": [],
+        "refused": [{"name": "z", "line": 2, "reasons": ["cron: should have 5 fields"]}],
+        "not_tried": [],
+    }
+
+
+def test_a_list_without_payloads_is_completed(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """A payload that lists leave out is read before it is compared."""
+    duetime("schedules", "apply", file(B), "-y")
+    kept = dict(deployment.schedules["b"])
+    entry = {**kept, "task": {name: value for name, value in kept["task"].items() if name != "payload"}}
+    deployment.scripted.append(Answer(200, {"schedules": [entry], "next_token": None}))
+    deployment.received.clear()
+    result = duetime("schedules", "apply", file(B), "-y")
+    assert ("1 unchanged" in result.stdout, changed(deployment)) == (True, [])
+
+
+def test_a_target_that_the_type_decides_is_no_difference(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """A file need not say that a handler is a handler."""
+    duetime("schedules", "apply", file(A), "-y")
+    deployment.schedules["a"]["task"]["target"] = {"kind": "handler"}
+    deployment.received.clear()
+    assert duetime("schedules", "apply", file(A), "-y").exit_code == 0
+    assert changed(deployment) == []
+
+
+def test_the_defaults_are_those_of_the_api() -> None:
+    """The command compares with what the contract fills in."""
+    schemas: dict[str, Any] = document()["components"]["schemas"]
+    fields, task = schemas["ScheduleCreate"]["properties"], schemas["TaskTemplate"]["properties"]
+    named = {name: fields[name].get("default", []) for name in SCHEDULE_DEFAULTS}
+    assert named == SCHEDULE_DEFAULTS
+    told = {name: task[name].get("default") for name in TASK_DEFAULTS if name != "tags"}
+    assert told == {name: value for name, value in TASK_DEFAULTS.items() if name != "tags"}
+    assert set(task) - {"type", "target", "retry"} == set(TASK_DEFAULTS)
+    retry = {name: field["default"] for name, field in schemas["Retry"]["properties"].items()}
+    assert retry == RETRY_DEFAULTS
+
+
+YAML = """
+# nightly work
+- name: a
+  cron: 30 1 * * *
+  start_at: 2026-12-01T09:00:00Z
+  task: &report
+    type: report
+    payload: {on: "no", at: 22:00}
+- name: b
+  rate: 5 minutes
+  pause_on_failure: true
+  task:
+    <<: *report
+    priority: low
+"""
+
+
+def test_yaml_is_read_as_json_would_be() -> None:
+    """Times and `on` stay text, anchors work, and each entry knows its line."""
+    first, second = entries_of(YAML)
+    assert (first.line, first.name, second.line) == (3, "a", 9)
+    assert first.fields == {
+        "cron": "30 1 * * *",
+        "start_at": "2026-12-01T09:00:00Z",
+        "task": {"type": "report", "payload": {"on": "no", "at": "22:00"}},
+    }
+    assert second.fields["pause_on_failure"] is True
+    assert second.fields["task"]["priority"] == "low"
+    assert [each.name for each in entries_of("name: a\n---\nname: b\n")] == ["a", "b"]
+    assert [each.name for each in entries_of('[{"name": "a"},\n {"name": "b"}]')] == ["a", "b"]
+    assert entries_of("\n\n") == []
+
+
+@pytest.mark.parametrize("text", ["a: [1\n", "a: b: c", "- !!python/object:os.system x", "\t- a", "[" * 5_000])
+def test_a_file_that_is_neither_is_refused(text: str) -> None:
+    """With the place where it stops being YAML, and without running anything of it."""
+    with pytest.raises(ManifestUnreadable):
+        entries_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("- 5", "should be an object"),
+        ("- name: 5", "name: is required"),
+        ("- {}", "name: is required"),
+        ('{"name": "a"}\n{"name": NaN}', "NaN"),
+        ('{"name": "a"}\n{"name": "a"}', "stands in line 1 too"),
+        ('{"name": "a"}\n[]', "should be an object"),
+    ],
+)
+def test_a_bad_entry_is_named(text: str, fault: str) -> None:
+    """The others of the file are read all the same."""
+    assert fault in entries_of(text)[-1].fault
+
+
+@pytest.mark.parametrize(
+    ("job", "fields"),
+    [
+        ({"cron": "0 6 * * *"}, {"cron": "0 6 * * *", "overlap": "allow_all"}),
+        ({"interval": "4h30m", "max_concurrency": 1}, {"rate": "4h30m", "overlap": "skip"}),
+        ({"minimum_interval": "72h"}, {"permanent": 259_200}),
+        (
+            {"interval": "1h", "timeout": "1h30m0s"},
+            {
+                "rate": "1h",
+                "overlap": "allow_all",
+                "task": {"timeout_seconds": 840, "deadline_seconds": 5400},
+            },
+        ),
+    ],
+)
+def test_a_prow_job_becomes_a_schedule(job: dict[str, Any], fields: dict[str, Any]) -> None:
+    """From start to start it is a rate, from end to start it is permanent."""
+    assert schedule_of_prow(job) == fields
+
+
+def test_prow_jobs_are_applied(duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]) -> None:
+    """With the type that an option gives; a duration that is none is named with its line."""
+    lines = [
+        '{"name": "ci-a", "cron": "0 6 * * *"}',
+        '{"name": "ci-b", "interval": "6h"}',
+        '{"name": "c", "timeout": "x"}',
+    ]
+    result = duetime("schedules", "apply", file("\n".join(lines)), "-y", "--format", "prow", "--type", "ci.job")
+    assert (result.exit_code, "line 3: c: timeout" in result.stdout) == (1, True)
+    assert {name: one["task"]["type"] for name, one in deployment.schedules.items()} == {
+        "ci-a": "ci.job",
+        "ci-b": "ci.job",
+    }
+    assert deployment.schedules["ci-b"]["rate"] == "6h"
+
+
+CRONTAB = r"""
+# m h dom mon dow  command
+MAILTO="ops@example.org"
+SHELL = /bin/bash
+*/5 * * * * /usr/bin/poll --fast
+  @daily   /usr/local/bin/backup.sh /data > /dev/null 2>&1
+CRON_TZ=Europe/London
+0 9 * * mon-fri date +\%F; mail -s hello%Dear all,%bye
+@reboot /usr/bin/start
+* * * *
+0 2 * * * /usr/local/bin/backup.sh /data > /dev/null 2>&1
+"""
+
+
+def test_a_crontab_becomes_schedules() -> None:
+    """Comments are passed over, variables travel along, `%` is read as cron does, and what cannot be is named."""
+    poll, daily, mail, reboot, short, again = entries_of_crontab(CRONTAB, task_type="shell", timezone="Asia/Tokyo")
+    env = {"MAILTO": "ops@example.org", "SHELL": "/bin/bash"}
+    assert poll.fields == {
+        "cron": "*/5 * * * *",
+        "timezone": "Asia/Tokyo",
+        "dst_gap": "shift_forward",
+        "overlap": "allow_all",
+        "task": {"type": "shell", "payload": {"command": "/usr/bin/poll --fast", "env": env}},
+    }
+    assert (daily.fields["cron"], daily.name.partition("-")[0], daily.line) == ("@daily", "backup.sh", 6)
+    assert mail.fields["timezone"] == "Europe/London"
+    assert mail.fields["task"]["payload"] == {
+        "command": "date +%F; mail -s hello",
+        "stdin": "Dear all,\nbye",
+        "env": env,
+    }
+    assert ("@reboot" in reboot.fault, reboot.line) == (True, 9)
+    assert ("5 fields" in short.fault, short.line) == (True, 10)
+    assert again.name == f"{daily.name}-2"
+
+
+def test_a_system_crontab_has_users() -> None:
+    """The column before the command; without it the line is refused."""
+    first, second = entries_of_crontab(
+        "17 * * * * root run-parts /etc/cron.hourly\n@daily root\n", task_type="shell", timezone=None, has_users=True
+    )
+    assert first.fields["task"]["payload"] == {"command": "run-parts /etc/cron.hourly", "user": "root"}
+    assert "a user and a command" in second.fault
+
+
+def test_a_name_stays_when_its_line_moves_or_its_time_changes() -> None:
+    """So that importing again changes a schedule instead of making another one."""
+    one = entries_of_crontab("0 1 * * * /bin/a x\n", task_type="s", timezone=None)[0]
+    other = entries_of_crontab("# new\n0 2 * * * /bin/a x\n", task_type="s", timezone=None)[0]
+    assert (one.name, one.fields["cron"]) != (other.name, other.fields["cron"])
+    assert one.name == other.name
+
+
+def test_an_imported_crontab_is_printed_or_applied(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """What is printed can be applied, and gives what applying it directly does."""
+    path = file(CRONTAB)
+    printed = duetime("schedules", "import-crontab", path, "--type", "shell", "--prefix", "host-")
+    assert (printed.exit_code, len(printed.stdout.splitlines())) == (1, 4)
+    assert "line 9: @reboot" in printed.stderr
+    assert "--timezone" in printed.stderr
+    direct = duetime("schedules", "import-crontab", path, "--type", "shell", "--prefix", "host-", "--apply", "--yes")
+    assert (direct.exit_code, len(deployment.schedules)) == (1, 4), direct.output
+    deployment.received.clear()
+    assert duetime("schedules", "apply", "-", "--yes", typed=printed.stdout).exit_code == 0
+    assert changed(deployment) == []
+
+
+def test_a_changed_schedule_is_not_overwritten(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """Somebody else was faster between the look and the change: that line is refused."""
+    duetime("schedules", "apply", file(A), "-y")
+    listed: dict[str, Any] = {"schedules": [dict(deployment.schedules["a"])], "next_token": None}
+    deployment.schedules["a"]["version"] = 9
+    deployment.scripted.extend([Answer(200, listed), Answer(200, listed["schedules"][0])])
+    result = duetime("schedules", "apply", file(A.replace("0 1", "0 2")), "-y")
+    assert (result.exit_code, "has changed" in result.stderr) == (1, True), result.output
+
+
+def test_a_list_that_is_behind_does_no_harm(
+    duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
+) -> None:
+    """What it does not show yet is not created again, and what it still shows is not changed back."""
+    duetime("schedules", "apply", file(A), "-y")
+    deployment.scripted.append(Answer(200, {"schedules": [], "next_token": None}))
+    assert duetime("schedules", "apply", file(A), "-y").exit_code == 0
+    old = {**deployment.schedules["a"], "cron": "0 9 * * *"}
+    deployment.scripted.append(Answer(200, {"schedules": [old], "next_token": None}))
+    deployment.received.clear()
+    result = duetime("schedules", "apply", file(A), "-y")
+    assert ("1 unchanged" in result.stdout, changed(deployment)) == (True, [])

@@ -1,0 +1,114 @@
+"""The tasks that gave up: what the client sends, and how the command lists and redrives them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.client.deployment import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from duetime_client import Client
+    from tests.client.deployment import Deployment
+
+    Run = Callable[..., Result]
+
+LETTERS = "/stage/v1/dead-letters"
+
+
+def page(deployment: Deployment, client: Client, token: str | None = None) -> Answer:
+    """A page with one task that gave up."""
+    task = client.create_task("report")
+    failed = {
+        **deployment.tasks[task.id],
+        "state": "failed",
+        "attempt": 5,
+        "error": {"class": "Boom", "message": "no such row"},
+        "finished_at": "2026-11-21T11:00:00Z",
+    }
+    deployment.received.clear()
+    return Answer(200, {"tasks": [failed], "next_token": token})
+
+
+def piece(changed: int, token: str | None = None, **refused: int) -> Answer:
+    """What the API says of one piece of a redrive."""
+    told = {"examined": 9, "matched": changed + sum(refused.values()), "changed": changed}
+    return Answer(200, {**told, "refused": refused, "next_token": token})
+
+
+def bodies(deployment: Deployment) -> list[Any]:
+    """What was posted to be redriven."""
+    return [request.document for request in deployment.received if request.path == f"{LETTERS}/redrive"]
+
+
+def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment) -> None:
+    """The filters and the token are parameters."""
+    pages = [page(deployment, client, "more"), page(deployment, client)]
+    deployment.scripted += pages
+    found = list(client.list_dead_letters(error="Boom", tags={"a": "b"}, order="asc"))
+    assert [task.error and task.error.kind for task in found] == ["Boom", "Boom"]
+    query = {"error": ["Boom"], "tag": ["a:b"], "order": ["asc"]}
+    assert [(each.path, each.query) for each in deployment.received] == [
+        (LETTERS, query),
+        (LETTERS, {**query, "next_token": ["more"]}),
+    ]
+
+
+def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
+    """Each request carries the filter and the token of the answer before."""
+    deployment.scripted += [piece(100, "one"), piece(1)]
+    assert [each.changed for each in client.redrive_dead_letters({"error": "Boom"}, per_second=5)] == [100, 1]
+    body = {"filter": {"error": "Boom"}, "per_second": 5}
+    assert bodies(deployment) == [body, {**body, "next_token": "one"}]
+
+
+def test_the_command_lists_why_tasks_gave_up(duetime: Run, client: Client, deployment: Deployment) -> None:
+    """A table with the error and the attempts; --json is the whole of it; none is said in words."""
+    found = page(deployment, client)
+    deployment.scripted += [found, found, Answer(200, {"tasks": [], "next_token": None})]
+    table = duetime("dead-letters", "list", "--error", "Boom").stdout
+    assert "01TASK" in table
+    assert "Boom: no such" in table
+    assert deployment.received[-1].query == {"error": ["Boom"]}
+    assert json.loads(duetime("dead-letters", "list", "--json").stdout)[0]["attempt"] == 5
+    assert "no dead letters" in duetime("dead-letters", "list").stdout
+
+
+def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployment: Deployment) -> None:
+    """It counts first, shows some of them, and needs a yes; refusals are the exit code."""
+    found = page(deployment, client)
+    deployment.scripted += [piece(3), found, piece(2, move_refused=1)]
+    result = duetime("dead-letters", "redrive", "--all", "--per-second", "5", typed="y\n")
+    assert "3 tasks will be redriven" in result.stderr
+    assert "2 redriven, 9 looked at" in result.stdout
+    assert "1 refused: move_refused" in result.stdout
+    body = {"filter": {}, "all": True, "per_second": 5.0}
+    assert bodies(deployment) == [{**body, "dry_run": True}, body]
+    assert result.exit_code == 1
+
+
+def test_one_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) -> None:
+    """It is a retry of the task."""
+    duetime("tasks", "create", "report", "--in", "1h")
+    (task_id,) = deployment.tasks
+    duetime("dead-letters", "redrive", task_id)
+    assert deployment.received[-1].path == f"/stage/v1/tasks/{task_id}/retry"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [((), "give an ID"), (("ID", "--error", "Boom"), "not both"), (("ID", "--yes"), "go with a filter")],
+)
+def test_an_unclear_redrive_is_refused(
+    duetime: Run, deployment: Deployment, arguments: tuple[str, ...], reason: str
+) -> None:
+    """Nothing is sent."""
+    result = duetime("dead-letters", "redrive", *arguments)
+    assert (result.exit_code, deployment.received) == (2, [])
+    assert reason in " ".join(result.stderr.replace("\u2502", " ").split())

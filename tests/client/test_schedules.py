@@ -1,0 +1,340 @@
+"""Schedules and calendars from Python, and by the command."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client import Client, Conflict, Schedule, TaskNotFound, TimeWithoutZone, UnexpectedAnswer
+from tests.client.deployment import Answer, problem, server_of
+from tests.client.scheduled import ScheduledDeployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def deployment() -> Iterator[ScheduledDeployment]:
+    """A deployment with schedules, of its own for each test."""
+    made = ScheduledDeployment()
+    server = server_of(made)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def nightly(client: Client, name: str = "nightly") -> Schedule:
+    """A schedule."""
+    return client.create_schedule(name, cron="30 1 * * *", timezone="Europe/London", task={"type": "report"})
+
+
+def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployment: ScheduledDeployment) -> None:
+    """What is sent is the contract's, times with their offset; what comes back is typed."""
+    made = client.create_schedule("nightly", rate="1 hour", start_at=NOON, task={"type": "report"})
+    assert deployment.received[0].document == {
+        "name": "nightly",
+        "rate": "1 hour",
+        "start_at": "2026-11-21T12:00:00+00:00",
+        "task": {"type": "report"},
+    }
+    assert (made.name, made.state, made.timing, made.etag) == ("nightly", "active", "rate 1 hour", '"1"')
+    changed = client.change_schedule("nightly", if_match=made.etag, cron="0 2 * * *", end_at=None)
+    assert (deployment.received[1].document, changed.timing) == ({"cron": "0 2 * * *", "end_at": None}, "0 2 * * *")
+    assert client.get_schedule("nightly").upcoming[1].note == "uk: 2026-11-23 (Holiday): skipped"
+    assert client.delete_schedule("nightly").name == "nightly"
+    with pytest.raises(TaskNotFound) as missing:
+        client.get_schedule("nightly")
+    assert missing.value.code == "schedule_unknown"
+
+
+def test_a_name_that_is_taken_is_a_conflict(client: Client) -> None:
+    """Nothing is overwritten by creating."""
+    nightly(client)
+    with pytest.raises(Conflict) as taken:
+        nightly(client)
+    assert taken.value.code == "schedule_exists"
+
+
+def test_schedules_are_listed_page_by_page(client: Client, deployment: ScheduledDeployment) -> None:
+    """All of them, in three requests for five."""
+    for name in "edcba":
+        nightly(client, name)
+    assert [each.name for each in client.list_schedules(state="active")] == list("abcde")
+    assert [request.query for request in deployment.received[5:]] == [
+        {"state": ["active"]},
+        {"state": ["active"], "next_token": ["2"]},
+        {"state": ["active"], "next_token": ["4"]},
+    ]
+
+
+def test_a_schedule_is_paused_resumed_triggered_and_backfilled(client: Client, deployment: ScheduledDeployment) -> None:
+    """Each at its own address, with what it needs."""
+    nightly(client)
+    assert client.pause_schedule("nightly", "no paper").note == "no paper"
+    assert client.resume_schedule("nightly").state == "active"
+    assert client.trigger_schedule("nightly").type == "report"
+    client.backfill_schedule("nightly", "2026-11-01T00:00:00Z", NOON, per_minute=6)
+    assert [request.path for request in deployment.received[1:]] == [
+        f"/stage/v1/schedules/nightly/{action}" for action in ("pause", "resume", "trigger", "backfill")
+    ]
+    assert deployment.received[-1].document == {
+        "from": "2026-11-01T00:00:00Z",
+        "until": "2026-11-21T12:00:00+00:00",
+        "per_minute": 6,
+    }
+
+
+def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
+    """The sheet tells the id and how far it is."""
+    nightly(client)
+    assert "1a2b under way: 3 placed" in duetime("schedules", "show", "nightly").stdout
+    assert duetime("schedules", "cancel-backfill", "nightly", "1a2b").exit_code == 0
+    last = deployment.received[-1]
+    assert (last.method, last.path) == ("DELETE", "/stage/v1/schedules/nightly/backfill/1a2b")
+
+
+def test_occurrences_come_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
+    """Bounds and limit are sent as the contract names them."""
+    nightly(client)
+    past, coming = client.list_occurrences("nightly", start=NOON, limit=2)
+    assert (past.task_id, past.state, coming.task_id, coming.runs) == ("01TASK", "succeeded", None, False)
+    assert deployment.received[-1].query == {"from": ["2026-11-21T12:00:00+00:00"], "limit": ["2"]}
+
+
+def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployment) -> None:
+    """It may be asked again after a failure, for it changes nothing."""
+    deployment.scripted.append(Answer(None))
+    found = client.preview_schedule(cron="30 1 * * *", start=NOON, count=2)
+    assert (len(found), deployment.schedules) == (2, {})
+    assert deployment.received[-1].document == {
+        "cron": "30 1 * * *",
+        "from": "2026-11-21T12:00:00+00:00",
+        "count": 2,
+    }
+
+
+def test_a_time_without_a_zone_is_refused(client: Client, deployment: ScheduledDeployment) -> None:
+    """Before anything is sent."""
+    with pytest.raises(TimeWithoutZone):
+        client.backfill_schedule("nightly", NOON.replace(tzinfo=None), NOON)
+    assert deployment.received == []
+
+
+def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: ScheduledDeployment) -> None:
+    """JSON is sent as JSON, an iCalendar file byte by byte under its own type."""
+    client.put_calendar("weekends", weekdays=["sat", "sun"])
+    data = b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
+    assert client.put_icalendar("uk", data, kind="includes", timezone="Europe/London").dates == {
+        "2026-12-25": "Christmas Day"
+    }
+    sent = deployment.received[-1]
+    assert (sent.body, sent.headers["Content-Type"]) == (data, "text/calendar")
+    assert sent.query == {"kind": ["includes"], "timezone": ["Europe/London"]}
+    assert [each.name for each in client.list_calendars()] == ["uk", "weekends"]
+    assert client.get_calendar("weekends").weekdays == ["sat", "sun"]
+    assert client.delete_calendar("uk").name == "uk"
+
+
+@pytest.mark.parametrize("document", [None, [], {"schedules": 1}, {"schedules": [{"id": "x"}]}])
+def test_an_answer_that_is_none_is_an_error(client: Client, deployment: ScheduledDeployment, document: object) -> None:
+    """Whatever else answers at the address is not taken for an empty list."""
+    deployment.scripted.append(Answer(200, document))
+    with pytest.raises(UnexpectedAnswer):
+        list(client.list_schedules())
+
+
+def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """Each option arrives in its field of the API."""
+    options = [
+        *("--cron", "30 1 * * *", "--timezone", "Europe/London", "--dst-gap", "shift_forward", "--dst-fold", "both"),
+        *("--calendar", "uk", "--calendar", "weekends", "--on-excluded", "move", "--jitter", "5m", "--runs", "7"),
+        *("--start", "2026-12-01T09:00", "--end", "none", "--overlap", "allow_all", "--catch-up", "2h"),
+        *("--pause-on-failure", "--payload", '{"a": 1}', "--tag", "team=dba", "--timeout", "30", "--lock", "db"),
+    ]
+    result = duetime("schedules", "create", "nightly", "report", *options, "--json")
+    assert deployment.received[0].document == {
+        "name": "nightly",
+        "cron": "30 1 * * *",
+        "timezone": "Europe/London",
+        "dst_gap": "shift_forward",
+        "dst_fold": "both",
+        "calendars": ["uk", "weekends"],
+        "on_excluded": "move",
+        "jitter_seconds": 300,
+        "remaining_runs": 7,
+        "start_at": "2026-12-01T09:00:00+09:00",
+        "end_at": None,
+        "overlap": "allow_all",
+        "catch_up_seconds": 7200,
+        "pause_on_failure": True,
+        "task": {
+            "type": "report",
+            "payload": {"a": 1},
+            "tags": {"team": "dba"},
+            "timeout_seconds": 30,
+            "lock": {"key": "db"},
+        },
+    }
+    assert (result.exit_code, json.loads(result.stdout)["name"]) == (0, "nightly")
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [
+        (["--rate", "5 minutes"], {"rate": "5 minutes"}),
+        (["--interval", "PT1H"], {"interval": "PT1H"}),
+        (["--date", "2026-12-24T09:00:00", "--date", "2026-12-31T09:00:00"], {"dates": 2}),
+        (["--permanent", "1m"], {"permanent": 60}),
+        (["--cron", "cron(0 10 * * ? *)", "--dialect", "eventbridge"], {"dialect": "eventbridge"}),
+    ],
+)
+def test_every_kind_of_timing_has_its_option(
+    duetime: Run, deployment: ScheduledDeployment, options: list[str], sent: dict[str, object]
+) -> None:
+    """Five kinds, and the other dialect."""
+    assert duetime("schedules", "create", "x", "report", *options).exit_code == 0
+    document = deployment.received[0].document
+    assert {key: len(document[key]) if key == "dates" else document[key] for key in sent} == sent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["create", "x"], "TYPE"),
+        (["create", "x", "t", "--permanent", "soon"], "--permanent"),
+        (["create", "x", "t", "--jitter", "250ms"], "whole seconds"),
+        (["create", "x", "t", "--runs", "many"], "--runs"),
+        (["create", "x", "t", "--start", "tomorrow"], "--start"),
+        (["create", "x", "t", "--overlap", "queue"], "--overlap"),
+        (["change", "x"], "nothing to change"),
+        (["backfill", "x"], "--from"),
+        (["occurrences", "x", "--from", "then"], "--from"),
+        (["preview", "--count", "0"], "--count"),
+        (["list", "--state", "running"], "--state"),
+    ],
+)
+def test_a_bad_command_line_sends_nothing(
+    duetime: Run, deployment: ScheduledDeployment, arguments: list[str], reason: str
+) -> None:
+    """Exit code 2, and the word that is wrong."""
+    result = duetime("schedules", *arguments)
+    assert (result.exit_code, reason in result.stderr, deployment.received) == (2, True, [])
+
+
+def test_change_keeps_of_the_task_what_no_option_names(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """The API replaces a task as a whole, so the command reads it first, and guards what it read."""
+    create = ("--cron", "* * * * *", "--payload", "1", "--timeout", "30")
+    duetime("schedules", "create", "x", "report", *create)
+    assert duetime("schedules", "change", "x", "--payload", "2", "--no-calendars").exit_code == 0
+    sent = deployment.received[-1]
+    task = sent.document["task"]
+    assert (task["type"], task["payload"], task["timeout_seconds"]) == ("report", 2, 30)
+    assert (sent.document["calendars"], sent.headers["If-Match"]) == ([], '"1"')
+    duetime("schedules", "change", "x", "--rate", "1 hour", "--if-match", "2")
+    assert (deployment.received[-1].document, deployment.received[-1].headers["If-Match"]) == (
+        {"rate": "1 hour"},
+        '"2"',
+    )
+
+
+def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -> None:
+    """A reader in Tokyo sees Tokyo's time; the rhythm stands as it was written."""
+    nightly(client)
+    client.create_schedule("tick", rate="30 seconds", task={"type": "tick"})
+    client.pause_schedule("tick")
+    shown = duetime("schedules", "list").stdout.splitlines()
+    assert shown[0].split() == ["name", "state", "next", "run", "when", "zone", "type"]
+    assert "22 Nov 10:30" in shown[1]
+    assert "30 1 * * *" in shown[1]
+    assert "paused" in shown[2]
+
+
+def test_a_sheet_shows_what_comes_and_what_did_not_run(duetime: Run, client: Client) -> None:
+    """The next ones in local time with decisions, and the reasons for others."""
+    nightly(client)
+    shown = duetime("schedules", "show", "nightly").stdout
+    assert "30 1 * * * (Europe/London)" in shown
+    assert "2026-11-22 10:30:00 JST" in shown
+    assert "Holiday" in shown
+    assert "the run of 01TASK is still going" in shown
+
+
+def test_a_preview_says_in_words_what_was_decided(duetime: Run) -> None:
+    """Local time of the zone, UTC, and the decision."""
+    shown = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
+    assert shown[0].split() == ["local", "time", "UTC", "decided"]
+    assert shown[1].split() == ["2026-11-22", "01:30:00+00:00", "2026-11-22", "01:30:00", "runs"]
+    assert "uk: 2026-11-23 (Holiday): skipped" in shown[2]
+    assert "runs at 2026-11-24 08:00:00 UTC: uk: 22:00 to 08:00: moved" in shown[3]
+
+
+def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) -> None:
+    """Task and state where there is one, else why there is none."""
+    nightly(client)
+    shown = duetime("schedules", "occurrences", "nightly", "--from", "2026-11-21").stdout.splitlines()
+    assert shown[1].split()[-2:] == ["01TASK", "succeeded"]
+    assert "Holiday" in shown[2]
+
+
+@pytest.mark.parametrize("action", ["pause", "resume", "trigger", "delete"])
+def test_an_action_on_an_unknown_schedule_fails(duetime: Run, action: str) -> None:
+    """Exit code 1, and the API's word."""
+    result = duetime("schedules", action, "nobody")
+    assert (result.exit_code, "no such schedule" in result.stderr) == (1, True)
+
+
+def test_a_calendar_is_put_by_the_kind_of_its_file(
+    duetime: Run, deployment: ScheduledDeployment, tmp_path: Path
+) -> None:
+    """An .ics file goes as it is, any other is read as JSON."""
+    ics, fields = tmp_path / "uk.ics", tmp_path / "weekends.json"
+    ics.write_bytes(b"BEGIN:VCALENDAR\r\n")
+    fields.write_text('{"name": "ignored", "weekdays": ["sat", "sun"]}')
+    assert "2026-12-25 Christmas Day" in duetime("calendars", "put", "uk", str(ics), "--timezone", "UTC").stdout
+    assert "sat sun" in duetime("calendars", "put", "weekends", str(fields)).stdout
+    assert deployment.received[-1].document == {"weekdays": ["sat", "sun"]}
+    assert duetime("calendars", "list").stdout.splitlines()[0].split()[:3] == ["name", "kind", "zone"]
+    assert duetime("calendars", "show", "uk", "--json").exit_code == 0
+    assert duetime("calendars", "delete", "uk").exit_code == 0
+    assert duetime("calendars", "show", "uk").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "reason"),
+    [
+        ("{", [], "not JSON"),
+        ("[]", [], "JSON object"),
+        ('{"dates": [NaN]}', [], "NaN"),
+        ("{}", ["--kind", "includes"], ".ics"),
+    ],
+)
+def test_a_bad_calendar_file_sends_nothing(
+    duetime: Run, deployment: ScheduledDeployment, tmp_path: Path, content: str, options: list[str], reason: str
+) -> None:
+    """Exit code 2, and why."""
+    path = tmp_path / "calendar.json"
+    path.write_text(content)
+    result = duetime("calendars", "put", "x", str(path), *options)
+    assert (result.exit_code, reason in result.stderr, deployment.received) == (2, True, [])
+    assert duetime("calendars", "put", "x", str(tmp_path / "nowhere.json")).exit_code == 2
+
+
+def test_a_refusal_names_the_field(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """The API's reasons stand on lines of their own."""
+    deployment.scripted.append(problem(422, "fields_invalid", "x", {"field": "task.type", "reason": "is required"}))
+    result = duetime("schedules", "create", "x", "t", "--cron", "* * * * *")
+    assert (result.exit_code, "task.type: is required" in result.stderr) == (1, True)

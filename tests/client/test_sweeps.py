@@ -1,0 +1,148 @@
+"""Cancelling and changing by a filter: what the client sends piece by piece, and how the command asks and sums up."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime_client import Client, InvalidRequest
+from tests.client.deployment import Answer, Deployment, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+WANTED = ("--type", "report", "--state", "scheduled")
+
+
+def piece(changed: int, token: str | None = None, matched: int | None = None, **refused: int) -> Answer:
+    """What the API says of one piece."""
+    told = {"matched": changed + sum(refused.values()) if matched is None else matched, "changed": changed}
+    return Answer(200, {"examined": 100, **told, "refused": refused, "next_token": token})
+
+
+def bodies(deployment: Deployment, path: str) -> list[Any]:
+    """What was posted there."""
+    return [request.document for request in deployment.received if request.path == f"/stage/v1/tasks/{path}"]
+
+
+def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
+    """Each request carries the filter, and the token of the answer before; times have their offsets."""
+    deployment.scripted += [piece(100, "one"), piece(40, "two"), piece(0)]
+    due = datetime(2026, 12, 1, tzinfo=UTC)
+    pieces = list(client.cancel_tasks({"type": "report", "due_to": due}, per_second=5, force=True))
+    body = {"filter": {"type": "report", "due_to": "2026-12-01T00:00:00+00:00"}, "per_second": 5, "force": True}
+    assert bodies(deployment, "cancel") == [body, {**body, "next_token": "one"}, {**body, "next_token": "two"}]
+    assert [each.changed for each in pieces] == [100, 40, 0]
+
+
+def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployment) -> None:
+    """A lost answer is asked for again, because doing a piece twice does no harm; a token goes on where it stopped."""
+    deployment.scripted += [Answer(None), piece(3)]
+    (last,) = client.change_tasks({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page's
+    body = {"filter": {}, "all": True, "change": {"priority": "low"}, "next_token": "there"}
+    assert bodies(deployment, "change") == [body, body]
+    assert last.changed == 3
+
+
+def test_nothing_is_done_before_it_is_asked_for(client: Client, deployment: Deployment) -> None:
+    """A generator that nobody reads sends nothing, and a refusal is an error like any other."""
+    pieces = client.cancel_tasks({})
+    assert not deployment.received
+    deployment.scripted.append(problem(422, "fields_invalid", "bad", {"field": "filter", "reason": "is empty"}))
+    with pytest.raises(InvalidRequest):
+        next(pieces)
+
+
+def test_the_command_asks_first(duetime: Run, deployment: Deployment) -> None:
+    """It counts, shows some of the tasks, and does nothing without a yes."""
+    duetime("tasks", "create", "report", "--in", "1h")
+    page = Answer(200, {"tasks": list(deployment.tasks.values()), "next_token": None})
+    for typed, done in (("n\n", 1), ("", 2), ("y\n", 4)):
+        deployment.scripted += [piece(0, matched=12), page, *([piece(12)] if typed == "y\n" else [])]
+        result = duetime("tasks", "cancel", *WANTED, typed=typed)
+        assert "12 tasks will be cancelled" in result.stderr
+        assert "01TASK" in result.stdout
+        assert (result.exit_code, len(bodies(deployment, "cancel"))) == (0 if typed == "y\n" else 1, done)
+    assert [body.get("dry_run", False) for body in bodies(deployment, "cancel")] == [True, True, True, False]
+    assert "12 cancelled, 100 looked at" in result.stdout
+
+
+def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> None:
+    """With --yes nothing is counted first; --json sums all pieces; refusals are the exit code."""
+    deployment.scripted += [piece(100, "more"), piece(7, move_refused=2)]
+    result = duetime("tasks", "cancel", *WANTED, "--of-tag", "team=dba", "--yes", "--json", "--per-second", "50")
+    body = {
+        "filter": {"state": "scheduled", "type": "report", "tags": {"team": "dba"}},
+        "per_second": 50.0,
+        "force": False,
+    }
+    assert bodies(deployment, "cancel") == [body, {**body, "next_token": "more"}]
+    assert json.loads(result.stdout) == {
+        "examined": 200,
+        "matched": 109,
+        "changed": 107,
+        "refused": {"move_refused": 2},
+    }
+    assert result.exit_code == 1
+
+
+def test_a_dry_run_ends_there(duetime: Run, deployment: Deployment) -> None:
+    """It counts to the end, shows, and changes nothing."""
+    deployment.scripted += [piece(0, "more", matched=9), piece(0, matched=3), Answer(200, {"tasks": []})]
+    result = duetime("tasks", "change", "--all", "--dry-run", "--priority", "low")
+    assert [body["dry_run"] for body in bodies(deployment, "change")] == [True, True]
+    assert (result.exit_code, "12 meant, 200 looked at" in result.stdout) == (0, True)
+
+
+def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deployment) -> None:
+    """--name and --tag of a change are the new ones; --of-name and --of-tag say which tasks."""
+    deployment.scripted.append(piece(1))
+    duetime(
+        "tasks",
+        "change",
+        "--of-name",
+        "old",
+        "--of-tag",
+        "a=b",
+        "--name",
+        "new",
+        "--tag",
+        "c=d",
+        "--at",
+        "2026-12-01T09:00Z",
+        "-y",
+    )
+    (body,) = bodies(deployment, "change")
+    assert body["filter"] == {"name": "old", "tags": {"a": "b"}}
+    assert body["change"] == {"at": "2026-12-01T18:00:00+09:00", "name": "new", "tags": {"c": "d"}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("cancel",), "give an ID"),
+        (("cancel", "ID", "--type", "report"), "not both"),
+        (("cancel", "ID", "--yes"), "go with a filter"),
+        (("cancel", "ID", "--dry-run"), "go with a filter"),
+        (("cancel", "--type", "report", "--per-second", "0"), "0.1"),
+        (("cancel", "--of-tag", "team"), "key=value"),
+        (("change", "--type", "report"), "nothing to change"),
+        (("change", "--type", "report", "--name", "x", "--if-match", "3"), "goes with an ID"),
+        (("change", "--name", "x"), "give an ID"),
+    ],
+)
+def test_an_unclear_command_line_is_refused(
+    duetime: Run, deployment: Deployment, arguments: tuple[str, ...], reason: str
+) -> None:
+    """Nothing is sent, and the message says what is missing."""
+    result = duetime("tasks", *arguments)
+    assert result.exit_code == 2
+    assert reason in " ".join(result.stderr.replace("\u2502", " ").split())
+    assert not deployment.received

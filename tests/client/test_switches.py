@@ -1,0 +1,119 @@
+"""Switches: what the client and the command send, and how they show what is held back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client import Client, Forbidden, UnexpectedAnswer
+from tests.client.deployment import Answer, Deployment, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+SWITCH = {
+    "scope": "type",
+    "name": "report",
+    "stopped": True,
+    "max_concurrent": 5,
+    "reason": "a bad release",
+    "changed_at": "2026-11-21T11:00:00Z",
+    "changed_by": "ops",
+}
+CIRCUIT = {
+    "host": "example.org",
+    "state": "half_open",
+    "openings": 2,
+    "reason": "Http503",
+    "opened_at": "2026-11-21T11:58:00Z",
+    "open_until": "2026-11-21T12:00:30Z",
+}
+
+
+def test_switches_are_listed_with_circuits(client: Client, deployment: Deployment) -> None:
+    """Each as the API says it is."""
+    deployment.scripted.append(Answer(200, {"switches": [SWITCH], "circuits": [CIRCUIT]}))
+    held = client.list_switches()
+    assert (deployment.received[0].method, deployment.received[0].path) == ("GET", "/stage/v1/switches")
+    assert (held.switches[0].max_concurrent, held.switches[0].stopped) == (5, True)
+    assert (held.circuits[0].host, held.circuits[0].state) == ("example.org", "half_open")
+
+
+def test_a_switch_is_put_whole_and_may_be_sent_again(client: Client, deployment: Deployment) -> None:
+    """The same switch twice is one switch."""
+    deployment.scripted += [Answer(None), Answer(200, SWITCH)]
+    assert client.put_switch("type", "report", stopped=True, reason="a bad release").name == "report"
+    body = {"scope": "type", "name": "report", "stopped": True, "max_concurrent": None, "reason": "a bad release"}
+    assert [request.document for request in deployment.received] == [body, body]
+
+
+def test_a_switch_is_lifted_by_its_name(client: Client, deployment: Deployment) -> None:
+    """In the query, encoded; everything has no name."""
+    deployment.scripted += [Answer(200, SWITCH)] * 2
+    client.remove_switch("owner", "1:role/a&b")
+    client.remove_switch("everything")
+    assert [(one.method, one.query) for one in deployment.received] == [
+        ("DELETE", {"scope": ["owner"], "name": ["1:role/a&b"]}),
+        ("DELETE", {"scope": ["everything"]}),
+    ]
+
+
+def test_what_is_no_switch_is_an_unexpected_answer(client: Client, deployment: Deployment) -> None:
+    """And a refusal is the error that it says."""
+    deployment.scripted += [Answer(200, {"switches": 1}), problem(403, "operator_required", "only an operator")]
+    with pytest.raises(UnexpectedAnswer):
+        client.list_switches()
+    with pytest.raises(Forbidden, match="operator"):
+        client.put_switch("everything", stopped=True)
+
+
+def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deployment) -> None:
+    """A table of each, in the reader's time; with --json the API's answer; nothing says so."""
+    held = {"switches": [SWITCH], "circuits": [CIRCUIT]}
+    deployment.scripted += [Answer(200, held), Answer(200, held), Answer(200, {"switches": [], "circuits": []})]
+    told = duetime("switches", "list").stdout
+    for words in (
+        "report",
+        "stopped, at most 5 at once",
+        "20:00",
+        "ops",
+        "a bad release",
+        "example.org",
+        "half_open",
+        "Http503",
+    ):
+        assert words in told
+    assert json.loads(duetime("switches", "list", "--json").stdout) == held
+    assert "nothing is stopped" in duetime("switches", "list").stdout
+
+
+def test_the_command_sets_and_lifts(duetime: Run, deployment: Deployment) -> None:
+    """Options are the switch; what would do nothing is refused before anything is sent."""
+    assert duetime("switches", "set", "type", "report").exit_code == 2
+    assert duetime("switches", "set", "task", "report", "--stop").exit_code == 2
+    assert not deployment.received
+    deployment.scripted += [Answer(200, SWITCH)] * 2
+    assert duetime("switches", "set", "type", "report", "--max-concurrent", "5", "--reason", "slow").exit_code == 0
+    assert deployment.received[0].document == {
+        "scope": "type",
+        "name": "report",
+        "stopped": False,
+        "max_concurrent": 5,
+        "reason": "slow",
+    }
+    assert "report" in duetime("switches", "lift", "type", "report").stdout
+    assert deployment.received[1].method == "DELETE"
+
+
+def test_a_switch_cannot_steer_the_terminal(duetime: Run, deployment: Deployment) -> None:
+    """Whoever set it, its words are only words."""
+    deployment.scripted.append(
+        Answer(200, {"switches": [{**SWITCH, "reason": "\x1b[2J", "changed_by": "\x07"}], "circuits": []})
+    )
+    assert "\x1b[2J" not in duetime("switches", "list").stdout

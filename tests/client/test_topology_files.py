@@ -1,0 +1,242 @@
+"""Files of topologies, read and checked without a server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import MAX_EDGES, MAX_NODES
+from duetime.domain.task import TaskSpec
+from duetime.domain.topologies import checking
+from duetime.domain.topologies.graph import Node, OnFailure
+from duetime.domain.topologies.progress import critical_path
+from duetime.domain.topologies.rules import TriggerRule
+from duetime_client import topology_faults
+from duetime_client.topologies import TopologyInvalid, read_topology, validate_topology
+
+WORKFLOWS = Path(__file__).parents[3] / "shared" / "data" / "workflows"
+RECORDED = {
+    "name": "tiny",
+    "source": "made up",
+    "nodes": [
+        {"id": "join_3", "program": "join", "runtime_s": 90.5, "parents": ["split_1", "work_2"]},
+        {"id": "split_1", "program": "split", "runtime_s": 10, "parents": []},
+        {"id": "work_2", "program": "work", "runtime_s": 0.25, "parents": ["split_1"]},
+    ],
+}
+
+
+def _deeper(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "type"]), inner, max_size=3)
+
+
+def written(folder: Path, document: object) -> Path:
+    """A file that holds a document."""
+    path = folder / "topology.json"
+    path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+    return path
+
+
+def task(*parents: object, **fields: object) -> dict[str, object]:
+    """A node."""
+    return {"type": "echo", "depends_on": list(parents), **fields}
+
+
+def refused(body: object) -> list[str]:
+    """Why a body is refused, fault by fault."""
+    with pytest.raises(TopologyInvalid) as error:
+        validate_topology(body)
+    return [f"{fault.field}: {fault.reason}" for fault in error.value.errors]
+
+
+def test_a_file_of_ours_is_the_body_as_it_is(tmp_path: Path) -> None:
+    """Nothing is added and nothing is left out."""
+    body = {"name": "nightly", "on_failure": "rollback", "nodes": {"a": task(), "b": task("a", inputs=["a"])}}
+    assert read_topology(written(tmp_path, body)) == body
+
+
+def test_a_recorded_workflow_becomes_a_topology_of_tasks(tmp_path: Path) -> None:
+    """Each node is a task that takes as long, with a timeout that lets it."""
+    assert read_topology(written(tmp_path, RECORDED)) == {
+        "name": "tiny",
+        "nodes": {
+            "join_3": {
+                "type": "sleep",
+                "payload": {"seconds": 90.5, "program": "join"},
+                "expected_seconds": 90.5,
+                "timeout_seconds": 121,
+                "depends_on": ["split_1", "work_2"],
+            },
+            "split_1": {"type": "sleep", "payload": {"seconds": 10, "program": "split"}, "expected_seconds": 10},
+            "work_2": {
+                "type": "sleep",
+                "payload": {"seconds": 0.25, "program": "work"},
+                "expected_seconds": 0.25,
+                "depends_on": ["split_1"],
+            },
+        },
+    }
+
+
+def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
+    """Ninety seconds at a hundredth are 0.9, and need no timeout of their own."""
+    body = read_topology(written(tmp_path, RECORDED), task_type="demo", time_scale=0.01)
+    assert body["nodes"]["join_3"]["payload"]["seconds"] == pytest.approx(0.905)
+    assert body["nodes"]["join_3"]["type"] == "demo"
+    assert "timeout_seconds" not in body["nodes"]["join_3"]
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ("{", "body: is not JSON in UTF-8: Expecting property name"),
+        ('{"nodes": {"a": {"type": NaN}}}', "body: is not JSON in UTF-8: NaN is not a number"),
+        ('{"nodes": {"a": {"type": "x"}, "a": {"type": "y"}}}', "body: holds 'a' twice in one object"),
+        ("[" * 100_000, "body: is nested too deeply"),
+        ("[]", "nodes: should be an object"),
+        ({"nodes": [{"id": "a"}]}, r"nodes\[0\]: should have an id, a program, runtime_s and a list of parents"),
+        ({"nodes": [RECORDED["nodes"][1]] * 2}, r"nodes\[1\].id: is 'split_1', as that of a node before it"),
+        (
+            {"nodes": [{"id": "a", "program": "p", "runtime_s": 2562, "parents": []}]},
+            r"nodes\[0\].runtime_s: is 2562 s at this time_scale; 0 to 800 s are possible",
+        ),
+        (
+            {"nodes": [{"id": "a", "program": "p", "runtime_s": 1, "parents": ["b"]}]},
+            "nodes.a.depends_on: names 'b', which is not a node",
+        ),
+    ],
+)
+def test_a_file_that_is_no_topology_is_refused_by_name(tmp_path: Path, document: object, words: str) -> None:
+    """The refusal says which part is wrong, and how."""
+    with pytest.raises(TopologyInvalid, match=words):
+        read_topology(written(tmp_path, document))
+
+
+@pytest.mark.parametrize("scale", [0, -1, float("inf"), float("nan")])
+def test_a_scale_of_nothing_is_refused(tmp_path: Path, scale: float) -> None:
+    """Times are multiplied by a number above zero."""
+    with pytest.raises(TopologyInvalid, match="time_scale: should be a number above 0"):
+        read_topology(written(tmp_path, RECORDED), time_scale=scale)
+
+
+@pytest.mark.parametrize("runtime", [-1, 10**400, 1e308])
+def test_a_time_that_no_node_can_take_is_refused(tmp_path: Path, runtime: float) -> None:
+    """Negative, or of four hundred digits: refused, never a number that overflows."""
+    node = {"id": "a", "program": "p", "runtime_s": runtime, "parents": []}
+    with pytest.raises(TopologyInvalid, match=r"nodes\[0\].runtime_s: is "):
+        read_topology(written(tmp_path, {"nodes": [node]}))
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(max_size=3), _deeper, max_leaves=8), st.booleans())
+def test_no_body_does_more_than_be_refused(value: object, as_node: bool) -> None:  # noqa: FBT001 - drawn
+    """Whatever stands where something else is expected, the only error is the one that names it."""
+    for name in ("nodes", "on_failure") if not as_node else ("type", "rule", "depends_on", "inputs"):
+        body = {"nodes": {"a": task(**{name: value})}} if as_node else {"nodes": {"a": task()}, name: value}
+        with contextlib.suppress(TopologyInvalid):
+            validate_topology(body)
+
+
+def test_every_fault_is_named_at_once() -> None:
+    """Whoever mends a file need not run it again and again."""
+    nodes = {
+        "a": task("a", "x"),
+        "b": 5,
+        "c": task("b", "b", inputs=["a"]),
+        "d": task(rule=["most"]),
+        "é": {},
+        "e": task(1),
+    }
+    assert refused({"on_failure": "panic", "nodes": nodes}) == [
+        "on_failure: should be one of continue, rollback, stop",
+        "nodes.a.depends_on: names 'x', which is not a node",
+        "nodes.a.depends_on: names the node itself",
+        "nodes.b: should be an object: a task, and what it depends on",
+        "nodes.c.depends_on: names 'b' 2 times",
+        "nodes.c.inputs: names 'a', which is not among its depends_on",
+        "nodes.d.rule: should be one of all_done, all_success, always, none_failed, one_failed, one_success",
+        "nodes: the name '\\xe9' has a character that no name has, or is empty or too long",
+        "nodes.e.depends_on: should be a list of names",
+    ]
+
+
+def test_a_cycle_is_named_by_its_path() -> None:
+    """Each node of the path is followed by one that depends on it."""
+    assert refused({"nodes": {"a": task("c"), "b": task("a"), "c": task("b")}})[0] in {
+        f"nodes: depend on each other in a cycle: {path}"
+        for path in ("a -> b -> c -> a", "b -> c -> a -> b", "c -> a -> b -> c")
+    }
+
+
+def test_large_graphs_are_refused_before_they_are_sent() -> None:
+    """Too many nodes, too many dependencies; a ring of ten thousand is cut and needs no recursion."""
+    nodes: dict[str, Any] = {f"n{number}": task() for number in range(10_001)}
+    assert refused({"nodes": nodes}) == ["nodes: should be 1 to 10000, not 10001"]
+    parents = [f"n{number}" for number in range(200)]
+    dense = {**{parent: task() for parent in parents}, **{f"c{number}": task(*parents) for number in range(251)}}
+    assert refused({"nodes": dense}) == ["nodes: have 50200 dependencies; 50000 are allowed"]
+    ring = {f"n{number}": task(f"n{(number - 1) % 10_000}") for number in range(10_000)}
+    assert "(9991 more)" in refused({"nodes": ring})[0]
+
+
+def test_the_client_and_the_domain_have_the_same_limits() -> None:
+    """What the one accepts, the other does."""
+    assert set(TriggerRule) == topology_faults.RULES
+    assert set(OnFailure) == topology_faults.ON_FAILURE
+    assert topology_faults._KEY.pattern == checking.NODE_KEY_PATTERN
+    assert (topology_faults.MAX_NODES, topology_faults.MAX_DEPENDENCIES) == (MAX_NODES, MAX_EDGES)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        {},
+        {"a": task("a")},
+        {"a": task("b")},
+        {"a": task(), "b": task("a", "a")},
+        {"a": task("b"), "b": task("a")},
+        {"a b": task()},
+        {"a": task(inputs=["a"])},
+        {"a": task(), "b": task("a", inputs=["a"])},
+    ],
+)
+def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> None:
+    """Both accept a graph, or neither does."""
+    made = [
+        Node(key, TaskSpec("echo"), tuple(n["depends_on"]), inputs=tuple(n.get("inputs", [])))
+        for key, n in nodes.items()
+    ]
+    try:
+        checking.checked(made)
+    except FieldInvalid:
+        assert refused({"nodes": nodes})
+    else:
+        validate_topology({"nodes": nodes})
+
+
+@pytest.mark.skipif(not WORKFLOWS.is_dir(), reason="the recorded workflows are not beside the checkout")
+def test_real_workflows_are_read_and_can_be_run() -> None:
+    """Every recorded workflow is a graph that the domain accepts, and its critical path is shorter than its sum."""
+    for path in sorted(WORKFLOWS.glob("*.json")):
+        recorded = json.loads(path.read_text(encoding="utf-8"))
+        body = read_topology(path, time_scale=0.01)
+        nodes = [
+            Node(
+                key,
+                TaskSpec(node["type"]),
+                tuple(node.get("depends_on", [])),
+                expected_seconds=node["expected_seconds"],
+            )
+            for key, node in body["nodes"].items()
+        ]
+        graph = checking.checked(nodes)
+        whole = sum(node["runtime_s"] for node in recorded["nodes"]) * 0.01
+        assert len(graph.nodes) == len(recorded["nodes"])
+        assert sum(graph.expected.values()) == pytest.approx(whole, abs=0.001 * len(nodes))
+        assert 0 < critical_path(graph).seconds < whole

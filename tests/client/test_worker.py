@@ -1,0 +1,374 @@
+"""A pull worker against the real API."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from duetime import composition
+from duetime.adapters.aws import Clients
+from duetime.composition import Outside
+from duetime.settings import QUEUE_VARIABLES, Variable
+from duetime_client import Client, Forbidden, Task
+from duetime_client.worker import Context, HandlerTwice, Seen, Unretriable, Worker, WorkerIdle
+from tests.adapters.tables import new_table
+from tests.client.api_server import ApiServer
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from duetime_client.leases import LeasedTask
+
+TYPE = "pulled"
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    """The API, with one pulled type that all may pull and one that nobody may."""
+    with mock_aws():
+        session = boto3.Session("testing", "testing", region_name="us-east-1")
+        session.client("s3").create_bucket(Bucket="contents")
+        sqs = session.client("sqs")
+
+        def queue() -> str:
+            return sqs.create_queue(QueueName=uuid4().hex)["QueueUrl"]
+
+        environ: dict[str, str] = {
+            Variable.TABLE: new_table(session.client("dynamodb")),
+            Variable.BUCKET: "contents",
+            Variable.AUTHENTICATION: "none",
+            **{variable: queue() for variable in QUEUE_VARIABLES.values()},
+            Variable.PULLED_QUEUES: json.dumps({TYPE: queue()}),
+            Variable.PULLERS: json.dumps({TYPE: ["*"]}),
+        }
+        composition.use(Outside(environ=environ, clients=Clients(session)))
+        made = ApiServer()
+        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield made
+        made.shutdown()
+        made.server_close()
+        thread.join()
+        composition.use(None)
+
+
+@pytest.fixture
+def client(server: ApiServer) -> Iterator[Client]:
+    """A client of it."""
+    with Client(server.url) as made:
+        yield made
+
+
+class Running:
+    """A worker in a thread of its own, and what it was seen to do."""
+
+    def __init__(self, client: Client, **settings: Any) -> None:  # noqa: ANN401 - any setting of a worker
+        self.seen: list[Seen] = []
+        waits = {"wait_seconds": 0, "pause_seconds": 0.02, "lease_seconds": 5, "name": "w1"}
+        self.worker = Worker(client, look_on=self.seen.append, **{**waits, **settings})
+        self.error: Exception | None = None
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            self.worker.run()
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            self.error = error
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.worker.stop()
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+    def did(self) -> list[str]:
+        """What it was seen to do."""
+        return [seen.what for seen in self.seen]
+
+
+def ended(client: Client, task: Task) -> Task:
+    """The task when it has ended."""
+    until(lambda: client.get_task(task.id).is_terminal, 15)
+    return client.get_task(task.id)
+
+
+def is_running(client: Client, task: Task) -> bool:
+    """Whether somebody works on it."""
+    return client.get_task(task.id).state == "running"
+
+
+def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
+    """Payload in, result out, several at once, each once; the ledger names the worker."""
+    running = Running(client, concurrency=3)
+    done: list[str] = []
+
+    @running.worker.task(TYPE)
+    def double(context: Context, payload: dict[str, int]) -> object:
+        done.append(context.task_id)
+        return {"twice": payload["n"] * 2, "fence": context.fence}
+
+    tasks = [client.create_task(TYPE, payload={"n": number}) for number in range(7)]
+    with running:
+        results = [ended(client, task).result for task in tasks]
+    assert results == [{"twice": 2 * number, "fence": 1} for number in range(7)]
+    assert sorted(done) == sorted(task.id for task in tasks)
+    assert client.list_attempts(tasks[0].id)[0].holder == "w1"
+
+
+def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
+    """A first failure is tried again, one that is unretriable is not; class and message are told."""
+    running = Running(client)
+
+    @running.worker.task(TYPE)
+    def fail(context: Context, payload: object) -> object:
+        if payload == "never":
+            raise Unretriable("no use")
+        if context.attempt == 1:
+            raise LookupError("no such row")
+        return None
+
+    retry = {"max_attempts": 2, "initial_seconds": 0}
+    with running:
+        again = ended(client, client.create_task(TYPE, retry=retry))  # type: ignore[arg-type] # a plain dictionary
+        never = ended(client, client.create_task(TYPE, payload="never"))
+    assert (again.state, again.attempt) == ("succeeded", 2)
+    assert (never.state, never.attempt) == ("failed", 1)
+    assert never.error is not None
+    assert (never.error.kind, never.error.message) == ("Unretriable", "no use")
+    assert "postponed" in running.did()
+
+
+def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
+    """It would be no JSON the next time either."""
+    running = Running(client)
+    running.worker.task(TYPE)(lambda _context, _payload: {1, 2})
+    with running:
+        task = ended(client, client.create_task(TYPE))
+    assert task.error is not None
+    assert (task.state, task.attempt, task.error.kind) == ("failed", 1, "ResultNotJson")
+
+
+def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> None:
+    """Work that takes longer than the lease stays with its worker."""
+    running = Running(client)
+    release = threading.Event()
+
+    @running.worker.task(TYPE)
+    def slow(context: Context, _payload: object) -> object:
+        context.progress(40, "half way")
+        release.wait(15)
+        return context.lost
+
+    with running:
+        task = client.create_task(TYPE)
+        assert until(lambda: client.get_task(task.id).lease)
+        first = client.get_task(task.id).lease
+        assert until(lambda: client.get_task(task.id).progress)
+        renewed = client.get_task(task.id).lease
+        release.set()
+        task = ended(client, task)
+    assert first is not None
+    assert renewed is not None
+    assert renewed.ends_at > first.ends_at
+    assert (task.result, task.attempt) == (False, 1)
+
+
+def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
+    """A pause leaves a checkpoint from which the next attempt goes on; a cancel ends it."""
+    running = Running(client)
+
+    @running.worker.task(TYPE)
+    def patient(context: Context, payload: object) -> object:
+        if context.checkpoint is not None:
+            return context.checkpoint
+        while True:
+            context.heartbeat()
+            context.stop_if_asked({"row": 7} if payload == "pause" else None)
+            threading.Event().wait(0.05)
+
+    with running:
+        paused, cancelled = client.create_task(TYPE, payload="pause"), client.create_task(TYPE, payload="cancel")
+        for task in (paused, cancelled):
+            assert until(partial(is_running, client, task))
+        client.pause_task(paused.id)
+        client.cancel_task(cancelled.id, force=True)
+        assert until(lambda: client.get_task(paused.id).state == "paused")
+        client.resume_task(paused.id)
+        assert ended(client, paused).result == {"row": 7}
+        assert ended(client, cancelled).state == "cancelled"
+
+
+def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing(
+    server: ApiServer, client: Client
+) -> None:
+    """Without an answer until the lease's end, the attempt is lost: the handler is told, the task is not ended."""
+    running = Running(client)
+    lost = threading.Event()
+
+    @running.worker.task(TYPE)
+    def cut_off(context: Context, _payload: object) -> object:
+        server.dead = True
+        assert until(lambda: context.lost, 15)
+        lost.set()
+        return "too late"
+
+    with running:
+        task = client.create_task(TYPE)
+        assert lost.wait(20)
+        assert until(lambda: "lost" in running.did())
+        server.dead = False
+        assert client.get_task(task.id).state == "running"
+        assert until(lambda: "waiting" in running.did())
+
+
+def test_a_worker_goes_on_when_the_network_is_back(server: ApiServer, client: Client) -> None:
+    """While there is no answer it asks again, ever more seldom, and then does what has become due."""
+    running = Running(client)
+    running.worker.task(TYPE)(lambda _context, _payload: None)
+    task = client.create_task(TYPE)
+    server.dead = True
+    with running:
+        assert until(lambda: "waiting" in running.did())
+        server.dead = False
+        assert ended(client, task).state == "succeeded"
+
+
+def test_a_stopped_worker_finishes_what_runs_and_leases_nothing_more(client: Client) -> None:
+    """`run` returns once the handler has."""
+    running = Running(client, concurrency=1)
+    begun, release = threading.Event(), threading.Event()
+
+    @running.worker.task(TYPE)
+    def slow(_context: Context, _payload: object) -> object:
+        begun.set()
+        release.wait(10)
+        return "finished"
+
+    with running:
+        first = client.create_task(TYPE)
+        assert begun.wait(10)
+        second = client.create_task(TYPE)
+        running.worker.stop()
+        release.set()
+    assert client.get_task(first.id).result == "finished"
+    assert client.get_task(second.id).state == "scheduled"
+
+
+def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -> None:
+    """A lease that was answered after the stop is released: nobody waits for its end, and it costs no attempt."""
+    running = Running(client)
+    running.worker.task(TYPE)(lambda _context, _payload: None)
+    task = client.create_task(TYPE)
+    leasing = client.lease_tasks
+
+    def stop_meanwhile(*types: Iterable[str], **options: Any) -> list[LeasedTask]:  # noqa: ANN401 - handed on
+        leases = leasing(*types, **options)
+        running.worker.stop()
+        return leases
+
+    client.lease_tasks = stop_meanwhile  # type: ignore[method-assign] # the moment a test cannot hit otherwise
+    with running:
+        assert until(lambda: "released" in running.did())
+    seen = client.get_task(task.id)
+    assert (seen.state, seen.attempt) == ("postponed", 0)
+
+
+def test_a_refusal_ends_the_worker(client: Client) -> None:
+    """A type that it may not pull is not asked for again and again."""
+    running = Running(client)
+    running.worker.task("unheard-of")(lambda _context, _payload: None)
+    with running:
+        assert until(lambda: running.error)
+    assert isinstance(running.error, Forbidden)
+
+
+def test_a_worker_without_anything_to_do_is_refused(client: Client) -> None:
+    """No function, no client, or two functions for one type: each is said at once."""
+    with pytest.raises(WorkerIdle):
+        Worker(client).run()
+    worker = Worker()
+    register: Callable[..., object] = worker.task(TYPE)
+    register(lambda _context, _payload: None)
+    with pytest.raises(WorkerIdle):
+        worker.run()
+    with pytest.raises(HandlerTwice):
+        worker.task(TYPE)(lambda _context, _payload: None)
+
+
+MODULE = """
+from duetime_client.worker import Worker
+worker = Worker(wait_seconds=0, pause_seconds=0.05, name="from a file")
+not_a_worker = 1
+
+@worker.task("pulled")
+def greet(context, payload):
+    import time
+    time.sleep(payload.get("seconds", 0))
+    return "hello " + payload["secret"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a module that has a worker."""
+    (tmp_path / "jobs.py").write_text(textwrap.dedent(MODULE))
+    return tmp_path
+
+
+def command(server: ApiServer, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The `duetime` command in that folder."""
+    return subprocess.Popen(  # noqa: S603 - our own command
+        [Path(sys.executable).with_name("duetime"), "worker", "run", *arguments, "--url", server.url],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Client, folder: Path) -> None:
+    """It says what it does without a payload or a result, finishes what runs after SIGTERM, and ends well."""
+    task = client.create_task(TYPE, payload={"secret": "sesame", "seconds": 1})
+    with command(server, folder, "jobs:worker", "--concurrency", "2") as process:
+        assert until(lambda: client.get_task(task.id).state == "running")
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=20)[1]
+    assert process.returncode == 0
+    assert client.get_task(task.id).result == "hello sesame"
+    assert "from a file does pulled, 2 at once" in said
+    assert f"succeeded pulled {task.id} attempt 1 after 1." in said
+    assert "stopping" in said
+    assert "sesame" not in said
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("jobs", "is not MODULE:WORKER"),
+        ("nowhere:worker", "No module named 'nowhere'"),
+        ("jobs:nothing", "nothing"),
+        ("jobs:not_a_worker", "is a int, not a Worker"),
+    ],
+)
+def test_a_worker_that_cannot_be_found_is_named(server: ApiServer, folder: Path, where: str, reason: str) -> None:
+    """The command ends with code 2 and says why."""
+    with command(server, folder, where) as process:
+        said = process.communicate(timeout=20)[1]
+    assert process.returncode == 2
+    assert reason in " ".join(said.replace("\u2502", " ").split())

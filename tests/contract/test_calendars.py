@@ -1,0 +1,153 @@
+"""Calendars in requests: what is taken, what is refused, and that an answer can be put again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.contract.calendars import (
+    WEEKDAYS,
+    calendar_answer,
+    calendar_list_query,
+    calendar_of,
+    icalendar_query,
+    new_calendar_name,
+)
+from duetime.contract.guard import read
+from duetime.contract.problems import faults_of, kind_of
+from duetime.domain.errors import RequestRefused
+from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
+from duetime.domain.schedules.zones import zone_named
+from duetime.domain.times import DAY, HOUR, SECOND
+from tests.clocks import NOW
+from tests.contract.properties import unhurried
+
+WINDOW = {"start": "22:00", "end": "06:00"}
+LATER = "2026-11-22T00:00:00Z"
+EARLIER = "2026-11-21T00:00:00Z"
+BAD_CALENDARS: list[tuple[object, str, str]] = [
+    ([], "body", "object"),
+    ({"name": "x"}, "name", "not a known field"),
+    ({"kind": "closes"}, "kind", "'excludes' or 'includes'"),
+    ({"timezone": "Mars/Olympus"}, "timezone", "IANA"),
+    ({"dates": {"2026-12-32": ""}}, "dates.2026-12-32", "does not exist"),
+    ({"dates": {"Christmas": ""}}, "dates.Christmas", "match pattern"),
+    ({"dates": {"2026-12-25": 1}}, "dates.2026-12-25", "valid string"),
+    ({"dates": {"2026-12-25": "x" * 129}}, "dates.2026-12-25", "at most 128"),
+    ({"dates": {f"{2000 + n // 28}-01-{n % 28 + 1:02}": "" for n in range(5001)}}, "dates", "at most 5000"),
+    ({"dates": [1]}, "dates", "object"),
+    ({"except_dates": ["2026-02-29"]}, "except_dates[0]", "does not exist"),
+    ({"weekdays": ["funday"]}, "weekdays[0]", "'mon'"),
+    ({"weekdays": ["sun", "sun"]}, "weekdays", "more than once"),
+    ({"windows": [{"start": "25:00", "end": "06:00"}]}, "windows[0].start", "time of day"),
+    ({"windows": [{"start": 1320, "end": "06:00"}]}, "windows[0].start", "time of day"),
+    ({"windows": [{"start": "22:00"}]}, "windows[0].end", "required"),
+    ({"windows": [WINDOW, {"start": "06:00", "end": "06:00"}]}, "windows[1]", "two times"),
+    ({"windows": [{"start": "24:00", "end": "06:00"}]}, "windows[0]", "two times"),
+    ({"windows": [{**WINDOW, "weekdays": []}]}, "windows[0].weekdays", "at least 1"),
+    ({"windows": [WINDOW] * 65}, "windows", "at most 64"),
+    ({"spans": [{"start": LATER, "end": EARLIER}]}, "spans[0].end", "after start"),
+    ({"spans": [{"start": "now", "end": EARLIER}]}, "spans[0].start", "RFC 3339"),
+]
+
+
+@pytest.mark.parametrize(("body", "field", "reason"), BAD_CALENDARS)
+def test_a_bad_field_is_named_with_its_reason(body: object, field: str, reason: str) -> None:
+    """422, the field in the form of the body, and why."""
+    with pytest.raises(RequestRefused) as caught:
+        calendar_of(read(json.dumps(body)), "uk")
+    assert kind_of(caught.value).status.value == 422
+    fault = faults_of(caught.value)[0]
+    assert (fault.field, reason in fault.reason) == (field, True), fault.reason
+
+
+def test_a_calendar_is_read_whole() -> None:
+    """Each field arrives where the domain keeps it."""
+    body: dict[str, Any] = {
+        "kind": "includes",
+        "timezone": "Europe/London",
+        "dates": {"2026-12-25": "Christmas Day"},
+        "except_dates": ["2026-12-26"],
+        "weekdays": ["sat", "sun"],
+        "windows": [{"start": "22:00", "end": "24:00", "weekdays": ["fri"], "label": "late"}],
+        "spans": [{"start": EARLIER, "end": LATER, "reason": "move"}],
+    }
+    calendar = calendar_of(read(json.dumps(body)), "uk")
+    assert (calendar.name, calendar.kind, calendar.zone) == ("uk", Kind.INCLUDES, zone_named("Europe/London"))
+    assert {str(day): label for day, label in calendar.dates.items()} == {"2026-12-25": "Christmas Day"}
+    assert [str(day) for day in calendar.except_dates] == ["2026-12-26"]
+    assert calendar.weekdays == {5, 6}
+    assert calendar.windows == (Window(22 * HOUR, DAY, frozenset({4}), "late"),)
+    assert [(span.end - span.start, span.reason) for span in calendar.spans] == [(DAY, "move")]
+    assert calendar_answer(calendar) == {
+        **body,
+        "name": "uk",
+        "spans": [{"start": "2026-11-21T00:00:00.000Z", "end": "2026-11-22T00:00:00.000Z", "reason": "move"}],
+    }
+
+
+def test_a_list_of_days_will_do() -> None:
+    """Labels may be left out, all of them at once."""
+    assert calendar_answer(calendar_of(read('{"dates": ["2026-12-25"]}'), "uk"))["dates"] == {"2026-12-25": ""}
+
+
+TIMES = st.integers(0, DAY // SECOND - 1).map(lambda seconds: seconds * SECOND)
+WINDOWS = st.builds(
+    Window,
+    TIMES,
+    TIMES.map(lambda time: time or DAY),
+    st.frozensets(st.integers(0, 6), min_size=1),
+    st.sampled_from(["", "night"]),
+).filter(lambda window: window.start != window.end)
+CALENDARS = st.builds(
+    Calendar,
+    st.just("uk"),
+    st.sampled_from(Kind),
+    st.sampled_from([zone_named("UTC"), zone_named("Asia/Kolkata")]),
+    dates=st.dictionaries(st.dates(), st.sampled_from(["", "Holiday"]), max_size=3),
+    except_dates=st.frozensets(st.dates(), max_size=3),
+    weekdays=st.frozensets(st.integers(0, 6)),
+    windows=st.lists(WINDOWS, max_size=3).map(tuple),
+    spans=st.lists(
+        st.builds(lambda at, length: Span(at, at + length, "why"), st.integers(NOW, 2 * NOW), st.integers(1, NOW)),
+        max_size=3,
+    ).map(tuple),
+)
+
+
+@unhurried
+@given(CALENDARS)
+def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
+    """What the API shows of a calendar is the calendar, its name apart."""
+    shown = calendar_answer(calendar)
+    body = {name: value for name, value in shown.items() if name != "name"}
+    assert calendar_of(read(json.dumps(body)), "uk") == calendar
+    assert set(shown["weekdays"]) <= set(WEEKDAYS)
+
+
+@pytest.mark.parametrize(("raw", "field"), [("limit=0", "limit"), ("kind=includes", "kind")])
+def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
+    """The parameter is named."""
+    with pytest.raises(RequestRefused) as caught:
+        calendar_list_query(raw)
+    assert faults_of(caught.value)[0].field == field
+
+
+def test_an_icalendar_file_has_its_own_parameters() -> None:
+    """Its kind and its zone stand in the address, for the file knows neither."""
+    query = icalendar_query("kind=includes&timezone=Europe%2FLondon")
+    assert (query.kind, query.timezone) == (Kind.INCLUDES, "Europe/London")
+    with pytest.raises(RequestRefused):
+        icalendar_query("kind=closes")
+
+
+@pytest.mark.parametrize("name", ["a b", "", "x" * 129, "é", "-x"])
+def test_a_name_that_no_calendar_can_have_is_refused(name: str) -> None:
+    """400: it is the name that is wrong, not the body."""
+    with pytest.raises(RequestRefused) as caught:
+        new_calendar_name(name)
+    assert (kind_of(caught.value).status.value, faults_of(caught.value)[0].field) == (400, "name")

@@ -1,0 +1,67 @@
+"""What the document says of switches, circuits and sweeps is what the code does."""
+
+from __future__ import annotations
+
+import json
+
+from duetime.contract.encoding import json_text
+from duetime.contract.sweeps import swept_answer
+from duetime.contract.switches import switch_answer, switches_answer
+from duetime.domain.circuits import Circuit, CircuitState
+from duetime.domain.errors import MoveRefused
+from duetime.domain.sweeps import Swept
+from duetime.domain.switches import Switch, SwitchKey, SwitchScope
+from tests.contract.test_openapi import SCHEMAS, fits
+from tests.domain.factories import ID, NOW
+from tests.functions.api.test_sweeps import BAD as BAD_SWEEPS
+from tests.functions.api.test_sweeps import CANCEL, RENAME, REPORTS
+from tests.functions.api.test_switches import BAD as BAD_SWITCHES
+from tests.functions.api.test_switches import CAP, STOP
+
+STOPPED = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, changed_at=NOW, changed_by="ann")
+# JSON Schema knows neither control characters nor what a token or an owner may be, and to it 2.0 is whole.
+CODE_ALONE_SEES = (
+    "a b",
+    "report\\n",
+    "a#b",
+    "\\u0430nn",
+    "\\u001b",
+    "\\u0000",
+    "x" * 65,
+    "x" * 129,
+    "yesterday",
+    "nonsense",
+    "2.0",
+)
+NEEDS_CODE = ({"filter": {"state": "succeeded"}}, {"filter": {}})
+
+
+def test_answers_are_as_described() -> None:
+    """A switch, all that is held back, and what a sweep came to."""
+    circuits = [(Circuit("example.org").opened("Http503", NOW), CircuitState.OPEN)]
+    assert fits("SwitchAnswer", json.loads(json_text(switch_answer(STOPPED))))
+    assert fits("SwitchesAnswer", json.loads(json_text(switches_answer([STOPPED], circuits))))
+    swept = swept_answer(Swept(5, 4, 3, {MoveRefused: 1}, ID), "scope")
+    assert swept["refused"] == {"move_refused": 1}
+    assert fits("SweptAnswer", json.loads(json_text(swept)))
+
+
+def test_switches_are_refused_as_described() -> None:
+    """What the document allows is what the code accepts."""
+    for good in (STOP, CAP, {"scope": "everything", "stopped": True}):
+        assert fits("SwitchFields", good), good
+    allowed = [body for body, _ in BAD_SWITCHES if fits("SwitchFields", body)]
+    assert [body for body in allowed if not any(text in json.dumps(body) for text in CODE_ALONE_SEES)] == []
+
+
+def test_sweeps_are_refused_as_described() -> None:
+    """So for the two bodies of sweeps, and every field of them says what it is for."""
+    assert fits("CancelMany", {**REPORTS, "per_second": 0.5, "next_token": None})
+    assert fits("ChangeMany", RENAME)
+    models = {True: "CancelMany", False: "ChangeMany"}
+    allowed = [body for path, body, _ in BAD_SWEEPS if fits(models[path == CANCEL], body)]
+    strange = [body for body in allowed if not any(text in json.dumps(body) for text in CODE_ALONE_SEES)]
+    assert [body for body in strange if body not in NEEDS_CODE] == []
+    for model in ("CancelMany", "ChangeMany", "SweepFilter", "SwitchFields"):
+        assert SCHEMAS[model]["additionalProperties"] is False
+        assert all(field.get("description") or field.get("anyOf") for field in SCHEMAS[model]["properties"].values())

@@ -1,0 +1,406 @@
+"""Schedules in requests: what is taken, and what is refused with which field and reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openapi_schema_validator import OAS31Validator
+from pydantic import TypeAdapter
+
+from duetime.contract.encoding import json_text
+from duetime.contract.guard import read
+from duetime.contract.openapi import document
+from duetime.contract.problems import faults_of, kind_of
+from duetime.contract.schedule_answers import ScheduleAnswer
+from duetime.contract.schedule_decoding import (
+    backfill_asked,
+    pause_note,
+    preview_asked,
+    schedule_change,
+    schedule_spec,
+)
+from duetime.contract.schedule_encoding import previewed, schedule_answer, schedule_entry
+from duetime.contract.schedule_queries import occurrences_query, schedule_list_query
+from duetime.domain.errors import RequestRefused
+from duetime.domain.ids import TaskId
+from duetime.domain.schedules.backfill import Backfill, BackfillCursor
+from duetime.domain.schedules.definition import Written
+from duetime.domain.schedules.occurrences import following
+from duetime.domain.schedules.recurrence import BackfillRun, Last, Recurrence
+from duetime.domain.schedules.rhythms import Clock
+from duetime.domain.schedules.schedule import OnExcluded, Overlap, Schedule
+from duetime.domain.schedules.timings import Dialect, parse_timing
+from duetime.domain.schedules.zones import Fold, Gap, zone_named
+from duetime.domain.task import Content, ContentPlace, HttpTarget, TaskSpec
+from duetime.domain.times import HOUR, to_iso
+from tests.clocks import NOW
+from tests.contract.properties import unhurried
+
+DOCUMENT = document()
+TASK = {"type": "report"}
+GOOD = {"cron": "30 1 * * *", "task": TASK}
+FAR = "x" * 257
+
+BAD_SCHEDULES: list[tuple[dict[str, Any], str, str]] = [
+    ({"task": TASK}, "cron", "exactly one of cron, rate, interval, dates, permanent"),
+    ({**GOOD, "rate": "5 minutes"}, "rate", "exactly one of"),
+    ({"rate": "1 hour", "permanent": 5, "task": TASK}, "permanent", "exactly one of"),
+    ({**GOOD, "cron": "61 * * * *"}, "cron", "minute"),
+    ({**GOOD, "cron": "* * *"}, "cron", "5 fields"),
+    ({**GOOD, "cron": "0 0 30 2 *"}, "cron", "never comes"),
+    ({**GOOD, "cron": "@reboot"}, "cron", "@reboot"),
+    ({**GOOD, "cron": "R * * * *"}, "cron", ""),
+    ({**GOOD, "cron": ""}, "cron", "at least 1 character"),
+    ({**GOOD, "cron": FAR}, "cron", "at most 256 characters"),
+    ({**GOOD, "cron": 5}, "cron", "valid string"),
+    ({**GOOD, "cron": None}, "cron", "valid string"),
+    ({**GOOD, "cron": "* * * * *\u0000"}, "cron", "printable"),
+    ({**GOOD, "dialect": "quartz"}, "dialect", "'cron' or 'eventbridge'"),
+    ({**GOOD, "dialect": "eventbridge"}, "cron", "6 fields"),
+    ({"rate": "5 minutes", "dialect": "eventbridge", "task": TASK}, "dialect", "cron only"),
+    ({"rate": "soon", "task": TASK}, "rate", ""),
+    ({"rate": "0 minutes", "task": TASK}, "rate", ""),
+    ({"rate": 5, "task": TASK}, "rate", "valid string"),
+    ({"interval": "12h", "task": TASK}, "interval", "ISO 8601"),
+    ({"interval": "R0/PT1H", "task": TASK}, "interval", "R0"),
+    ({"dates": [], "task": TASK}, "dates", "at least 1 item"),
+    ({"dates": ["2026-12-24T09:00:00", "Christmas"], "task": TASK}, "dates[1]", "date-time"),
+    ({"dates": ["2026-12-24T09:00:00"] * 1001, "task": TASK}, "dates", "at most 1000 items"),
+    ({"permanent": -1, "task": TASK}, "permanent", "greater than or equal to 0"),
+    ({"permanent": 10**12, "task": TASK}, "permanent", "less than or equal to"),
+    ({"permanent": 1.5, "task": TASK}, "permanent", "valid integer"),
+    ({"permanent": True, "task": TASK}, "permanent", "valid integer"),
+    ({**GOOD, "timezone": "Europe/Atlantis"}, "timezone", "IANA"),
+    ({**GOOD, "timezone": "europe/london"}, "timezone", "do you mean Europe/London"),
+    ({**GOOD, "timezone": "../../etc/passwd"}, "timezone", "IANA"),
+    ({**GOOD, "timezone": "x" * 10_000}, "timezone", "at most 64 characters"),
+    ({**GOOD, "dst_gap": "first"}, "dst_gap", "'skip' or 'shift_forward'"),
+    ({**GOOD, "dst_fold": "skip"}, "dst_fold", "'first' or 'both'"),
+    ({**GOOD, "calendars": ["a b"]}, "calendars[0]", "match pattern"),
+    ({**GOOD, "calendars": ["a", "a"]}, "calendars", "more than once"),
+    ({**GOOD, "calendars": [f"c{n}" for n in range(9)]}, "calendars", "at most 8 items"),
+    ({**GOOD, "calendars": "uk-holidays"}, "calendars", "valid list"),
+    ({**GOOD, "on_excluded": "run"}, "on_excluded", "'skip' or 'move'"),
+    ({**GOOD, "jitter_seconds": -1}, "jitter_seconds", "greater than or equal to 0"),
+    ({**GOOD, "jitter_seconds": 86_401}, "jitter_seconds", "less than or equal to 86400"),
+    ({**GOOD, "start_at": "2026-12-01T09:00:00"}, "start_at", "offset"),
+    ({**GOOD, "end_at": 5}, "end_at", "RFC 3339"),
+    ({**GOOD, "remaining_runs": 0}, "remaining_runs", "greater than or equal to 1"),
+    ({**GOOD, "overlap": "queue"}, "overlap", "'skip', 'buffer_one' or 'allow_all'"),
+    ({**GOOD, "catch_up_seconds": 10**9}, "catch_up_seconds", "less than or equal to"),
+    ({**GOOD, "pause_on_failure": "yes"}, "pause_on_failure", "valid boolean"),
+    ({**GOOD, "name": ""}, "name", "match pattern"),
+    ({**GOOD, "name": "a/b"}, "name", "match pattern"),
+    ({**GOOD, "name": "x" * 129}, "name", "match pattern"),
+    ({**GOOD, "name": "é"}, "name", "match pattern"),
+    ({**GOOD, "owner": "me"}, "owner", "not a known field"),
+    ({**GOOD, "id": "x"}, "id", "not a known field"),
+    ({"cron": "30 1 * * *"}, "task", "required"),
+    ({**GOOD, "task": None}, "task", "object"),
+    ({**GOOD, "task": {}}, "task.type", "required"),
+    ({**GOOD, "task": {"type": "a b"}}, "task.type", "match pattern"),
+    ({**GOOD, "task": {**TASK, "at": "2026-12-01T09:00:00Z"}}, "task.at", "the schedule says when"),
+    ({**GOOD, "task": {**TASK, "delay_seconds": 5}}, "task.delay_seconds", "the schedule says when"),
+    ({**GOOD, "task": {**TASK, "colour": 1}}, "task.colour", "not a known field"),
+    ({**GOOD, "task": {**TASK, "payload": "x" * 1_048_576}}, "task.payload", "larger than"),
+    ({**GOOD, "task": {**TASK, "target": {"kind": "http", "url": "ftp://x"}}}, "task.target.url", "http"),
+    ({**GOOD, "task": {**TASK, "target": {"kind": "fax"}}}, "task.target.kind", ""),
+    ({**GOOD, "task": {**TASK, "retry": {"max_attempts": 0}}}, "task.retry.max_attempts", "greater than"),
+    (
+        {**GOOD, "task": {**TASK, "rollback": True, "target": {"kind": "http", "url": "https://example.org"}}},
+        "task.rollback",
+        "phases",
+    ),
+]
+
+
+def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, list[tuple[str, str]]]:  # noqa: ANN401 - any decoder
+    """How a body is refused: code, status, fields with reasons."""
+    with pytest.raises(RequestRefused) as caught:
+        decode(read(json.dumps(body)), *arguments)
+    kind = kind_of(caught.value)
+    return kind.code, kind.status.value, [(fault.field, fault.reason) for fault in faults_of(caught.value)]
+
+
+@pytest.mark.parametrize(("body", "field", "reason"), BAD_SCHEDULES)
+def test_a_bad_field_is_named_with_its_reason(body: dict[str, Any], field: str, reason: str) -> None:
+    """422, the field in the form of the body, and why."""
+    code, status, faults = refusal(schedule_spec, body)
+    assert (code, status) == ("fields_invalid", 422)
+    assert faults[0][0] == field
+    assert reason in faults[0][1]
+
+
+def test_a_schedule_is_read_whole() -> None:
+    """Each field arrives where the domain keeps it; the timing stays as it was written."""
+    spec = schedule_spec(
+        read(
+            json.dumps(
+                {
+                    "name": "nightly",
+                    "cron": "30 1 * * *",
+                    "timezone": "Europe/London",
+                    "dst_gap": "shift_forward",
+                    "dst_fold": "both",
+                    "calendars": ["uk-holidays"],
+                    "on_excluded": "move",
+                    "jitter_seconds": 30,
+                    "start_at": "2026-12-01T00:00:00Z",
+                    "end_at": "2027-12-01T00:00:00+01:00",
+                    "remaining_runs": 7,
+                    "overlap": "allow_all",
+                    "catch_up_seconds": 60,
+                    "pause_on_failure": True,
+                    "task": {"type": "report", "payload": {"a": 1}, "target": {"kind": "http", "url": "https://e.org"}},
+                }
+            )
+        )
+    )
+    assert (spec.name, spec.written) == ("nightly", Written(cron="30 1 * * *"))
+    assert spec.clock == Clock(zone_named("Europe/London"), Gap.SHIFT_FORWARD, Fold.BOTH)
+    assert (spec.calendars, spec.on_excluded, spec.overlap) == (("uk-holidays",), OnExcluded.MOVE, Overlap.ALLOW_ALL)
+    assert (spec.jitter_seconds, spec.remaining_runs, spec.catch_up_seconds, spec.pause_on_failure) == (30, 7, 60, True)
+    assert (to_iso(spec.start_at or 0), to_iso(spec.end_at or 0)) == (
+        "2026-12-01T00:00:00.000Z",
+        "2027-11-30T23:00:00.000Z",
+    )
+    assert (spec.task.type, spec.task.payload, spec.task.target) == (
+        "report",
+        b'{"a":1}',
+        HttpTarget("https://e.org"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("timing", "written"),
+    [
+        ({"rate": "5 minutes"}, Written(rate="5 minutes")),
+        ({"interval": "R5/2026-01-31T09:00:00/P1M"}, Written(interval="R5/2026-01-31T09:00:00/P1M")),
+        ({"dates": ["2026-12-24T09:00:00"]}, Written(dates=("2026-12-24T09:00:00",))),
+        ({"permanent": 0}, Written(permanent=0)),
+        (
+            {"cron": "cron(0 10 * * ? *)", "dialect": "eventbridge"},
+            Written(cron="cron(0 10 * * ? *)", dialect=Dialect.EVENTBRIDGE),
+        ),
+    ],
+)
+def test_every_kind_of_timing_is_kept_as_it_was_written(timing: dict[str, Any], written: Written) -> None:
+    """Five kinds, two dialects, and the text that the client chose."""
+    assert schedule_spec(read(json.dumps({**timing, "task": TASK}))).written == written
+
+
+def test_a_change_has_what_was_given_and_no_more() -> None:
+    """A field that is left out does not appear; null takes a bound off."""
+    change = schedule_change(read('{"timezone": "Asia/Kolkata", "end_at": null, "calendars": []}'))
+    assert change.fields == {"timezone": zone_named("Asia/Kolkata"), "end_at": None, "calendars": ()}
+    assert schedule_change(read('{"rate": "1 hour"}')).fields == {"written": Written(rate="1 hour")}
+    assert schedule_change(read('{"task": {"type": "x"}}')).fields["task"].type == "x"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "body"),
+        ([], "body"),
+        ({"name": "other"}, "name"),
+        ({"cron": "* * * * *", "rate": "1 hour"}, "rate"),
+        ({"dialect": "eventbridge"}, "cron"),
+        ({"task": {"payload": 1}}, "task.type"),
+        ({"task": {"type": "x", "at": "2026-12-01T09:00:00Z"}}, "task.at"),
+        ({"remaining_runs": 0}, "remaining_runs"),
+    ],
+)
+def test_a_bad_change_is_refused(body: object, field: str) -> None:
+    """Nothing at all, a new name, two timings, and the faults that a creation has too."""
+    assert refusal(schedule_change, body)[2][0][0] == field
+
+
+@pytest.mark.parametrize(
+    ("decode", "body", "field"),
+    [
+        (pause_note, {"note": "x" * 257}, "note"),
+        (pause_note, {"note": "\x1b[31m"}, "note"),
+        (pause_note, {"reason": ""}, "reason"),
+        (backfill_asked, {}, "from"),
+        (backfill_asked, {"from": "2026-11-20T00:00:00Z", "until": "yesterday"}, "until"),
+        (backfill_asked, {"from": "2026-11-20", "until": "2026-11-20T01:00:00Z"}, "from"),
+        (
+            backfill_asked,
+            {"from": "2026-11-20T00:00:00Z", "until": "2026-11-20T01:00:00Z", "per_minute": 0},
+            "per_minute",
+        ),
+    ],
+)
+def test_a_bad_pause_or_backfill_is_refused(decode: Any, body: object, field: str) -> None:  # noqa: ANN401 - any decoder
+    """The field is named as the body names it."""
+    assert refusal(decode, body)[2][0][0] == field
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "cron"),
+        ({"cron": "* * * * *", "count": 0}, "count"),
+        ({"cron": "* * * * *", "count": 1001}, "count"),
+        ({"cron": "* * * * *", "from": "now"}, "from"),
+        ({"cron": "* * * * *", "start": 1}, "start"),
+        ({"cron": "* * * * *", "task": TASK}, "task"),
+        ({"cron": "* * * * *", "start_at": "2026-12-02T00:00:00Z", "end_at": "2026-12-01T00:00:00Z"}, "end_at"),
+        ({"permanent": 5, "jitter_seconds": 5}, "jitter_seconds"),
+    ],
+)
+def test_a_bad_preview_is_refused(body: object, field: str) -> None:
+    """The same fields as a schedule's timing, `from` and `count`, and no others."""
+    assert refusal(preview_asked, body, "me", NOW)[2][0][0] == field
+
+
+def test_a_preview_explains_what_the_clock_does() -> None:
+    """The hour that London leaves out in March is named as skipped, in local time and UTC."""
+    body = {"cron": "30 1 * * *", "timezone": "Europe/London", "from": "2027-03-27T00:00:00Z", "count": 3}
+    first, lost, last = (previewed(each) for each in preview_asked(read(json.dumps(body)), "me", NOW).occurrences(()))
+    assert (first["at"], first["local"], first["runs"], first["note"]) == (
+        "2027-03-27T01:30:00.000Z",
+        "2027-03-27T01:30:00+00:00",
+        True,
+        None,
+    )
+    assert (lost["runs"], lost["due_at"]) == (False, None)
+    assert "does not exist" in (lost["note"] or "")
+    assert last["at"] == "2027-03-29T00:30:00.000Z"
+
+
+def test_a_preview_begins_with_its_first_moment() -> None:
+    """An occurrence at `from` itself is in it; without `from` a rate is counted from now."""
+    body = {"cron": "0 9 * * *", "from": "2026-12-01T09:00:00Z", "count": 1}
+    (first,) = preview_asked(read(json.dumps(body)), "me", NOW).occurrences(())
+    assert to_iso(first.nominal) == "2026-12-01T09:00:00.000Z"
+    (now,) = preview_asked(read('{"rate": "1 hour", "count": 1}'), "me", NOW).occurrences(())
+    assert now.nominal == NOW
+
+
+def test_a_preview_of_a_permanent_schedule_has_its_first_run_only() -> None:
+    """No clock says when the second one comes; the note says what does."""
+    (first,) = preview_asked(read('{"permanent": 60, "count": 5}'), "me", NOW).occurrences(())
+    assert (first.nominal, "60 s after the end" in first.note) == (NOW, True)
+
+
+@unhurried
+@given(
+    st.sampled_from(["*/7 * * * *", "30 1 * * *", "0 0 1 * *", "0 2 * * sun", "15 */5 L * *", "30 0 0 * * 1-5"]),
+    st.sampled_from(["UTC", "Europe/London", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca"]),
+    st.sampled_from(list(Gap)),
+    st.sampled_from(list(Fold)),
+    st.integers(0, 4 * 365 * 24),
+    st.integers(1, 60),
+)
+def test_a_preview_is_what_the_domain_says_comes(
+    cron: str, zone: str, gap: Gap, fold: Fold, hours: int, count: int
+) -> None:
+    """Whatever the timing, over REST it has the occurrences that the trigger places."""
+    start = NOW + hours * HOUR
+    body = {"cron": cron, "timezone": zone, "dst_gap": gap, "dst_fold": fold, "from": to_iso(start), "count": count}
+    shown = [previewed(each) for each in preview_asked(read(json.dumps(body)), "me", NOW).occurrences(())]
+    timing = parse_timing(cron=cron)
+    plain = Schedule("id", "me", TaskSpec("x"), timing, NOW, clock=Clock(zone_named(zone), gap, fold))
+    assert [(one["at"], one["runs"], one["note"] or "") for one in shown] == [
+        (to_iso(one.nominal), one.runs, one.note) for one in following(plain, start - 1, count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        ("state=running", "state"),
+        ("limit=0", "limit"),
+        ("limit=101", "limit"),
+        ("name=x", "name"),
+        ("state=active&state=paused", "state"),
+    ],
+)
+def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
+    """400 in the end; the parameter is named."""
+    with pytest.raises(RequestRefused) as caught:
+        schedule_list_query(raw)
+    assert faults_of(caught.value)[0].field == field
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        ("from=now", "from"),
+        ("to=2026-11-21", "to"),
+        ("limit=1001", "limit"),
+        ("limit=-1", "limit"),
+        ("start=2026-11-21T00:00:00Z", "start"),
+        ("from=2026-11-21T02:00:00Z&to=2026-11-21T01:00:00Z", "to"),
+        ("to=2020-01-01T00:00:00Z", "to"),
+    ],
+)
+def test_a_bad_query_of_occurrences_is_refused(raw: str, field: str) -> None:
+    """The parameter is named, and the order of the two moments is looked at."""
+    with pytest.raises(RequestRefused) as caught:
+        occurrences_query(raw).bounds(NOW)
+    assert faults_of(caught.value)[0].field == field
+
+
+REQUESTS = ("ScheduleCreate", "SchedulePatch", "TaskTemplate", "PreviewRequest", "PauseRequest", "BackfillRequest")
+
+
+def fits(model: str, value: object) -> bool:
+    """Whether the OpenAPI document says that a value is of a model."""
+    return bool(OAS31Validator({**DOCUMENT, "$ref": f"#/components/schemas/{model}"}).is_valid(value))
+
+
+def test_the_document_describes_every_field_of_a_request() -> None:
+    """Each has a type or a choice and says what it is for; unknown ones are documented to be refused."""
+    for model in (*REQUESTS, "CalendarFields", "WindowFields", "SpanFields"):
+        schema = DOCUMENT["components"]["schemas"][model]
+        assert schema["additionalProperties"] is False
+        for name, field in schema["properties"].items():
+            assert field.get("description") or "$ref" in field, name
+
+
+def test_the_document_takes_what_the_code_takes() -> None:
+    """Its own examples, and a timing of every kind; not two of them, none, or a due time of the task."""
+    for example in DOCUMENT["components"]["schemas"]["ScheduleCreate"]["examples"]:
+        assert fits("ScheduleCreate", example)
+        assert schedule_spec(read(json.dumps(example)))
+    for timing in ({"rate": "1 hour"}, {"interval": "PT1H"}, {"dates": ["2026-12-24T09:00:00"]}, {"permanent": 0}):
+        assert fits("ScheduleCreate", {**timing, "task": TASK})
+    for bad in ({"task": TASK}, {**GOOD, "rate": "1 hour"}, {**GOOD, "task": {**TASK, "delay_seconds": 1}}):
+        assert not fits("ScheduleCreate", bad)
+    assert fits("SchedulePatch", {"end_at": None})
+    assert not fits("SchedulePatch", {})
+    assert not fits("SchedulePatch", {"cron": "* * * * *", "rate": "1 hour"})
+    assert not any(
+        "default" in field for field in DOCUMENT["components"]["schemas"]["SchedulePatch"]["properties"].values()
+    )
+
+
+def test_a_schedule_is_answered_as_it_is_documented() -> None:
+    """Exactly the fields and types of the document, with and without values."""
+    spec = schedule_spec(read(json.dumps({**GOOD, "name": "nightly", "end_at": "2027-01-01T00:00:00Z"})))
+    uid = TaskId.of(NOW, 0, 1)
+    plain = Recurrence("me", uid, 4, spec, Content(ContentPlace.RECORD, "payload", b'{"a":1}'), NOW, NOW, NOW)
+    backfill = BackfillRun("1a", Backfill(NOW - HOUR, NOW, 60, NOW), 9, BackfillCursor(NOW, 4), NOW)
+    busy = replace(plain, last=Last(uid, NOW, 1), backfills=(backfill,), note="why").remarked(NOW, "", "missed")
+    for each in (plain, busy):
+        shown = schedule_answer(each, None, following(each.schedule(), NOW, 2))
+        assert TypeAdapter(ScheduleAnswer).validate_json(json_text(shown))
+        assert set(shown) == set(ScheduleAnswer.__annotations__)
+        assert fits("ScheduleAnswer", json.loads(json_text(shown)))
+    assert shown["skips"] == [{"at": to_iso(NOW), "local": None, "note": "missed"}]
+    assert (shown["task"]["payload"], shown["backfills"][0]["placed"]) == ({"a": 1}, 4)
+
+
+def test_a_payload_that_a_list_does_not_have_is_left_out() -> None:
+    """It is not null, which would be another payload."""
+    spec = schedule_spec(read(json.dumps(GOOD)))
+    outside = Content(ContentPlace.ITEM, "payload.1", None)
+    recurrence = Recurrence("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)
+    assert "payload" not in schedule_entry(recurrence, None)["task"]

@@ -1,0 +1,50 @@
+"""HTTP on the deployed stack: through the egress function, signed with the secret that the deploy has made."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.adapters.targets.receiver import is_signed_by
+from tests.functions.receivers import Receiver, receiving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_client import Client
+    from local.stack import Stack
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An endpoint on loopback, which the local environment allows."""
+    with receiving() as started:
+        yield started
+
+
+def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, client: Client, receiver: Receiver) -> None:
+    """A task is run, asked about and told of: three calls, each signed with the deployed secret."""
+    secrets = deployed.emulator.client("secretsmanager")
+    secret_id = deployed.deployment.outputs["SigningSecretArn"]
+    secret = secrets.get_secret_value(SecretId=secret_id)["SecretString"]
+    assert len(secret) == 64
+    receiver.answers["PUT", "/job?action=run"] = (200, b'{"rows": 3}')
+    receiver.answers["GET", "/job?action=status"] = (200, b'"fine"')
+    task = client.create_task(
+        "report",
+        target={"kind": "http", "url": f"{receiver.url}/job", "queries": ["status"]},
+        callback_url=f"{receiver.url}/ended",
+        wait_seconds=20,
+    )
+    assert (task.state, task.result) == ("succeeded", {"rows": 3})
+    reply = client.ask_target(task.id, "status")
+    assert (reply.status, reply.body) == (200, "fine")
+    until = time.monotonic() + 10
+    while client.get_task(task.id).finished_at is None and time.monotonic() < until:
+        time.sleep(0.1)
+    assert client.get_task(task.id).finished_at is not None
+    assert sorted(one.method for one in receiver.requests) == ["GET", "POST", "PUT"]
+    for one in receiver.requests:
+        assert is_signed_by(secret, one.headers, one.body)

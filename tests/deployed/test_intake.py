@@ -1,0 +1,45 @@
+"""From an event on the bus to a task that has run, through the deployed rule, queue and functions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from mypy_boto3_events.type_defs import PutEventsRequestEntryTypeDef
+
+    from duetime_client import Client
+    from local.stack import Stack
+
+
+def test_an_event_on_the_bus_becomes_a_task_that_runs(deployed: Stack, client: Client) -> None:
+    """Put by any producer with the right detail type; an event of another type is none."""
+    name = f"event-{uuid4().hex}"
+    entry: PutEventsRequestEntryTypeDef = {
+        "Source": "com.example.orders",
+        "DetailType": "duetime task",
+        "Detail": json.dumps({"type": "echo", "payload": {"n": 1}, "name": name}),
+    }
+    other: PutEventsRequestEntryTypeDef = {**entry, "DetailType": "something else"}
+    answer = deployed.emulator.client("events").put_events(Entries=[entry, other])
+    assert answer["FailedEntryCount"] == 0
+
+    assert until(lambda: [task.state for task in client.list_tasks(name=name)] == ["succeeded"], 30)
+
+
+def test_what_can_become_no_task_lies_with_the_rejects(deployed: Stack) -> None:
+    """Sent to the queue itself; the reason stands beside it."""
+    sqs, outputs = deployed.emulator.client("sqs"), deployed.deployment.outputs
+    body = json.dumps({"type": "echo", "mark": uuid4().hex})
+    sqs.send_message(QueueUrl=outputs["IntakeQueueUrl"], MessageBody=body)
+
+    def reasons() -> list[str]:
+        messages = sqs.receive_message(
+            QueueUrl=outputs["IntakeRejectsQueueUrl"], MessageAttributeNames=["All"], VisibilityTimeout=0
+        ).get("Messages", [])
+        return [each["MessageAttributes"]["reason"]["StringValue"] for each in messages if each["Body"] == body]
+
+    assert until(lambda: reasons() == ["mark: is not a known field"], 30)

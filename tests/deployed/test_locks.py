@@ -1,0 +1,39 @@
+"""Locks on the deployed stack: real processes, real queues."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tests.deployed.test_path import TYPE, ended, reporting, soon
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from duetime_client import Client, LockSpec, Task
+    from local.receiver import Receiver
+
+
+def span(client: Client, task: Task) -> tuple[datetime, float]:
+    """When the attempt that counted began, and how many milliseconds it took."""
+    last = client.list_attempts(task.id)[-1]
+    assert last.started_at is not None
+    assert last.duration_ms is not None
+    return last.started_at, last.duration_ms
+
+
+def test_tasks_of_one_lock_run_one_after_the_other_in_order(client: Client, counter: Receiver) -> None:
+    """Eight tasks that wait for a ninth: no two at a time, the earliest due first, each once."""
+    dues = [soon(3 + number / 100) for number in range(8)]
+    lock: LockSpec = {"key": "deployed"}
+    first = client.create_task(TYPE, **reporting(counter, work_ms=6000, lock=lock))
+    # The latest due is created first: the order of creation must not matter.
+    waiting = [client.create_task(TYPE, **reporting(counter, work_ms=50, at=due, lock=lock)) for due in reversed(dues)]
+    tasks = [first, *waiting]
+    assert {ended(client, task).state for task in tasks} == {"succeeded"}
+    spans = sorted(span(client, task) for task in tasks)
+    for (began, took), (next_began, _) in pairwise(spans):
+        assert (next_began - began).total_seconds() * 1000 >= took
+    by_start = sorted(tasks, key=lambda task: span(client, task)[0])
+    assert [task.due_at for task in by_start] == sorted(task.due_at for task in tasks)
+    assert client.get_lock("deployed").holders == []

@@ -1,0 +1,99 @@
+"""Pull workers against the deployed stack, each a real process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import MAX_CLOCK_DIFFERENCE
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_client import Client, Task
+    from local.stack import Stack
+
+TYPE = "pulled"
+LEASE_SECONDS = 5
+SOON = timedelta(seconds=6)
+"""After its lease and the margin for clocks, a dead worker's task is another's within this."""
+WORKER = """
+import time
+from duetime_client.worker import Worker
+
+worker = Worker(concurrency=1, lease_seconds={lease}, wait_seconds=5, name="{name}")
+
+@worker.task("pulled")
+def sleep(context, payload):
+    if context.attempt == 1:
+        time.sleep(payload["first"])
+    return {{"by": "{name}", "attempt": context.attempt}}
+"""
+
+
+@contextmanager
+def worker(stack: Stack, folder: Path, name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker process of that name, by the published command."""
+    (folder / f"{name}.py").write_text(dedent(WORKER.format(lease=LEASE_SECONDS, name=name)))
+    duetime = Path(sys.executable).with_name("duetime")
+    arguments = ["worker", "run", f"{name}:worker", "--url", stack.ready.api_url]
+    with subprocess.Popen([duetime, *arguments], cwd=folder, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - ours
+        try:
+            yield process
+            # Not killed: the API would lease a task for the request that it has left behind.
+            process.terminate()
+            process.wait(30)
+        finally:
+            process.kill()
+
+
+def ended(client: Client, task: Task, seconds: float = 60.0) -> Task:
+    """The task once its outcome is known, or as it is when the time is up."""
+    until(lambda: client.get_task(task.id).is_terminal, seconds)
+    return client.get_task(task.id)
+
+
+def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its_lease(
+    deployed: Stack, client: Client, tmp_path: Path
+) -> None:
+    """SIGKILL in mid-task: not before the lease is over by more than clocks may differ, and within seconds after."""
+    task = client.create_task(TYPE, payload={"first": 600})
+    with worker(deployed, tmp_path, "killed") as killed:
+        assert until(lambda: client.get_task(task.id).state == "running", 30)
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait(10)
+    lease = client.get_task(task.id).lease
+    assert lease is not None
+    assert lease.holder == "killed"
+
+    with worker(deployed, tmp_path, "heir"):
+        task = ended(client, task)
+
+    assert (task.state, task.attempt, task.fence) == ("succeeded", 2, 2)
+    assert task.result == {"by": "heir", "attempt": 2}
+    lost, second = client.list_attempts(task.id)
+    assert (lost.outcome, second.outcome, second.holder) == ("lost", "succeeded", "heir")
+    assert second.started_at is not None
+    margin = timedelta(milliseconds=MAX_CLOCK_DIFFERENCE)
+    assert lease.ends_at + margin <= second.started_at <= lease.ends_at + margin + SOON
+
+
+def test_a_worker_that_is_asked_to_stop_finishes_its_task_and_ends(
+    deployed: Stack, client: Client, tmp_path: Path
+) -> None:
+    """SIGTERM in mid-task: the task succeeds in its first attempt, and the process ends well."""
+    task = client.create_task(TYPE, payload={"first": 8})
+    with worker(deployed, tmp_path, "patient") as process:
+        assert until(lambda: client.get_task(task.id).state == "running", 30)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    task = client.get_task(task.id)
+    assert (task.state, task.attempt, task.result) == ("succeeded", 1, {"by": "patient", "attempt": 1})

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.schedules.backfill import requested, steps
+from duetime.domain.schedules.calendars import Calendar
+from duetime.domain.schedules.derivation import derived
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from tests.domain.schedules.times import at, scheduled
+
+NOW = at("2026-11-21T12:00")
+WEEKENDS = Calendar("weekends", weekdays=frozenset({5, 6}))
+HOURLY = replace(scheduled("0 * * * *"), calendars=(WEEKENDS,), remaining_runs=0, jitter_seconds=600)
+
+
+def test_a_backfill_goes_at_its_pace() -> None:
+    """Six a minute are due ten seconds apart, whatever runs the schedule has left; excluded ones take no place."""
+    backfill = requested(at("2026-11-20T20:00"), at("2026-11-21T02:00"), 6, NOW)
+    found = [occurrence for occurrence, _ in steps(HOURLY, backfill)]
+    assert backfill.size(HOURLY) == len(found) == 7
+    assert [each.runs for each in found] == [True] * 4 + [False] * 3
+    assert [each.due_at - NOW for each in found if each.runs] == [0, 10 * SECOND, 20 * SECOND, 30 * SECOND]
+    assert found[0].key == "2026-11-20T20:00:00+00:00"
+
+
+def test_what_is_excluded_takes_no_place_in_the_pace() -> None:
+    """Two hours of Sunday do not run; the first hours of Monday begin at once."""
+    backfill = requested(at("2026-11-15T22:00"), at("2026-11-16T01:00"), 1, NOW)
+    assert [(each.runs, each.due_at - NOW) for each, _ in steps(HOURLY, backfill)][2:] == [(True, 0), (True, MINUTE)]
+
+
+@given(st.integers(0, 60))
+def test_a_backfill_goes_on_where_it_stopped(stop: int) -> None:
+    """Stopped anywhere and resumed from the cursor it gives the same occurrences with the same due times."""
+    backfill = requested(NOW - 2 * DAY, NOW, 30, NOW)
+    whole = list(steps(HOURLY, backfill))
+    first = list(islice(steps(HOURLY, backfill), stop))
+    assert first + list(steps(HOURLY, backfill, first[-1][1] if first else None)) == whole
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "per_minute", "field"),
+    [(NOW, NOW - 1, 1, "until"), (NOW, NOW + 1, 1, "until"), (0, 1, 0, "per_minute"), (0, 1, 6_001, "per_minute")],
+)
+def test_what_is_no_backfill_is_refused(start: int, end: int, per_minute: int, field: str) -> None:
+    """An empty stretch, one that lies ahead, and a pace out of bounds."""
+    with pytest.raises(FieldInvalid) as refusal:
+        requested(start, end, per_minute, NOW)
+    assert refusal.value.field == field
+
+
+def test_an_occurrence_is_the_same_task_whoever_makes_it() -> None:
+    """Its id follows from schedule, revision and local time; another of any of them is another task."""
+    one = derived("s", 1, "2026-11-21T02:33:00+00:00")
+    assert one == derived("s", 1, "2026-11-21T02:33:00+00:00")
+    others = {
+        derived("t", 1, "2026-11-21T02:33:00+00:00"),
+        derived("s", 2, "2026-11-21T02:33:00+00:00"),
+        derived("s", 1, "2026-11-21T02:33:00+01:00"),
+        derived("s", 1, "2026-11-21T02:33:00+00:00", "backfill"),
+    }
+    assert one not in others
+    assert len(others) == 4
+    task_id = one.task_id(NOW, 16)
+    assert (task_id.home, task_id.shard < 16) == (NOW, True)
+
+
+def test_occurrences_are_spread_over_the_shards() -> None:
+    """A schedule of one a minute uses all shards, so that no partition is hot."""
+    shards = {derived("s", 1, str(minute)).task_id(NOW, 16).shard for minute in range(HOUR // MINUTE * 4)}
+    assert shards == set(range(16))

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window, covering, next_working_moment
+from duetime.domain.schedules.zones import zone_named
+from duetime.domain.times import DAY, HOUR, MINUTE, Millis
+from tests.domain.schedules.times import at
+
+LONDON = zone_named("Europe/London")
+HOLIDAYS = Calendar(
+    "uk-holidays", zone=LONDON, dates={date(2026, 12, 25): "Christmas Day", date(2027, 6, 7): "a made-up day"}
+)
+WEEKENDS = Calendar("weekends", zone=LONDON, weekdays=frozenset({5, 6}), except_dates=frozenset({date(2026, 11, 21)}))
+OFFICE = Calendar(
+    "office", Kind.INCLUDES, LONDON, windows=(Window(9 * HOUR, 17 * HOUR, frozenset(range(5)), "office hours"),)
+)
+NIGHTS = Calendar("nights", zone=LONDON, windows=(Window(22 * HOUR, 6 * HOUR, frozenset({4})),))
+FREEZE = Calendar("freeze", spans=(Span(at("2026-12-20T10:00"), at("2026-12-22T10:00"), "release"),))
+
+
+@pytest.mark.parametrize(
+    ("calendar", "moment", "reason"),
+    [
+        (HOLIDAYS, "2026-12-25T00:00", "uk-holidays: 2026-12-25 (Christmas Day)"),
+        (HOLIDAYS, "2026-12-24T23:59", None),
+        (HOLIDAYS, "2026-12-26T00:00", None),
+        # By London's clock, an hour ahead of UTC in June.
+        (HOLIDAYS, "2027-06-06T23:00", "uk-holidays: 2027-06-07 (a made-up day)"),
+        (HOLIDAYS, "2027-06-07T23:00", None),
+        (WEEKENDS, "2026-11-22T12:00", "weekends: Sunday"),
+        (WEEKENDS, "2026-11-21T12:00", None),
+        (OFFICE, "2026-11-23T08:59", "office: outside its times"),
+        (OFFICE, "2026-11-23T09:00", None),
+        (OFFICE, "2026-11-23T17:00", "office: outside its times"),
+        (OFFICE, "2026-11-22T12:00", "office: outside its times"),
+        (NIGHTS, "2026-11-20T22:00", "nights: 22:00 to 06:00"),
+        (NIGHTS, "2026-11-21T05:59", "nights: 22:00 to 06:00"),
+        (NIGHTS, "2026-11-21T06:00", None),
+        (NIGHTS, "2026-11-21T22:00", None),
+        (FREEZE, "2026-12-21T00:00", "freeze: release"),
+        (FREEZE, "2026-12-22T10:00", None),
+    ],
+)
+def test_what_a_calendar_covers(calendar: Calendar, moment: str, reason: str | None) -> None:
+    """Days, weekdays, windows (over midnight too) and spans, by the calendar's own clock, with the reason."""
+    span = calendar.covering(at(moment))
+    assert (None if span is None else span.reason) == reason
+
+
+@pytest.mark.parametrize(
+    ("calendars", "moment", "expected"),
+    [
+        ((OFFICE,), "2026-11-20T17:30", "2026-11-23T09:00"),
+        ((OFFICE, HOLIDAYS), "2026-12-24T18:00", "2026-12-28T09:00"),
+        ((WEEKENDS, FREEZE), "2026-12-19T12:00", "2026-12-22T10:00"),
+        ((NIGHTS,), "2026-11-20T23:00", "2026-11-21T06:00"),
+        ((), "2026-11-20T23:00", "2026-11-20T23:00"),
+    ],
+)
+def test_the_next_working_moment(calendars: tuple[Calendar, ...], moment: str, expected: str) -> None:
+    """It is the first one at which every calendar lets work run."""
+    assert next_working_moment(calendars, at(moment)) == at(expected)
+
+
+def test_windows_may_be_given_in_any_order() -> None:
+    """The afternoon before the morning: both are working hours, and lunch is not."""
+    windows = (Window(13 * HOUR, 17 * HOUR), Window(9 * HOUR, 12 * HOUR))
+    calendar = Calendar("hours", Kind.INCLUDES, windows=windows)
+    closed = [hour for hour in range(24) if calendar.covering(at("2026-11-23") + hour * HOUR)]
+    assert closed == [*range(9), 12, *range(17, 24)]
+
+
+def test_there_may_be_no_working_moment() -> None:
+    """A calendar that lets nothing run, or only long ago, has none in two years, and the search ends."""
+    nothing = Calendar("nothing", Kind.INCLUDES)
+    long_ago = Calendar("past", Kind.INCLUDES, dates={date(2020, 1, 1): ""})
+    assert next_working_moment((nothing,), at("2026-11-21")) is None
+    assert next_working_moment((long_ago,), at("2026-11-21")) is None
+    assert next_working_moment((Calendar("all", weekdays=frozenset(range(7))),), at("2199-12-31")) is None
+
+
+def test_a_window_on_the_days_that_clocks_are_changed() -> None:
+    """In a gap a window begins after it; in a fold it lasts from its first beginning to its last end."""
+    calendar = Calendar("w", zone=LONDON, windows=(Window(HOUR + 30 * MINUTE, 3 * HOUR),))
+    spring = calendar.covering(at("2027-03-28T01:30"))
+    assert spring is not None
+    assert (spring.start, spring.end) == (at("2027-03-28T01:00"), at("2027-03-28T02:00"))
+    early = Calendar("w", zone=LONDON, windows=(Window(0, HOUR + 30 * MINUTE),))
+    autumn = early.covering(at("2027-10-31T00:45"))
+    assert autumn is not None
+    assert (autumn.start, autumn.end) == (at("2027-10-30T23:00"), at("2027-10-31T01:30"))
+
+
+def test_a_day_that_a_zone_left_out_is_no_day() -> None:
+    """2011-12-30 never was in Apia: a calendar of that date covers nothing."""
+    calendar = Calendar("c", zone=zone_named("Pacific/Apia"), dates={date(2011, 12, 30): ""})
+    assert not any(calendar.covering(at("2011-12-29") + hour * HOUR) for hour in range(72))
+
+
+spans = st.builds(
+    lambda start, length: Span(start, start + length, "x"), st.integers(0, 10 * DAY), st.integers(1, 3 * DAY)
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(spans, max_size=5),
+    st.lists(
+        st.builds(Window, st.integers(0, DAY - 1), st.integers(0, DAY)).filter(lambda each: each.start != each.end),
+        max_size=4,
+    ),
+    st.sampled_from(Kind),
+    st.integers(0, 12 * DAY),
+)
+def test_a_working_moment_is_the_first_that_is_not_covered(
+    some: list[Span], windows: list[Window], kind: Kind, moment: Millis
+) -> None:
+    """Every instant of a covering span is covered; the next working moment is not, and none before it works."""
+    calendar = Calendar("c", kind, spans=tuple(some), windows=tuple(windows))
+    span = calendar.covering(moment)
+    if span is not None:
+        assert span.start <= moment < span.end
+        assert calendar.covering(span.start)
+        assert calendar.covering(span.end - 1)
+    found = next_working_moment((calendar,), moment)
+    if found is None:
+        assert kind is Kind.INCLUDES or windows
+        return
+    assert found >= moment
+    assert covering((calendar,), found) is None
+    assert found == moment or calendar.covering(found - 1)
+    inside = any(each.start <= found < each.end for each in some) or any(
+        each.start <= found % DAY < each.end
+        if each.start < each.end
+        else found % DAY >= each.start or found % DAY < each.end
+        for each in windows
+    )
+    assert inside == (kind is Kind.INCLUDES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"spans": tuple(Span(n, n + 1) for n in range(5_001))}, "dates"),
+        ({"windows": (Window(0, 0),)}, "windows[0]"),
+        ({"windows": (Window(0, 1), Window(0, DAY + 1))}, "windows[1]"),
+        ({"windows": (Window(0, 1, frozenset({7})),)}, "windows[0].weekdays"),
+        ({"windows": (Window(0, 1),) * 65}, "windows"),
+    ],
+)
+def test_what_is_no_calendar_is_refused(arguments: dict[str, object], field: str) -> None:
+    """Too much, empty windows, days that are none: the error names the field."""
+    with pytest.raises(FieldInvalid) as refusal:
+        Calendar(**({"name": "c"} | arguments))  # type: ignore[arg-type]  # each case has its own types
+    assert refusal.value.field == field

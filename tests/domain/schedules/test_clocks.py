@@ -1,0 +1,204 @@
+"""What schedules do when clocks are changed, in the zones that do it most oddly."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.schedules.occurrences import preview
+from duetime.domain.schedules.timings import parse_timing
+from duetime.domain.schedules.zones import Fold, Gap, tzdata_version, zone_named
+from duetime.domain.times import DAY, HOUR, MINUTE, Millis, to_datetime
+from tests.domain.schedules.reference import zone_info
+from tests.domain.schedules.times import at, clock, locals_of, scheduled
+
+GAPS = [
+    # zone, expression, from, what comes when it is skipped, what comes when it is shifted
+    ("America/New_York", "30 2 * * *", "2027-03-13T12:00", "2027-03-15T02:30:00-04:00", "2027-03-14T03:00:00-04:00"),
+    ("America/New_York", "*/20 2 * * *", "2027-03-14", "2027-03-15T02:00:00-04:00", "2027-03-14T03:00:00-04:00"),
+    ("Europe/London", "30 1 * * *", "2027-03-27T12:00", "2027-03-29T01:30:00+01:00", "2027-03-28T02:00:00+01:00"),
+    ("Europe/Berlin", "0 2 * * *", "2027-03-27T12:00", "2027-03-29T02:00:00+02:00", "2027-03-28T03:00:00+02:00"),
+    # Half an hour: 02:00 to 02:30.
+    ("Australia/Lord_Howe", "15 2 * * *", "2027-10-02T00:00", "2027-10-04T02:15:00+11:00", "2027-10-03T02:30:00+11:00"),
+    # Midnight itself did not come.
+    ("America/Sao_Paulo", "0 0 * * *", "2018-11-03T12:00", "2018-11-05T00:00:00-02:00", "2018-11-04T01:00:00-02:00"),
+    # A whole day did not come.
+    ("Pacific/Apia", "0 9 * * *", "2011-12-29T20:00", "2011-12-31T09:00:00+14:00", "2011-12-31T00:00:00+14:00"),
+    # The end of Ramadan: from UTC back to the standard time of UTC+1.
+    ("Africa/Casablanca", "30 2 * * *", "2025-04-05T12:00", "2025-04-07T02:30:00+01:00", "2025-04-06T03:00:00+01:00"),
+]
+
+
+@pytest.mark.parametrize(("zone", "text", "after", "skipped", "shifted"), GAPS)
+def test_a_time_that_the_clock_jumps_over(zone: str, text: str, after: str, skipped: str, shifted: str) -> None:
+    """It is skipped, or it comes at the first moment after the gap, once, as chosen."""
+    assert locals_of(text, clock(zone), after, 1) == [skipped]
+    assert locals_of(text, clock(zone, Gap.SHIFT_FORWARD), after, 2)[0] == shifted
+    assert locals_of(text, clock(zone, Gap.SHIFT_FORWARD), after, 2)[1] > shifted
+
+
+FOLDS = [
+    ("America/New_York", "30 1 * * *", "2027-11-07T00:00", "2027-11-07T01:30:00-04:00", "2027-11-07T01:30:00-05:00"),
+    ("Europe/London", "30 1 * * *", "2027-10-30T12:00", "2027-10-31T01:30:00+01:00", "2027-10-31T01:30:00+00:00"),
+    ("Europe/Berlin", "0 2 * * *", "2027-10-30T12:00", "2027-10-31T02:00:00+02:00", "2027-10-31T02:00:00+01:00"),
+    ("Australia/Lord_Howe", "45 1 * * *", "2027-04-03T00:00", "2027-04-04T01:45:00+11:00", "2027-04-04T01:45:00+10:30"),
+    ("America/Sao_Paulo", "30 23 * * 6", "2018-02-17T12:00", "2018-02-17T23:30:00-02:00", "2018-02-17T23:30:00-03:00"),
+    ("Africa/Casablanca", "30 2 * * *", "2025-02-22T12:00", "2025-02-23T02:30:00+01:00", "2025-02-23T02:30:00+00:00"),
+]
+
+
+@pytest.mark.parametrize(("zone", "text", "after", "first", "second"), FOLDS)
+def test_a_time_that_the_clock_shows_twice(zone: str, text: str, after: str, first: str, second: str) -> None:
+    """It comes the first time only, or both times, as chosen."""
+    once = locals_of(text, clock(zone), after, 2)
+    assert once[0] == first
+    assert once[1][:10] > first[:10]
+    assert locals_of(text, clock(zone, fold=Fold.BOTH), after, 2) == [first, second]
+
+
+def test_a_zone_without_summer_time_has_nothing_to_decide() -> None:
+    """In Kolkata every day has its 02:30, half an hour off the others' hours."""
+    found = preview(scheduled("30 2 * * *", clock("Asia/Kolkata")), at("2027-01-01"), 365)
+    assert all(each.runs and not each.note and each.key.endswith("T02:30:00+05:30") for each in found)
+    assert found[-1].at - found[0].at == 364 * DAY
+
+
+@pytest.mark.parametrize("gap", Gap)
+@pytest.mark.parametrize("fold", Fold)
+def test_a_wildcard_hour_follows_the_clock(gap: Gap, fold: Fold) -> None:
+    """Every half hour is every half hour of elapsed time, whatever is chosen for fixed times; so has Vixie cron it."""
+    where = clock("Europe/London", gap, fold)
+    for day in ("2027-03-28", "2027-10-31"):
+        found = preview(scheduled("*/30 * * * *", where), at(day) - HOUR, 10)
+        assert [each.at for each in found] == [at(day) - HOUR + n * 30 * MINUTE for n in range(1, 11)]
+        assert all(each.runs for each in found)
+
+
+def test_hours_by_steps_follow_the_clock_too() -> None:
+    """`*/2` begins with a wildcard: a lost hour is not made up, a repeated one counts twice."""
+    where = clock("America/New_York", Gap.SHIFT_FORWARD, Fold.FIRST)
+    assert locals_of("0 */2 * * *", where, "2027-03-14T05:00", 2) == [
+        "2027-03-14T00:00:00-05:00",
+        "2027-03-14T04:00:00-04:00",
+    ]
+    assert locals_of("0 */1 * * *", where, "2027-11-07T05:00", 3) == [
+        "2027-11-07T01:00:00-04:00",
+        "2027-11-07T01:00:00-05:00",
+        "2027-11-07T02:00:00-05:00",
+    ]
+
+
+def test_all_hours_written_out_are_fixed_hours() -> None:
+    """`0-23` is a list of times of day: each comes once, and the hour that is repeated only the first time."""
+    found = locals_of("0 0-23 * * *", clock("America/New_York"), "2027-11-07T05:00", 2)
+    assert found == ["2027-11-07T01:00:00-04:00", "2027-11-07T02:00:00-05:00"]
+
+
+def test_minutes_by_steps_in_a_fixed_hour_come_once() -> None:
+    """The hour decides: `*/30 1` runs twice in the night when 01:00 to 02:00 comes twice, and not four times."""
+    found = locals_of("*/30 1 * * *", clock("Europe/London"), "2027-10-30T12:00", 3)
+    assert found == ["2027-10-31T01:00:00+01:00", "2027-10-31T01:30:00+01:00", "2027-11-01T01:00:00+00:00"]
+
+
+def test_elapsed_time_knows_no_clock() -> None:
+    """A rate of one day is 24 hours, also when the day has 23; a calendar day keeps its time of day."""
+    where = clock("Europe/London")
+    rate = parse_timing(interval="R/2027-03-27T09:00:00/PT24H")
+    assert locals_of(rate, where, "2027-03-27T09:00", 2)[1] == "2027-03-28T10:00:00+01:00"
+    day = parse_timing(interval="R/2027-03-27T09:00:00/P1D")
+    assert locals_of(day, where, "2027-03-27T09:00", 2)[1] == "2027-03-28T09:00:00+01:00"
+
+
+def test_the_preview_says_what_was_decided() -> None:
+    """A skipped time is in the preview, does not run and says why; a repeated one says which of the two it is."""
+    spring = preview(scheduled("30 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
+    assert [(each.runs, each.note) for each in spring] == [
+        (False, "01:30 does not exist on 2027-03-28 in Europe/London: skipped"),
+        (True, ""),
+    ]
+    shifted = preview(scheduled("30 1 * * *", clock("Europe/London", Gap.SHIFT_FORWARD)), at("2027-03-27T12:00"), 1)
+    assert shifted[0].note == "01:30 does not exist on 2027-03-28 in Europe/London: runs at 02:00 instead"
+    autumn = preview(scheduled("30 1 * * *", clock("Europe/London", fold=Fold.BOTH)), at("2027-10-30T12:00"), 2)
+    assert [each.note for each in autumn] == [
+        "01:30 comes twice on 2027-10-31 in Europe/London, this is the first: runs both times",
+        "01:30 comes twice on 2027-10-31 in Europe/London, this is the second: runs both times",
+    ]
+    many = preview(scheduled("*/10 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 1)
+    assert many[0].note == "01:00, 01:10, 01:20 and 3 more do not exist on 2027-03-28 in Europe/London: skipped"
+
+
+def test_a_skip_at_the_moment_of_another_run_is_told_there() -> None:
+    """01:00 is skipped at the very instant at which 02:00 runs: one occurrence, which says both."""
+    found = preview(scheduled("0 1,2 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
+    assert (found[0].key, found[0].runs) == ("2027-03-28T02:00:00+01:00", True)
+    assert found[0].note == "01:00 does not exist on 2027-03-28 in Europe/London: skipped"
+
+
+def test_times_of_a_list_are_decided_alike() -> None:
+    """Listed local times in a gap and in a fold; one with an offset is never in doubt."""
+    dates = ["2027-03-28T01:30:00", "2027-10-31T01:30:00", "2027-10-31T01:30:00Z"]
+    timing = parse_timing(dates=dates)
+    found = preview(scheduled(timing, clock("Europe/London")), 0, 9)
+    assert [(each.key, each.runs) for each in found] == [
+        ("2027-03-28T01:30:00+00:00", False),
+        ("2027-10-31T01:30:00+01:00", True),
+        ("2027-10-31T01:30:00+00:00", True),
+    ]
+    assert "skipped" in found[0].note
+    assert "first time only" in found[1].note
+    generous = preview(scheduled(timing, clock("Europe/London", Gap.SHIFT_FORWARD, Fold.BOTH)), 0, 9)
+    assert [each.key for each in generous if each.runs] == [
+        "2027-03-28T02:00:00+01:00",
+        "2027-10-31T01:30:00+01:00",
+        "2027-10-31T01:30:00+00:00",
+    ]
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["Europe/London", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia", "Asia/Gaza", "UTC"]),
+    st.integers(0, at("2150-01-01")),
+)
+def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> None:
+    """The offset of the piece that an instant lies in is the zone's, and at its edges it changes or a year does."""
+    zone, info = zone_named(name), zone_info(name)
+    piece = zone.piece_at(instant)
+    assert piece.start <= instant < piece.end
+    for each in (piece.start, instant, piece.end - 1):
+        assert to_datetime(each + piece.offset).replace(tzinfo=None) == to_datetime(each).astimezone(info).replace(
+            tzinfo=None
+        )
+    assert next(zone.pieces_until(instant)) == piece
+    assert to_datetime(piece.start - 1 + piece.before).replace(tzinfo=None) == to_datetime(piece.start - 1).astimezone(
+        info
+    ).replace(tzinfo=None)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe/../Europe/London", "Europe/London/", "Europe",
+        "EST5EDT,M3.2.0,M11.1.0", "<+03>-3", "+01:00", "posixrules", "zone.tab", "tzdata.zi", "Factory", "localtime",
+        "Europe/London\n", "Europe/London\x00", "Z" * 10_000, "éurope/London", "__init__.py",
+    ],
+)  # fmt: skip
+def test_what_is_no_zone_is_refused(name: str) -> None:
+    """Paths, POSIX rules, offsets and other files are no names of zones."""
+    with pytest.raises(FieldInvalid) as refusal:
+        zone_named(name)
+    assert refusal.value.field == "timezone"
+
+
+def test_a_zone_in_the_wrong_case_is_named() -> None:
+    """The error says which zone was probably meant."""
+    with pytest.raises(FieldInvalid, match="do you mean Europe/London"):
+        zone_named("europe/london")
+
+
+def test_the_version_of_the_rules_is_known() -> None:
+    """It reads like `2026a`, and is stored beside what was computed by it."""
+    version = tzdata_version()
+    assert version[:4].isdigit()
+    assert version[4:].isalpha()

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import contextlib
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.schedules.crontab import parse_cron, parse_eventbridge_cron
+from duetime.domain.schedules.rhythms import UTC_CLOCK
+from duetime.domain.schedules.timings import Dialect, parse_timing
+from tests.domain.schedules.times import locals_of
+
+SATURDAY, SUNDAY = 5, 6
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("@hourly", "0 * * * *"),
+        ("@daily", "0 0 * * *"),
+        ("@Midnight", "0 0 * * *"),
+        ("@weekly", "0 0 * * 0"),
+        ("@monthly", "0 0 1 * *"),
+        ("@yearly", "0 0 1 1 *"),
+        ("@annually", "0 0 1 1 *"),
+        ("0 30 1 * * *", "30 1 * * *"),
+        ("0 0 1 JAN,dec Mon", "0 0 1 1,12 1"),
+        ("0 0 * * MON-FRI", "0 0 * * 1-5"),
+        ("0 0 * * SAT-SUN", "0 0 * * 0,6"),
+        ("0 0 * * 5-7", "0 0 * * 0,5,6"),
+        ("0 0 * * 7", "0 0 * * 0"),
+        ("0 0 * nov-feb *", "0 0 * 1,2,11,12 *"),
+        ("0 22-2 * * *", "0 0-2,22,23 * * *"),
+        ("5-5 * * * *", "5 * * * *"),
+        ("17 23-23/24 * * *", "17 23 * * *"),
+        ("59/15 * * * *", "59 * * * *"),
+        ("5/15 * * * *", "5,20,35,50 * * * *"),
+        ("0 */24 * * *", "0 */24,0 * * *"),
+        ("0 0 * * 1-7/2", "0 0 * * 1,3,5,0"),
+        ("0 0 * * 4-7/2", "0 0 * * 4,6"),
+        ("\t0  0 *\t* *  ", "0 0 * * *"),
+        ("0 0 ? * 1", "0 0 * * 1"),
+        ("0 0 * * l5", "0 0 * * 5L"),
+        ("0 0 * * FRIL", "0 0 * * 5L"),
+        ("0 0 * * fri#2", "0 0 * * 5#2"),
+    ],
+)
+def test_two_spellings_are_one_expression(text: str, same: str) -> None:
+    """Nicknames, names, ranges that wrap round and the other ways to write a value mean what their long form means."""
+    assert parse_cron(text) == parse_cron(same)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "5 fields"),
+        ("* * * *", "it has 4"),
+        ("* * * * * * *", "it has 7"),
+        ("@reboot", "nothing here is booted"),
+        ("@every 5m", "rate"),
+        ("@fortnightly", "@daily"),
+        ("60 * * * *", "60 in the minute field, where 0 to 59"),
+        ("* 24 * * *", "hour field"),
+        ("* * 0 * *", "day-of-month field"),
+        ("* * * 13 *", "JAN to DEC"),
+        ("* * * * 8", "day-of-week field"),
+        ("* * * foo *", "'foo' in the month field"),
+        ("60 * * * * *", "second field"),
+        ("-1 * * * *", "no value, range or step"),
+        ("1.5 * * * *", "no value, range or step"),
+        ("1,,2 * * * *", "empty value"),
+        ("*,5 * * * *", "* beside other values"),
+        ("*/0 * * * *", "step of 0"),
+        ("*/90 * * * *", "use rate"),
+        ("0 */25 * * *", "use rate"),
+        ("*/9999 * * * *", "use rate"),
+        ("0 22-4/2 * * *", "two ranges"),
+        ("0 0 * * 7-2", "write 0"),
+        ("0 0 * * 7/2", "write the whole range"),
+        ("0 0 * * 1/2", "write the whole range"),
+        ("0 0 30 2 *", "never comes"),
+        ("0 0 31 2,4,6,9,11 *", "never comes"),
+        ("0 0 31 2 ?", "never comes"),
+        ("0 0 30W 2 ?", "never comes"),
+        ("H * * * *", "jitter_seconds"),
+        ("H(0-29)/10 * * * *", "jitter_seconds"),
+        ("R * * * *", "jitter_seconds"),
+        ("? * * * *", "? in the minute field"),
+        ("0 10 * * ? *", "dialect: eventbridge"),
+        ("cron(0 10 * * ? *)", "dialect: eventbridge"),
+        ("0 0 * * L", "write SAT for each Saturday, 6L for the last"),
+        ("0 0 * * 1,5#2", "two schedules"),
+        ("0 0 * * 5#6", "no value, range or step"),
+        ("0 0 * * 5#0", "no value, range or step"),
+        ("0 0 L-3 * *", "no value, range or step"),
+        ("0 0 LW * *", "no value, range or step"),
+        ("0 0 *,15W * *", "* beside other values"),
+        ("0 0 32W * *", "day-of-month field"),
+        ("٣ * * * *", "plain printable"),
+        ("0 0 * * *\n", "plain printable"),
+        ("0 0 * * *\x00", "plain printable"),
+        ("*" * 10_000, "at most 256"),
+        ("* " * 10_000, "at most 256"),
+    ],
+)
+def test_what_is_no_expression_or_is_ambiguous_is_refused(text: str, reason: str) -> None:
+    """The error names the field and says why, and where there is a choice it names the choice."""
+    with pytest.raises(FieldInvalid) as refusal:
+        parse_cron(text)
+    assert refusal.value.field == "cron"
+    assert reason in refusal.value.reason
+
+
+def test_croniters_own_reading_of_a_single_value_range_is_not_taken() -> None:
+    """`23-23/24` is 23 o'clock, as in every cron; croniter makes it all hours, and would run at midnight."""
+    assert parse_cron("17 23-23/24 * * *").hours == (23,)
+    assert parse_cron("5-5 * * * *").minutes == (5,)
+
+
+@given(st.text(max_size=300) | st.text("0123456789*/,-?#LWlw@ MONJAN()", max_size=80))
+@example("0 0 29 2 1#5")
+@example("0 0 29W 2 ?")
+@example("*/59,*/58,*/57 0-23 1-31 1-12 0-7")
+def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
+    """A hostile expression can do no more than be refused, and that soon."""
+    began = time.process_time()
+    for dialect in Dialect:
+        with contextlib.suppress(FieldInvalid):
+            assert parse_timing(cron=text, dialect=dialect)
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Examples of the EventBridge user guides; their weekdays are 1 for Sunday.
+        ("cron(15 12 * * ? *)", ["2026-11-21T12:15", "2026-11-22T12:15", "2026-11-23T12:15"]),
+        ("cron(0 18 ? * MON-FRI *)", ["2026-11-23T18:00", "2026-11-24T18:00", "2026-11-25T18:00"]),
+        ("cron(0 8 1 * ? *)", ["2026-12-01T08:00", "2027-01-01T08:00", "2027-02-01T08:00"]),
+        ("cron(0/10 * ? * MON-FRI *)", ["2026-11-23T00:00", "2026-11-23T00:10", "2026-11-23T00:20"]),
+        ("cron(15 10 ? * 6L 2026-2027)", ["2026-11-27T10:15", "2026-12-25T10:15", "2027-01-29T10:15"]),
+        ("cron(0 0 ? * 3#2 *)", ["2026-12-08T00:00", "2027-01-12T00:00", "2027-02-09T00:00"]),
+        ("cron(0 0 3W * ? *)", ["2026-12-03T00:00", "2027-01-04T00:00", "2027-02-03T00:00"]),
+        ("cron(0 0 L * ? *)", ["2026-11-30T00:00", "2026-12-31T00:00", "2027-01-31T00:00"]),
+        ("cron(0 0 ? * L *)", ["2026-11-21T00:00", "2026-11-28T00:00", "2026-12-05T00:00"]),
+        ("cron(0 0 1 1 ? 2198/1)", ["2198-01-01T00:00", "2199-01-01T00:00"]),
+        ("cron(0 0 1 1 ? 2027)", ["2027-01-01T00:00"]),
+        ("0 0 ? * SUN *", ["2026-11-22T00:00", "2026-11-29T00:00", "2026-12-06T00:00"]),
+        ("0 0 ? * 7-1 *", ["2026-11-21T00:00", "2026-11-22T00:00", "2026-11-28T00:00"]),
+        ("at(2026-11-24T13:00:00)", ["2026-11-24T13:00"]),
+        ("rate(5 minutes)", ["2026-11-21T00:00", "2026-11-21T00:05", "2026-11-21T00:10"]),
+        ("rate(1 hour)", ["2026-11-21T00:00", "2026-11-21T01:00", "2026-11-21T02:00"]),
+    ],
+)
+def test_the_dialect_of_eventbridge(text: str, expected: list[str]) -> None:
+    """Its six fields with a year, its Sunday of 1, its `L`, `W` and `#`, its rates and its single times."""
+    timing = parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
+    assert locals_of(timing, UTC_CLOCK, "2026-11-21", 3) == [f"{each}:00+00:00" for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("cron(0 10 * * * *)", "in one of day-of-month and day-of-week"),
+        ("cron(0 10 ? * ? *)", "in one of day-of-month and day-of-week"),
+        ("cron(0 10 * * ?)", "it has 5"),
+        ("30 1 * * *", "it has 5"),
+        ("cron(0 0 1 1 ? 1969)", "1970 to 2199"),
+        ("cron(0 0 1 1 ? 2200)", "1970 to 2199"),
+        ("cron(0 0 29 2 ? 2027)", "never comes"),
+        ("cron(0 0 ? * 0 *)", "1 to 7"),
+        ("rate(0 minutes)", "at least a second"),
+        ("rate(5 fortnights)", "units"),
+        ("at(2026-11-24T13:00:00Z)", "offset"),
+        ("at(tomorrow)", "date-time"),
+        ("cron(0 0 1 1 ? *", "minute field"),
+    ],
+)
+def test_what_eventbridge_refuses_is_refused(text: str, reason: str) -> None:
+    """Its dialect has its own rules, and the error says which one is broken."""
+    with pytest.raises(FieldInvalid, match="cron") as refusal:
+        parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
+    assert reason in refusal.value.reason
+
+
+def test_the_same_number_is_another_weekday_in_eventbridge() -> None:
+    """7 is Saturday for EventBridge and Sunday for cron."""
+    assert parse_eventbridge_cron("0 0 ? * 7 *").weekdays == (SATURDAY,)
+    assert parse_cron("0 0 ? * 7").weekdays == (SUNDAY,)

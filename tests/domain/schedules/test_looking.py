@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.schedules.calendars import Calendar, Window
+from duetime.domain.schedules.looking import catch_up, expand, look
+from duetime.domain.schedules.occurrences import between
+from duetime.domain.schedules.schedule import OnExcluded, Overlap, Schedule, check, next_permanent_run
+from duetime.domain.schedules.timings import parse_timing
+from duetime.domain.schedules.zones import zone_named
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
+from tests.domain.schedules.test_occurrences import moments, schedules
+from tests.domain.schedules.times import at, clock, scheduled
+
+NOW = at("2027-01-01T00:00:30")
+
+
+@settings(deadline=None)
+@given(schedules(), moments, st.integers(0, 3 * DAY), st.sampled_from([0, 60, 3600, 86_400]))
+def test_catching_up_never_exceeds_its_policy(
+    schedule: Schedule, done: Millis, away: Millis, catch_up_seconds: int
+) -> None:
+    """At most one of the missed runs: the latest that may, not later than the window, and none that was excluded."""
+    schedule = replace(schedule, catch_up_seconds=catch_up_seconds)
+    now = done + away
+    caught_up = catch_up(schedule, done, now)
+    all_missed = between(schedule, done, now, 10_000)
+    earliest = now - catch_up_seconds * SECOND
+    may_run = [each for each in all_missed if each.runs and each.at >= earliest]
+    if not may_run or schedule.remaining_runs == 0:
+        assert caught_up.run is None
+    else:
+        assert caught_up.run is not None
+        # The note of a jump at the same instant is the list's own.
+        assert replace(caught_up.run, note="") == replace(may_run[-1], note="")
+    assert caught_up.skipped == caught_up.missed - (caught_up.run is not None)
+    assert bool(caught_up.note) == bool(caught_up.missed)
+
+
+@pytest.mark.parametrize("text", ["* * * * *", "* * * * * *", "*/7 3-17 * * 1-5", "30 1 * * *"])
+def test_a_year_is_caught_up_in_milliseconds(text: str) -> None:
+    """Counting is arithmetic: a year of every second takes no longer than a day of every hour."""
+    schedule = scheduled(text, clock("Europe/London"))
+    catch_up(schedule, NOW - 365 * DAY, NOW)
+    began = time.process_time()
+    caught_up = catch_up(schedule, NOW - 365 * DAY, NOW)
+    assert time.process_time() - began < 0.05
+    assert caught_up.missed >= 364
+
+
+def test_a_year_of_every_second_within_calendars_is_caught_up_in_milliseconds() -> None:
+    """Excluded days are passed over whole, not second by second."""
+    closed = Calendar("closed", weekdays=frozenset(range(7)))
+    nights = Calendar("nights", windows=tuple(Window(hour * HOUR, hour * HOUR + 30 * MINUTE) for hour in range(24)))
+    schedule = replace(
+        scheduled("* * * * * *"), calendars=(nights, closed), catch_up_seconds=30 * 86_400, on_excluded=OnExcluded.MOVE
+    )
+    began = time.process_time()
+    caught_up = catch_up(schedule, NOW - 365 * DAY, NOW)
+    assert time.process_time() - began < 2
+    assert (caught_up.missed, caught_up.run) == (365 * 86_400, None)
+
+
+def test_the_decision_is_told_in_words() -> None:
+    """How many were missed, which one runs, and why none does."""
+    schedule = scheduled("* * * * *")
+    assert catch_up(schedule, NOW - HOUR, NOW).note == (
+        "60 occurrences were missed: the one of 2027-01-01T00:00:00+00:00 runs, 59 skipped"
+    )
+    late = replace(schedule, catch_up_seconds=10)
+    assert catch_up(late, NOW - HOUR, NOW).note == (
+        "60 occurrences were missed: none runs, for each is excluded, or late by more than 10 s"
+    )
+    assert catch_up(schedule, NOW, NOW).note == ""
+
+
+def test_a_look_places_what_was_missed_and_what_is_ahead() -> None:
+    """After an outage: one of the past, all of the next three minutes, and when to look again."""
+    found = look(scheduled("*/10 * * * * *"), NOW - HOUR, NOW, NOW + 3 * MINUTE)
+    assert [each.at - NOW for each in found.occurrences] == [n * 10 * SECOND for n in range(19)]
+    assert (found.caught_up.missed, found.caught_up.skipped) == (360, 359)
+    assert (found.until, found.next_at) == (NOW + 3 * MINUTE, NOW + 3 * MINUTE + 10 * SECOND)
+
+
+def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
+    """One pass gives them all, or as many as it may, and then says to look again at once."""
+    schedule = scheduled("* * * * * *")
+    assert len(expand(schedule, NOW, NOW + MINUTE).occurrences) == 60
+    some = expand(schedule, NOW, NOW + MINUTE, limit=25)
+    assert (len(some.occurrences), some.until, some.next_at) == (25, NOW + 25 * SECOND, NOW + 26 * SECOND)
+
+
+def test_the_last_run_ends_a_schedule() -> None:
+    """When no run remains, or nothing is left before its end, there is no next look; a missed run counts too."""
+    schedule = replace(scheduled("* * * * *"), remaining_runs=3)
+    found = look(schedule, NOW - 10 * MINUTE, NOW, NOW + 10 * MINUTE)
+    assert (len(found.occurrences), found.remaining_runs, found.next_at) == (3, 0, None)
+    ending = replace(scheduled("* * * * *"), end_at=NOW + 2 * MINUTE)
+    assert expand(ending, NOW, NOW + HOUR).next_at is None
+    assert look(replace(schedule, remaining_runs=0), NOW - HOUR, NOW, NOW + HOUR).occurrences == ()
+
+
+def test_a_skipped_occurrence_uses_no_run() -> None:
+    """Three runs remain, and a day off lies between: three runs come all the same."""
+    schedule = replace(
+        scheduled("0 0 * * *"), remaining_runs=3, calendars=(Calendar("off", weekdays=frozenset({5, 6})),)
+    )
+    found = expand(schedule, at("2026-11-20"), at("2026-12-20"))
+    assert [each.runs for each in found.occurrences] == [False, False, True, True, True]
+
+
+def test_a_permanent_schedule_keeps_its_bounds() -> None:
+    """Not before its start, not after its end, not when no run remains."""
+    schedule = scheduled(parse_timing(permanent=60))
+    assert next_permanent_run(replace(schedule, start_at=NOW + HOUR), NOW) == NOW + HOUR
+    assert next_permanent_run(replace(schedule, end_at=NOW), NOW) is None
+    assert next_permanent_run(replace(schedule, remaining_runs=0), NOW) is None
+    assert catch_up(schedule, 0, NOW).missed == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"jitter_seconds": -1}, "jitter_seconds"),
+        ({"jitter_seconds": 86_401}, "jitter_seconds"),
+        ({"catch_up_seconds": 10**9}, "catch_up_seconds"),
+        ({"remaining_runs": -1}, "remaining_runs"),
+        ({"start_at": 2, "end_at": 1}, "end_at"),
+        ({"name": "x" * 200}, "name"),
+        ({"calendars": (Calendar("c"),) * 9}, "calendars"),
+        ({"timing": parse_timing(permanent=1), "overlap": Overlap.ALLOW_ALL}, "overlap"),
+        ({"timing": parse_timing(permanent=1), "jitter_seconds": 5}, "jitter_seconds"),
+    ],
+)
+def test_fields_that_do_not_fit_are_refused(changes: dict[str, object], field: str) -> None:
+    """The error names the field."""
+    with pytest.raises(FieldInvalid) as refusal:
+        check(replace(scheduled("* * * * *"), **changes))  # type: ignore[arg-type]  # each case has its own types
+    assert refusal.value.field == field
+    assert check(scheduled("* * * * *", clock("Europe/London"))).clock.zone == zone_named("Europe/London")

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duetime.domain.schedules.calendars import Calendar, Window
+from duetime.domain.schedules.looking import expand
+from duetime.domain.schedules.occurrences import (
+    Occurrence,
+    between,
+    count_between,
+    following,
+    next_nominal,
+    preceding,
+    preview,
+    previous_nominal,
+)
+from duetime.domain.schedules.rhythms import Clock
+from duetime.domain.schedules.schedule import OnExcluded, Schedule
+from duetime.domain.schedules.timings import parse_timing
+from duetime.domain.schedules.zones import Fold, Gap, zone_named
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
+from tests.domain.schedules import reference
+from tests.domain.schedules.times import at, scheduled
+
+TIMINGS = st.one_of(
+    reference.EXPRESSIONS.map(lambda each: parse_timing(cron=str(each))),
+    st.integers(20, 5_000).map(lambda minutes: parse_timing(rate=f"{minutes} minutes")),
+    st.sampled_from(["R/2027-01-31T01:30:00/P1M", "R9/2027-03-26T02:30:00/P1D", "R/2026-10-01T00:00:00Z/PT7H"]).map(
+        lambda text: parse_timing(interval=text)
+    ),
+    st.lists(st.sampled_from(["2027-03-28T01:30:00", "2027-10-31T01:30:00", "2027-06-01T12:00:00Z"]), min_size=1).map(
+        lambda texts: parse_timing(dates=texts)
+    ),
+)
+NIGHTS = Calendar("nights", zone=zone_named("Europe/Berlin"), windows=(Window(22 * HOUR, 6 * HOUR),))
+WEEKENDS = Calendar("weekends", zone=zone_named("America/New_York"), weekdays=frozenset({5, 6}))
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> Schedule:
+    """Schedules of every kind, around the year's changes of clocks."""
+    clock = Clock(
+        zone_named(draw(st.sampled_from(reference.ZONES))), draw(st.sampled_from(Gap)), draw(st.sampled_from(Fold))
+    )
+    schedule = scheduled(draw(TIMINGS), clock)
+    return replace(
+        schedule,
+        calendars=draw(st.sampled_from([(), (NIGHTS,), (WEEKENDS,), (NIGHTS, WEEKENDS)])),
+        on_excluded=draw(st.sampled_from(OnExcluded)),
+        jitter_seconds=draw(st.sampled_from([0, 0, 30, 7_200])),
+        start_at=draw(st.none() | st.integers(at("2027-01-01"), at("2027-04-01"))),
+        end_at=draw(st.none() | st.integers(at("2027-04-01"), at("2028-01-01"))),
+        remaining_runs=draw(st.none() | st.integers(0, 20)),
+    )
+
+
+moments = st.integers(at("2027-01-01"), at("2027-12-01")) | st.sampled_from(
+    [at("2027-03-27T12:00"), at("2027-10-30T12:00"), at("2027-03-13T12:00"), at("2027-11-06T12:00")]
+)
+
+
+@settings(deadline=None)
+@given(schedules(), moments, st.lists(st.integers(1, 5 * DAY), min_size=1, max_size=8))
+def test_the_preview_is_what_runs(schedule: Schedule, start: Millis, looks: list[Millis]) -> None:
+    """However often and far the trigger looks, it places the very occurrences that the preview has shown."""
+    end = start + sum(looks)
+    shown = [each for each in preview(schedule, start, 300) if each.nominal <= end]
+    placed: list[Occurrence] = []
+    done, current = start, schedule
+    for length in looks:
+        horizon = done + length
+        while True:
+            found = expand(current, done, horizon, limit=7)
+            placed += found.occurrences
+            done, current = found.until, replace(current, remaining_runs=found.remaining_runs)
+            if done >= horizon or len(placed) >= 300:
+                break
+    assert placed[: len(shown)] == shown
+    assert len(shown) == 300 or len(placed) == len(shown)
+
+
+@settings(deadline=None)
+@given(schedules(), moments)
+def test_occurrences_come_in_order_and_once(schedule: Schedule, start: Millis) -> None:
+    """Each stands for a time of its own, runs after the one before, and jitter only delays, never past the next."""
+    found = following(schedule, start, 80)
+    assert all(one.nominal < other.nominal for one, other in pairwise(found))
+    assert len({each.key for each in found}) == len(found)
+    running = [each for each in found if each.runs]
+    assert all(one.due_at < other.at for one, other in pairwise(running))
+    assert all(each.nominal <= each.at <= each.due_at <= each.at + schedule.jitter_seconds * SECOND for each in found)
+    assert all(each.note for each in found if not each.runs)
+    assert schedule.remaining_runs is None or len(running) <= schedule.remaining_runs
+    for each in found:
+        assert schedule.start_at is None or each.nominal >= schedule.start_at
+        assert schedule.end_at is None or each.due_at <= schedule.end_at
+    for calendar in schedule.calendars:
+        assert not any(calendar.covering(each.at) for each in running)
+
+
+@settings(deadline=None)
+@given(schedules(), moments)
+def test_the_past_is_the_future_read_backwards(schedule: Schedule, start: Millis) -> None:
+    """What came before an instant is what was to come, in the other order, and as many as are counted."""
+    schedule = replace(schedule, remaining_runs=None)
+    found = following(schedule, start, 30)
+    if not found:
+        return
+    end = found[-1].nominal
+    backwards = [each for each in preceding(schedule, end + 1, len(found) + 5) if each.nominal > start]
+    assert backwards == list(reversed(found))
+    assert between(schedule, start, end, 100) == found
+    lost = [each for each in found if "not exist" in each.note and not each.runs]
+    assert len(found) - len(lost) <= count_between(schedule, start, end) <= len(found)
+
+
+@settings(deadline=None)
+@given(schedules(), moments)
+def test_the_next_after_the_one_before_is_the_next(schedule: Schedule, start: Millis) -> None:
+    """Asking forwards and backwards agrees at every instant, within the schedule's bounds."""
+    later = next_nominal(schedule, start)
+    if later is None:
+        assert count_between(schedule, start, start + 400 * DAY) == 0
+        return
+    assert count_between(schedule, start, later) == 1
+    earlier = previous_nominal(schedule, later)
+    assert earlier is None or (earlier <= start and next_nominal(schedule, earlier) == later)
+
+
+def test_what_a_calendar_excludes_is_skipped_and_says_why() -> None:
+    """The occurrence is listed, does not run, and names the calendar and the day."""
+    schedule = replace(scheduled("0 12 * * *"), calendars=(WEEKENDS,))
+    friday, saturday, sunday, monday = following(schedule, at("2026-11-20"), 4)
+    assert [each.runs for each in (friday, saturday, sunday, monday)] == [True, False, False, True]
+    assert saturday.note == "weekends: Saturday: skipped"
+
+
+def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
+    """Of all that a weekend holds up the latest runs, at its end; the others say that a later one does."""
+    schedule = replace(scheduled("0 */8 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE)
+    found = following(schedule, at("2026-11-21T05:00"), 7)
+    moved = found[5]
+    assert [each.runs for each in found] == [False] * 5 + [True, True]
+    assert (moved.key, moved.at) == ("2026-11-23T00:00:00+00:00", at("2026-11-23T05:00"))
+    assert "for a later occurrence runs by" in found[0].note
+    daily = replace(schedule, timing=parse_timing(cron="0 12 * * *"))
+    saturday, sunday, monday = following(daily, at("2026-11-21"), 3)
+    assert (saturday.runs, sunday.runs, monday.runs) == (False, True, True)
+    assert (sunday.key, sunday.at) == ("2026-11-22T12:00:00+00:00", at("2026-11-23T05:00"))
+    assert sunday.note == "weekends: Sunday: moved to 2026-11-23T05:00:00+00:00"
+
+
+def test_what_can_be_moved_nowhere_is_skipped() -> None:
+    """Without a working moment in two years, or before the schedule's end, it does not run and says so."""
+    never = Calendar("never", weekdays=frozenset(range(7)))
+    schedule = replace(scheduled("0 0 * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
+    assert "no working moment in two years" in following(schedule, at("2026-11-21"), 1)[0].note
+    ending = replace(schedule, calendars=(WEEKENDS,), end_at=at("2026-11-22T12:00"))
+    assert "after the schedule's end" in following(ending, at("2026-11-21T12:00"), 1)[0].note
+
+
+def test_jitter_is_the_same_each_time_and_another_for_another_revision() -> None:
+    """The delay derives from schedule, revision and local time: it does not change from one look to the next."""
+    schedule = replace(scheduled("0 * * * *"), jitter_seconds=600)
+    delays = [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]
+    assert delays == [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]
+    assert len(set(delays)) > 40
+    assert max(delays) <= 10 * MINUTE
+    other = following(replace(schedule, revision=2), at("2026-11-21"), 50)
+    assert delays != [each.due_at - each.at for each in other]

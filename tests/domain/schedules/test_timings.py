@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.schedules.periods import Steps
+from duetime.domain.schedules.rhythms import UTC_CLOCK
+from duetime.domain.schedules.schedule import next_permanent_run
+from duetime.domain.schedules.timings import Dialect, Permanent, Rate, parse_timing
+from duetime.domain.schedules.walls import day_of
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
+from tests.domain.schedules.times import at, clock, locals_of, scheduled
+
+
+@pytest.mark.parametrize(
+    ("text", "every"),
+    [
+        ("5 minutes", 5 * MINUTE),
+        ("rate(5 minutes)", 5 * MINUTE),
+        ("1 hour", HOUR),
+        ("RATE( 2 Days )", 2 * DAY),
+        ("90s", 90 * SECOND),
+        ("4h30m", 4 * HOUR + 30 * MINUTE),
+        ("1 week", 7 * DAY),
+        ("24h", DAY),
+    ],
+)
+def test_rates(text: str, every: Millis) -> None:
+    """A number and a unit, in EventBridge's brackets or not, or short units in a row."""
+    assert parse_timing(rate=text) == Rate(every)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("R/2027-01-31T09:00:00/P1M", ["2027-01-31T09:00", "2027-02-28T09:00", "2027-03-31T09:00", "2027-04-30T09:00"]),
+        ("R/2028-02-29T09:00:00/P1Y", ["2028-02-29T09:00", "2029-02-28T09:00", "2030-02-28T09:00", "2031-02-28T09:00"]),
+        ("R3/2027-01-30T00:00:00Z/P1M1D", ["2027-01-30T00:00", "2027-03-01T00:00", "2027-04-01T00:00"]),
+        ("R2/2027-01-01T00:00:00Z/PT36H", ["2027-01-01T00:00", "2027-01-02T12:00"]),
+        ("R/2027-01-01T00:00/P2W", ["2027-01-01T00:00", "2027-01-15T00:00", "2027-01-29T00:00", "2027-02-12T00:00"]),
+        ("R2/P1D", ["2026-11-21T00:00", "2026-11-22T00:00"]),
+        ("PT15M", ["2026-11-21T00:00", "2026-11-21T00:15", "2026-11-21T00:30", "2026-11-21T00:45"]),
+        ("R1/2027-05-05T05:05:05+02:00/P1D", ["2027-05-05T03:05:05"]),
+    ],
+)
+def test_intervals(text: str, expected: list[str]) -> None:
+    """Each is counted from the start: a month after 31 January is the last of February, two are the 31st of March."""
+    expected = [each if each.count(":") > 1 else f"{each}:00" for each in expected]
+    assert locals_of(parse_timing(interval=text), UTC_CLOCK, "2026-11-21", 4) == [f"{each}+00:00" for each in expected]
+
+
+def test_an_interval_with_an_offset_keeps_its_time_of_day_in_the_zone() -> None:
+    """09:00 by London's clock in winter is 09:00 by London's clock in summer."""
+    timing = parse_timing(interval="R/2027-01-31T09:00:00Z/P2M")
+    found = locals_of(timing, clock("Europe/London"), "2027-01-01", 3)
+    assert found == ["2027-01-31T09:00:00+00:00", "2027-03-31T09:00:00+01:00", "2027-05-31T09:00:00+01:00"]
+
+
+@given(
+    st.integers(at("1970-01-01"), at("2100-01-01")),
+    st.integers(0, 36),
+    st.integers(0, 400),
+    st.integers(0, at("2190-01-01")),
+)
+def test_steps_count_as_they_come(start: Millis, months: int, days: int, instant: Millis) -> None:
+    """What is next, what was before, and how many lie between agree, for periods of any months and days."""
+    if not months and not days:
+        return
+    steps = Steps(start, months, days)
+    later = steps.next(instant)
+    if later is not None:
+        assert later >= instant
+        assert steps.count(instant, later) == 0
+        assert steps.previous(later) == later
+        earlier = steps.previous(later - 1)
+        assert (earlier is None) == (later == start)
+        if earlier is not None:
+            assert earlier < instant or instant <= start
+            assert steps.count(earlier, later + 1) == 2
+        assert later % DAY == start % DAY
+        if not days:
+            assert day_of(later).day in {day_of(start).day, 28, 29, 30}
+
+
+def test_listed_dates_come_in_order_and_once() -> None:
+    """The same instant written twice is one occurrence."""
+    timing = parse_timing(dates=["2027-03-01T00:00:00Z", "2027-01-01T01:00:00+01:00", "2027-01-01T00:00"])
+    expected = ["2027-01-01T00:00:00+00:00", "2027-03-01T00:00:00+00:00"]
+    assert locals_of(timing, UTC_CLOCK, "2026-11-21", 4) == expected
+
+
+def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
+    """No clock says when: the next run comes a pause after the last one ended, within the schedule's bounds."""
+    schedule = scheduled(parse_timing(permanent=30))
+    assert next_permanent_run(schedule, 1_000) == 31_000
+    assert schedule.rhythm.after(0) is None
+    assert next_permanent_run(scheduled("* * * * *"), 1_000) is None
+    assert parse_timing(permanent=0) == Permanent(0)
+
+
+@pytest.mark.parametrize(
+    ("given_fields", "field", "reason"),
+    [
+        ({}, "cron", "exactly one"),
+        ({"cron": "* * * * *", "rate": "1 hour"}, "rate", "exactly one"),
+        ({"rate": "1 hour", "dialect": Dialect.EVENTBRIDGE}, "dialect", "cron only"),
+        ({"rate": ""}, "rate", "whole number"),
+        ({"rate": "0 seconds"}, "rate", "at least a second"),
+        ({"rate": "0.5 hours"}, "rate", "whole number"),
+        ({"rate": "-5 minutes"}, "rate", "whole number"),
+        ({"rate": "100 ms"}, "rate", "whole seconds"),
+        ({"rate": "2 months"}, "rate", "use interval"),
+        ({"rate": "9 fortnights"}, "rate", "units"),
+        ({"rate": "999999999 weeks"}, "rate", "at most"),
+        ({"rate": "cron(* * * * *)"}, "rate", "rate such as"),
+        ({"rate": "1" * 10_000}, "rate", "at most 256"),
+        ({"interval": "P1DT12H"}, "interval", "PT36H"),
+        ({"interval": "PT0.5H"}, "interval", "whole number"),
+        ({"interval": "P"}, "interval", "no duration"),
+        ({"interval": "PT"}, "interval", "no duration"),
+        ({"interval": "P0D"}, "interval", "at least a second"),
+        ({"interval": "P11Y"}, "interval", "at most"),
+        ({"interval": "R0/PT1H"}, "interval", "R1"),
+        ({"interval": "R-1/PT1H"}, "interval", "number of occurrences"),
+        ({"interval": "R/2027-01-01T00:00:00Z/2027-01-02T00:00:00Z"}, "interval", "start and its period"),
+        ({"interval": "R/PT1H/2027-01-01T00:00:00Z"}, "interval", "start and its period"),
+        ({"interval": "1/2/3/4"}, "interval", "ISO 8601"),
+        ({"interval": "R/2027-02-30T00:00:00Z/P1D"}, "interval", "does not exist"),
+        ({"dates": []}, "dates", "1 to 1000"),
+        ({"dates": ["2027-01-01T00:00:00Z"] * 1_001}, "dates", "1 to 1000"),
+        ({"dates": ["2027-01-01T00:00:00Z", "soon"]}, "dates[1]", "date-time"),
+        ({"dates": ["2027-01-01T00:00:00.5Z"]}, "dates[0]", "whole seconds"),
+        ({"dates": ["2200-01-01T00:00:00Z"]}, "dates[0]", "1970 to 2199"),
+        ({"dates": ["2027-01-01T00:00:00+25:00"]}, "dates[0]", "does not exist"),
+        ({"permanent": -1}, "permanent", "pause"),
+        ({"permanent": 10**12}, "permanent", "pause"),
+    ],
+)
+def test_what_is_no_timing_is_refused(given_fields: dict[str, object], field: str, reason: str) -> None:
+    """The error names the field, says why, and where something is ambiguous names the choice."""
+    with pytest.raises(FieldInvalid) as refusal:
+        parse_timing(**given_fields)  # type: ignore[arg-type]  # each case has its own types
+    assert refusal.value.field == field
+    assert reason in refusal.value.reason
+
+
+_WORDS = st.text("0123456789PTRYMWDHS/:-+Z. minutesrate()", max_size=60) | st.text(max_size=60)
+
+
+@given(_WORDS)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """Rates, intervals and dates of any text raise their own error and no other."""
+    for given_field in ({"rate": text}, {"interval": text}, {"dates": [text]}):
+        with contextlib.suppress(FieldInvalid):
+            parse_timing(**given_field)

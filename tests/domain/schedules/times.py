@@ -1,0 +1,48 @@
+"""Instants as tests write and read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from duetime.domain.schedules.resolving import rhythm_of
+from duetime.domain.schedules.rhythms import UTC_CLOCK, Clock
+from duetime.domain.schedules.schedule import Schedule
+from duetime.domain.schedules.timings import parse_timing
+from duetime.domain.schedules.zones import Fold, Gap, zone_named
+from duetime.domain.task import TaskSpec
+from duetime.domain.times import Millis, from_datetime
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.timings import Timing
+
+
+def at(text: str) -> Millis:
+    """`2027-03-28T01:30` in UTC, or with an offset."""
+    moment = datetime.fromisoformat(text)
+    return from_datetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def clock(zone: str, gap: Gap = Gap.SKIP, fold: Fold = Fold.FIRST) -> Clock:
+    """The clock of a zone."""
+    return Clock(zone_named(zone), gap, fold)
+
+
+def scheduled(timing: Timing | str, where: Clock = UTC_CLOCK) -> Schedule:
+    """A schedule of a timing, or of a cron expression."""
+    found = parse_timing(cron=timing) if isinstance(timing, str) else timing
+    return Schedule("schedule", "me", TaskSpec("report"), found, at("2026-11-21"), clock=where)
+
+
+def locals_of(timing: Timing | str, where: Clock, after: str, count: int) -> list[str]:
+    """The next local times of a timing, without the zone's offset where it is the same for all."""
+    rhythm = rhythm_of(parse_timing(cron=timing) if isinstance(timing, str) else timing, where, at(after))
+    found: list[str] = []
+    instant = at(after) - 1
+    while len(found) < count:
+        following = rhythm.after(instant)
+        if following is None:
+            break
+        found.append(where.zone.text_at(following))
+        instant = following
+    return found

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.adapters.targets.calls import OURS
+from duetime.domain.attempts import Deferred, Ending, HeldBack, Stopped, Succeeded, Yielded, failure
+from duetime.domain.circuits import Circuit, CircuitState, Sign, host_of, sign_of
+from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN
+from duetime.domain.task import HandlerTarget, HttpTarget
+from tests.domain.factories import NOW
+
+HOST = "example.org"
+
+
+def test_a_circuit_opens_for_twice_as_long_each_time() -> None:
+    """Thirty seconds, a minute, and so on to ten minutes; closed, it begins anew."""
+    circuit, lengths, now = Circuit(HOST), [], NOW
+    for _ in range(7):
+        circuit = circuit.opened("Http503", now)
+        lengths.append(circuit.open_until - now)
+        now = circuit.open_until
+    assert lengths == [CIRCUIT_OPEN * 2**n for n in range(5)] + [CIRCUIT_LONGEST_OPEN] * 2
+    assert circuit.opened_at == NOW
+    assert circuit.closed().opened("Http503", now).open_until == now + CIRCUIT_OPEN
+
+
+def test_a_circuit_is_half_open_when_its_time_is_over() -> None:
+    """Until that very millisecond it is open; then one probe has the word until its end."""
+    circuit = Circuit(HOST).opened("Http503", NOW)
+    assert Circuit(HOST).state(NOW) is CircuitState.CLOSED
+    assert circuit.state(circuit.open_until - 1) is CircuitState.OPEN
+    assert circuit.state(circuit.open_until) is CircuitState.HALF_OPEN
+    probed = circuit.probed(NOW + 60_000)
+    assert [probed.is_probed(NOW + 59_999), probed.is_probed(NOW + 60_000)] == [True, False]
+    assert not probed.opened("Http503", NOW + 50_000).is_probed(NOW + 50_000)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://Example.ORG/report?x=1", "example.org"),
+        ("https://example.org:443/", "example.org"),
+        ("http://example.org:443/", "example.org:443"),
+        ("http://127.0.0.1:8000/run", "127.0.0.1:8000"),
+        ("https://[2001:db8::1]/", "2001:db8::1"),
+        ("https://example.org./", "example.org"),
+        (f"https://{'a' * 300}.example.org/", None),
+        ("https://example.org:99999/", None),
+        ("nonsense", None),
+    ],
+)
+def test_a_circuit_is_of_a_host_and_its_port(url: str, host: str | None) -> None:
+    """Spelling and usual ports make no difference; a name that no name service could know has no circuit."""
+    assert host_of(HttpTarget(url)) == host
+    assert host_of(HandlerTarget()) is None
+
+
+ENDINGS: list[tuple[Ending, Sign]] = [
+    (Succeeded(b"1"), Sign.WELL),
+    (Deferred(), Sign.WELL),
+    (failure("Http500", ""), Sign.ILL),
+    (failure("Http599", ""), Sign.ILL),
+    (failure("ConnectTimeoutError", ""), Sign.ILL),
+    (failure("HostUnknown", ""), Sign.ILL),
+    (failure("Timeout", ""), Sign.ILL),
+    (failure("Http404", "", retriable=False), Sign.WELL),
+    (failure("Http429", "", wait_at_least=5_000), Sign.WELL),
+    (failure("Http301", "", retriable=False), Sign.WELL),
+    (failure("AnswerTooLarge", "", retriable=False), Sign.WELL),
+    (failure("DestinationRefused", "", retriable=False), Sign.NOTHING),
+    (HeldBack(NOW, "a lock"), Sign.NOTHING),
+    (Yielded(None), Sign.NOTHING),
+    (Stopped(), Sign.NOTHING),
+    *((failure(kind, ""), Sign.NOTHING) for kind in sorted(OURS)),
+]
+
+
+@pytest.mark.parametrize(("ending", "sign"), ENDINGS)
+def test_only_what_is_the_hosts_fault_counts(ending: Ending, sign: Sign) -> None:
+    """No connection, no answer in time and 5xx are its fault; any other answer is a sign of life."""
+    assert sign_of(ending) is sign

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.creation import target_of
+from duetime.domain.errors import FieldInvalid, TypeNotPulled
+from duetime.domain.leases import ANYONE, Pullers
+from duetime.domain.task import HandlerTarget, PullTarget, TaskSpec
+
+PULLERS = Pullers({"resize": frozenset({ANYONE}), "report": frozenset({"ann"})})
+
+
+@pytest.mark.parametrize(("caller", "types"), [("bob", ["resize"]), ("ann", ["resize", "report"]), ("bob", [])])
+def test_callers_pull_what_they_are_let(caller: str, types: list[str]) -> None:
+    """A type for anyone is for anyone, and one with names is for those."""
+    PULLERS.check(caller, types)
+
+
+@pytest.mark.parametrize("types", [["report"], ["resize", "report"], ["unheard-of"], ["*"], [""]])
+def test_nobody_else_pulls_anything(types: list[str]) -> None:
+    """One type too many refuses the whole request, and names itself."""
+    with pytest.raises(TypeNotPulled, match=repr(types[-1]).replace("*", r"\*")):
+        PULLERS.check("bob", types)
+
+
+def test_the_type_decides_where_no_target_is_named() -> None:
+    """A pulled type waits for its workers, any other calls its handler, and what is named is kept."""
+    assert target_of(TaskSpec("resize"), {"resize"}) == PullTarget()
+    assert target_of(TaskSpec("report"), {"resize"}) == HandlerTarget()
+    assert target_of(TaskSpec("resize", target=HandlerTarget(), rollback=True), {"resize"}) == HandlerTarget()
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [(TaskSpec("report", target=PullTarget()), "target"), (TaskSpec("resize", rollback=True), "rollback")],
+)
+def test_what_pull_workers_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
+    """A type that nobody pulls, and a rollback."""
+    with pytest.raises(FieldInvalid) as refused:
+        target_of(spec, {"resize"})
+    assert refused.value.field == field

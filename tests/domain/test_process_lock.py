@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Lock
+
+import pytest
+
+from duetime.handlers import process_lock
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_no_more_than_the_limit_are_in_the_block(limit: int) -> None:
+    """Of eight threads as many are inside at once as the lock allows."""
+    counting, together = Lock(), Barrier(8)
+    inside, most = 0, 0
+
+    def enter(_: int) -> None:
+        nonlocal inside, most
+        together.wait()
+        for _round in range(50):
+            with process_lock(f"limit {limit}", limit):
+                with counting:
+                    inside += 1
+                    most = max(most, inside)
+                with counting:
+                    inside -= 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(enter, range(8)))
+    assert 1 <= most <= limit
+
+
+def test_a_block_that_raises_lets_go() -> None:
+    """Whoever fails inside does not keep the others out."""
+    for _ in range(3):
+        with pytest.raises(LookupError), process_lock("raising"):
+            raise LookupError
+
+
+def test_a_lock_has_one_limit() -> None:
+    """A second opinion on the limit is refused, as is a limit that lets nobody in."""
+    with process_lock("one limit", 2):
+        pass
+    with pytest.raises(ValueError, match="has the limit 2, not 3"), process_lock("one limit", 3):
+        pass
+    with pytest.raises(ValueError, match="at least 1"), process_lock("nobody", 0):
+        pass

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.errors import OperatorRequired
+from duetime.domain.locks import LockClaim, LockName
+from duetime.domain.operators import Operators
+from duetime.domain.switches import SYSTEM, Switch, Switches, SwitchKey, SwitchScope
+from duetime.domain.task import LockScope
+from tests.domain.factories import task
+
+ALL = SwitchKey(SwitchScope.EVERYTHING)
+REPORTS = SwitchKey(SwitchScope.TYPE, "report")
+ANN = SwitchKey(SwitchScope.OWNER, "ann")
+MAIL_OF_ANN = task(type="mail", owner="ann")
+REPORT_OF_BOB = task(type="report", owner="bob")
+MAIL_OF_BOB = task(type="mail", owner="bob")
+
+
+def having(*switches: Switch) -> Switches:
+    """These switches, set one after the other."""
+    found = Switches()
+    for switch in switches:
+        found = found.with_switch(switch)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("key", "held"), [(ALL, (True, True, True)), (REPORTS, (False, True, False)), (ANN, (True, False, False))]
+)
+def test_a_stop_holds_what_it_is_about_and_nothing_else(key: SwitchKey, held: tuple[bool, ...]) -> None:
+    """Everything, one type of all owners, or all types of one owner; the verdict says which and why."""
+    switches = having(Switch(key, stopped=True, reason="a bad release"))
+    verdicts = [switches.verdict(each) for each in (MAIL_OF_ANN, REPORT_OF_BOB, MAIL_OF_BOB)]
+    assert verdicts == [f"{key} is stopped: a bad release" if one else None for one in held]
+
+
+def test_a_type_that_is_called_as_an_owner_is_not_stopped_with_it() -> None:
+    """A switch is known by its scope and its name together."""
+    switches = having(Switch(SwitchKey(SwitchScope.OWNER, "report"), stopped=True))
+    assert switches.verdict(REPORT_OF_BOB) is None
+
+
+def test_a_cap_is_a_lock_of_nobody() -> None:
+    """Type and owner each need a lock of as many holders, which no owner's own lock can be."""
+    switches = having(Switch(REPORTS, max_concurrent=5), Switch(SwitchKey(SwitchScope.OWNER, "bob"), max_concurrent=2))
+    assert switches.caps(REPORT_OF_BOB) == (
+        LockClaim(LockName(SYSTEM, "type/report"), 5, LockScope.TASK),
+        LockClaim(LockName(SYSTEM, "owner/bob"), 2, LockScope.TASK),
+    )
+    assert switches.caps(MAIL_OF_ANN) == ()
+    assert switches.verdict(REPORT_OF_BOB) is None
+
+
+def test_a_switch_that_changes_nothing_is_taken_away() -> None:
+    """Setting it so, and removing it, are the same."""
+    stopped = having(Switch(REPORTS, stopped=True), Switch(ANN, max_concurrent=1))
+    assert stopped.with_switch(Switch(REPORTS)).by_key == stopped.without(REPORTS).by_key
+    assert list(stopped.without(REPORTS).by_key) == [ANN]
+
+
+def test_only_operators_are_operators() -> None:
+    """Nobody is one by default; a name means that very identity, and `*` everybody."""
+    for names, callers in ((frozenset[str](), ""), (frozenset({"ann"}), "ann"), (frozenset({"*"}), "ann bob *")):
+        operators = Operators(names)
+        for caller in ("ann", "bob", "an", ""):
+            is_one = caller in callers.split() or "*" in callers.split()
+            assert operators.include(caller) == is_one
+            if not is_one:
+                with pytest.raises(OperatorRequired):
+                    operators.require(caller)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EDGES, MAX_NODE_KEY_LENGTH, MAX_NODES
+from duetime.domain.topologies.checking import checked
+from duetime.domain.topologies.levels import levels
+from tests.domain.topologies.graphs import SPEC, graphs, node
+
+if TYPE_CHECKING:
+    from duetime.domain.topologies.graph import Graph, Node
+
+
+def refusal(*nodes: Node, deadline_seconds: int | None = None) -> str:
+    """Why these nodes are refused."""
+    with pytest.raises(FieldInvalid) as refused:
+        checked(nodes, deadline_seconds=deadline_seconds)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        ((), "nodes: should be 1 to 10000, not 0"),
+        ((node("a"), node("b"), node("a")), "nodes: name 'a' 2 times"),
+        ((node("a", "b"),), "nodes.a.depends_on: names 'b', which is not a node"),
+        ((node("a", "a"),), "nodes.a.depends_on: names the node itself"),
+        ((node("a"), node("b", "a", "a")), "nodes.b.depends_on: names 'a' 2 times"),
+        ((node("a", "c"), node("b", "a"), node("c", "b")), "nodes: depend on each other in a cycle: a -> b -> c -> a"),
+        ((node("x"), node("b", "a", "x"), node("a", "b")), "nodes: depend on each other in a cycle: b -> a -> b"),
+        (
+            (node("a"), replace(node("b"), inputs=("a",))),
+            "nodes.b.inputs: names 'a', which is not among its depends_on",
+        ),
+        ((node("a"), replace(node("b", "a"), inputs=("a", "a"))), "nodes.b.inputs: names 'a' 2 times"),
+        ((node("a", seconds=-1),), "nodes.a.expected_seconds: should be 0 to 2592000"),
+        ((node("a", seconds=float("nan")),), "nodes.a.expected_seconds: should be 0 to 2592000"),
+    ],
+)
+def test_a_graph_that_cannot_run_is_refused_by_name(nodes: tuple[Node, ...], words: str) -> None:
+    """The refusal names the field and the node, or the path of the cycle."""
+    assert refusal(*nodes) == words
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "-a", "é", "a\n", "a\0b", "x" * (MAX_NODE_KEY_LENGTH + 1)])
+def test_a_name_that_cannot_be_used_is_refused(key: str) -> None:
+    """Empty, spaced, controlled, too long: refused, and shown in a form that can be printed."""
+    said = refusal(node(key))
+    assert said.startswith("nodes: the name ")
+    assert said.isascii() or "…" in said
+    assert said.isprintable()
+
+
+def test_names_of_real_workflows_are_accepted() -> None:
+    """Dots, underscores, colons, slashes and hyphens, up to the greatest length."""
+    assert checked([node("NFCORE_RNASEQ.RNASEQ:a/b-1_2"), node("x" * MAX_NODE_KEY_LENGTH)]).order
+
+
+def test_a_node_is_given_no_time_of_its_own() -> None:
+    """A node waits for its parents, not for the clock; a delay after them is fine."""
+    assert "nodes.a.at: cannot be given" in refusal(replace(node("a"), spec=replace(SPEC, due_at=5)))
+    assert checked([replace(node("a"), spec=replace(SPEC, delay=5))])
+
+
+@pytest.mark.parametrize("seconds", [0, -1, MAX_DEADLINE_SECONDS + 1])
+def test_a_deadline_out_of_bounds_is_refused(seconds: int) -> None:
+    """A topology has at least a second, and at most what any target may take."""
+    assert refusal(node("a"), deadline_seconds=seconds) == f"deadline_seconds: should be 1 to {MAX_DEADLINE_SECONDS}"
+
+
+def test_too_many_nodes_or_edges_are_refused_with_both_numbers() -> None:
+    """The limit and what was given are named."""
+    assert refusal(*(node(f"n{n}") for n in range(MAX_NODES + 1))) == "nodes: should be 1 to 10000, not 10001"
+    parents = [f"p{n}" for n in range(200)]
+    children = [node(f"c{n}", *parents) for n in range(MAX_EDGES // 200 + 1)]
+    assert refusal(*map(node, parents), *children) == "nodes: have 50200 dependencies; 50000 are allowed"
+
+
+def test_a_long_chain_is_checked_without_recursion() -> None:
+    """Ten thousand nodes in a row, given last first, are ten thousand levels."""
+    chain = [node("n0"), *(node(f"n{n}", f"n{n - 1}") for n in range(1, MAX_NODES))]
+    assert len(levels(checked(chain[::-1]))) == MAX_NODES
+
+
+def test_a_long_cycle_is_shown_cut() -> None:
+    """A cycle of ten thousand nodes is named by its beginning and its end."""
+    ring = [node(f"n{n}", f"n{(n - 1) % MAX_NODES}") for n in range(MAX_NODES)]
+    beginning, end = "n0 -> n1 -> n2 -> n3 -> n4", "n9996 -> n9997 -> n9998 -> n9999 -> n0"
+    assert refusal(*ring) == f"nodes: depend on each other in a cycle: {beginning} -> (9991 more) -> {end}"
+
+
+@given(graphs())
+def test_the_order_has_parents_before_children(graph: Graph) -> None:
+    """Every node is in the order once, after all that it depends on."""
+    assert sorted(graph.order) == sorted(graph.by_key)
+    place = {key: number for number, key in enumerate(graph.order)}
+    assert all(place[parent] < place[node.key] for node in graph.nodes for parent in node.depends_on)
+
+
+@given(st.data(), graphs())
+def test_any_cycle_is_found_and_is_one(data: st.DataObject, graph: Graph) -> None:
+    """A backward edge along a way is refused, and every step of the path that is named is a real dependency."""
+    ways = [(parent, node.key) for node in graph.nodes for parent in node.depends_on]
+    if not ways:
+        return
+    parent, child = data.draw(st.sampled_from(ways))
+    nodes = [replace(n, depends_on=(*n.depends_on, child)) if n.key == parent else n for n in graph.nodes]
+    path = refusal(*nodes).rsplit(": ", 1)[1].split(" -> ")
+    assert path[0] == path[-1]
+    parents = {n.key: n.depends_on for n in nodes}
+    assert all(path[place] in parents[path[place + 1]] for place in range(len(path) - 1))

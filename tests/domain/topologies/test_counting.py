@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duetime.domain.limits import EDGES_PER_CHUNK
+from duetime.domain.topologies.counting import Chunk, Tally, chunk_of, chunks_for, reports
+from duetime.domain.topologies.rules import Counts, Outcome, TriggerRule, Verdict, verdict
+
+if TYPE_CHECKING:
+    from random import Random
+
+OK, BAD = Outcome.SUCCEEDED, Outcome.FAILED
+
+
+@given(st.integers(1, 1_000))
+def test_every_edge_has_one_chunk_and_the_chunks_hold_all(edges: int) -> None:
+    """The chunks' sizes add up, none is empty, and no edge lies outside."""
+    sizes = Counter(chunk_of(position) for position in range(edges))
+    numbers = range(chunks_for(edges))
+    assert sizes == {number: Chunk.numbered(number, edges).edges for number in numbers}
+
+
+def test_an_edge_counts_once_as_what_came_first() -> None:
+    """A repeat changes nothing, not even one that says otherwise."""
+    chunk = Chunk(3).with_edge(1, OK)
+    assert chunk.with_edge(1, OK) == chunk.with_edge(1, BAD) == chunk
+    assert chunk.with_edge(0, BAD).counts == Counts(3, succeeded=1, failed=1)
+
+
+def test_a_chunk_reports_when_it_is_complete_or_decides_by_itself() -> None:
+    """In a chunk of three among many edges: the first failure decides, the next one need not be told, the last is."""
+    empty = Chunk(3)
+    first = empty.with_edge(0, BAD)
+    second = first.with_edge(1, BAD)
+    third = second.with_edge(2, OK)
+    steps = [(empty, first), (first, second), (second, third)]
+    assert [reports(TriggerRule.ALL_SUCCESS, 500, *step) for step in steps] == [True, False, True]
+    assert [reports(TriggerRule.ALL_DONE, 500, *step) for step in steps] == [False, False, True]
+
+
+def test_a_repeated_edge_has_its_chunk_report_again() -> None:
+    """Whoever crashed between the chunk and its report makes up for it by repeating the edge."""
+    decisive = Chunk(3).with_edge(0, BAD)
+    assert reports(TriggerRule.ONE_FAILED, 500, decisive, decisive)
+    assert not reports(TriggerRule.ONE_SUCCESS, 500, decisive, decisive)
+
+
+def test_an_emptier_report_changes_nothing() -> None:
+    """A report that was overtaken on its way does no harm."""
+    full, early = Counts(2, succeeded=1, failed=1), Counts(2, failed=1)
+    tally = Tally(4).with_report(0, full)
+    assert tally.with_report(0, early) == tally
+    assert Tally(4).with_report(0, early).with_report(0, full) == tally
+    assert tally.with_report(1, early).counts == Counts(4, succeeded=1, failed=2)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(TriggerRule),
+    st.lists(st.sampled_from(Outcome), min_size=EDGES_PER_CHUNK + 1, max_size=3 * EDGES_PER_CHUNK),
+    st.randoms(use_true_random=False),
+)
+def test_counting_in_chunks_decides_as_counting_at_once(rule: TriggerRule, ends: list[Outcome], chance: Random) -> None:
+    """In any order and with repeats, the tally comes to the rule's verdict on all ends, and never to another."""
+    whole = Counter(ends)
+    final = verdict(rule, Counts(len(ends), whole[OK], whole[BAD], whole[Outcome.SKIPPED]))
+    chunks = {number: Chunk.numbered(number, len(ends)) for number in range(chunks_for(len(ends)))}
+    tally = Tally(len(ends))
+    told = 0
+    edges = [*range(len(ends)), *chance.choices(range(len(ends)), k=20)]
+    chance.shuffle(edges)
+    for position in edges:
+        before = chunks[chunk_of(position)]
+        after = chunks[chunk_of(position)] = before.with_edge(position, ends[position])
+        if reports(rule, len(ends), before, after):
+            told += before != after
+            tally = tally.with_report(chunk_of(position), after.counts)
+        assert verdict(rule, tally.counts) in {Verdict.WAIT, final}
+    assert verdict(rule, tally.counts) is final
+    assert told <= 2 * len(chunks)

@@ -1,0 +1,134 @@
+"""The domain's decisions, folded over any order of events, against a plain executor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duetime.domain.states import State
+from duetime.domain.topologies import counting
+from duetime.domain.topologies.checking import checked
+from duetime.domain.topologies.graph import Graph, OnFailure
+from duetime.domain.topologies.rerun import rerun
+from duetime.domain.topologies.rules import Verdict
+from duetime.domain.topologies.statuses import decided
+from tests.domain.topologies.graphs import fates, graphs
+from tests.domain.topologies.reference import executed
+from tests.domain.topologies.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from random import Random
+
+    from duetime.domain.topologies.statuses import NodeStatus
+
+_CHANCES = st.randoms(use_true_random=False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_chunks() -> Iterator[None]:
+    """Chunks of two edges, so that small graphs have nodes that count in several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "EDGES_PER_CHUNK", 2)
+        yield
+
+
+def _shown(status: NodeStatus) -> str:
+    return str(status.reason or status.state)
+
+
+def _ends(world: World) -> Mapping[str, str]:
+    return {key: _shown(status) for key, status in world.statuses.items()}
+
+
+@settings(deadline=None)
+@given(st.data(), graphs(), _CHANCES)
+def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph: Graph, chance: Random) -> None:
+    """With crashes and repeats, every node ends as it does where nothing ever goes wrong."""
+    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(graph, fate, chance)
+    world.open()
+    world.run(priorities, prompt=True)
+    assert _ends(world) == executed(graph, fate, priorities)
+
+
+@settings(deadline=None)
+@given(st.data(), graphs(), _CHANCES)
+def test_the_end_does_not_depend_on_the_order_of_events(data: st.DataObject, graph: Graph, chance: Random) -> None:
+    """Under `continue`, late and repeated follow-ups in any order lead to the same ends."""
+    going_on = Graph(graph.nodes, OnFailure.CONTINUE)
+    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(going_on, fate, chance)
+    world.open()
+    world.run(priorities, prompt=False)
+    assert _ends(world) == executed(going_on, fate, sorted(graph.by_key))
+
+
+@settings(deadline=None)
+@given(st.data(), graphs(), _CHANCES)
+def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, chance: Random) -> None:
+    """However late the stop is carried out: what had begun ended as it would, all else is cancelled."""
+    stopping = Graph(graph.nodes, OnFailure.STOP)
+    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(stopping, fate, chance)
+    world.open()
+    found = world.run(priorities, prompt=False)
+    assert found.state is (State.SUCCEEDED if all(fate[key] for key in world.begun) else State.FAILED)
+    for key, status in world.statuses.items():
+        wanted = (State.SUCCEEDED if fate[key] else State.FAILED) if key in world.begun else State.CANCELLED
+        assert status.state is wanted
+
+
+@settings(deadline=None)
+@given(st.data(), graphs(), _CHANCES)
+def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: Graph, chance: Random) -> None:
+    """Whatever had begun is rolled back once, and nothing while something that depends on it still stands."""
+    undoing = checked(graph.nodes, OnFailure.ROLLBACK)
+    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(undoing, fate, chance)
+    world.open()
+    found = world.run(priorities, prompt=False)
+    if found.state is State.SUCCEEDED:
+        assert all(fate[key] for key in world.begun)
+        return
+    assert found.state is State.ROLLED_BACK
+    assert sorted(world.undone) == sorted(world.begun)
+    place = {key: number for number, key in enumerate(world.undone)}
+    for key in world.undone:
+        for edge in undoing.edges_out[key]:
+            assert place.get(edge.child, -1) < place[key]
+
+
+@settings(deadline=None)
+@given(st.data(), graphs(), _CHANCES)
+def test_a_rerun_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph: Graph, chance: Random) -> None:
+    """What is kept and what runs again end, together, as one run in which the kept nodes fared as they did."""
+    going_on = Graph(graph.nodes, OnFailure.CONTINUE)
+    priorities = data.draw(st.permutations(sorted(graph.by_key)))
+    first = World(going_on, data.draw(fates(graph)), chance)
+    first.open()
+    first.run(priorities, prompt=False)
+    chosen = data.draw(st.sets(st.sampled_from(sorted(graph.by_key)), min_size=1))
+    plan = rerun(going_on, first.statuses, chosen)
+    luck = {**data.draw(fates(graph)), **dict.fromkeys(plan.kept, True)}
+    second = World(going_on, luck, chance)
+    second.open(plan.again, first.statuses)
+    second.run(priorities, prompt=False)
+    assert not set(second.begun) & set(plan.kept)
+    assert _ends(second) == executed(going_on, luck, priorities)
+
+
+@settings(deadline=None)
+@given(st.data(), graphs(), _CHANCES)
+def test_a_patrol_finds_nothing_once_all_is_counted(data: st.DataObject, graph: Graph, chance: Random) -> None:
+    """What the patrol reads from the states is what the counting came to."""
+    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(Graph(graph.nodes, OnFailure.CONTINUE), fate, chance)
+    assert decided(world.graph, world.statuses).keys() >= {n.key for n in graph.nodes if not n.depends_on}
+    assert set(decided(world.graph, world.statuses).values()) == {Verdict.READY}
+    world.open()
+    world.run(priorities, prompt=True)
+    assert not decided(world.graph, world.statuses)

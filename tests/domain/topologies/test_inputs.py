@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.limits import MAX_INPUTS_BYTES
+from duetime.domain.topologies.inputs import InputsTooLarge, Reference, assembled, references
+from tests.domain.factories import ID
+from tests.domain.topologies.graphs import node
+
+_JSON = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text())
+
+
+def test_a_node_refers_to_the_results_of_the_parents_it_names() -> None:
+    """In the order it names them; of the others it is given nothing."""
+    child = replace(node("c", "a", "b"), inputs=("b",))
+    assert references(child, {"a": replace(ID, text="other"), "b": ID}) == (Reference("b", ID),)
+
+
+@given(st.dictionaries(st.text(), _JSON))
+def test_the_inputs_are_one_object_of_the_results_as_they_are(results: dict[str, object]) -> None:
+    """Whatever the names and results are, the object reads back as them."""
+    written = assembled((name, json.dumps(result, ensure_ascii=False).encode()) for name, result in results.items())
+    assert json.loads(written) == results
+
+
+def test_a_parent_without_a_result_gives_null() -> None:
+    """A parent that failed or was skipped is named all the same."""
+    assert assembled([("a", None), ("b", b"[1]")]) == b'{"a":null,"b":[1]}'
+
+
+def test_inputs_may_have_so_many_bytes_and_not_one_more() -> None:
+    """The limit counts the whole object; the refusal names the largest result."""
+    room = MAX_INPUTS_BYTES - len(b'{"a":1,"b":""}')
+    assert len(assembled([("a", b"1"), ("b", b'"' + b"x" * room + b'"')])) == MAX_INPUTS_BYTES
+    with pytest.raises(InputsTooLarge, match="1048576 are allowed; the largest is 'b'"):
+        assembled([("a", b"1"), ("b", b'"' + b"x" * (room + 1) + b'"')])

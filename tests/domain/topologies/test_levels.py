@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from duetime.domain.states import State
+from duetime.domain.topologies.levels import levels, reverse_levels, rollback_levels, undone_next
+from duetime.domain.topologies.statuses import NodeStatus, Reason
+from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, statuses
+
+DIAMOND = graph("a", "b: a", "c: a", "d: b c", "e: a d")
+
+
+def test_a_nodes_level_is_its_longest_way_from_the_top() -> None:
+    """`e` depends on `a` directly, but on `d` too."""
+    assert levels(DIAMOND) == (("a",), ("b", "c"), ("d",), ("e",))
+
+
+def test_reverse_levels_see_through_nodes_that_are_left_out() -> None:
+    """`a` comes after `e` although only nodes that are left out lie between some of their ways."""
+    assert reverse_levels(DIAMOND, {"a", "e"}) == (("e",), ("a",))
+    assert reverse_levels(DIAMOND, {"b", "c"}) == (("c", "b"),)
+
+
+def test_a_node_that_is_left_out_makes_no_level() -> None:
+    """What has only such nodes below it is as free as what has none."""
+    found = graph("a", "b: a", "x")
+    assert [set(level) for level in reverse_levels(found, {"a", "x"})] == [{"a", "x"}]
+
+
+def test_what_has_run_is_rolled_back_from_below() -> None:
+    """What succeeded, and what failed once it had begun; not what never ran, nor what rolled itself back."""
+    found = statuses(
+        DIAMOND,
+        a=SUCCEEDED,
+        b=SUCCEEDED,
+        c=FAILED,
+        d=NodeStatus(State.CANCELLED, Reason.STOPPED),
+        e=NodeStatus(State.CANCELLED, Reason.STOPPED),
+    )
+    assert rollback_levels(DIAMOND, found) == (("c", "b"), ("a",))
+    by_itself = {**found, "c": replace(FAILED, state=State.ROLLED_BACK)}
+    assert rollback_levels(DIAMOND, by_itself) == (("b",), ("a",))
+    never_begun = {**found, "c": NodeStatus(State.FAILED)}
+    assert rollback_levels(DIAMOND, never_begun) == (("b",), ("a",))
+
+
+def test_a_node_waits_for_the_rollback_of_what_depends_on_it() -> None:
+    """While one child is being rolled back, the other may be, and their parent may not."""
+    undoing = NodeStatus(State.ROLLING_BACK, started_at=1)
+    found = {**dict.fromkeys(DIAMOND.by_key, NodeStatus(State.CANCELLED)), "a": SUCCEEDED, "b": undoing, "c": SUCCEEDED}
+    assert undone_next(DIAMOND, found) == ("c",)
+    assert undone_next(DIAMOND, {**found, "c": undoing}) == ()
+    done = NodeStatus(State.ROLLED_BACK, started_at=1)
+    assert undone_next(DIAMOND, {**found, "b": done, "c": done}) == ("a",)

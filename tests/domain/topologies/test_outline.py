@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import json
+
+from duetime.contract.topologies import read_graph
+from duetime.domain.topologies.outline import outline_of
+
+BODY = {
+    "on_failure": "rollback",
+    "deadline_seconds": 60,
+    "nodes": {
+        "a": {"type": "x", "delay_seconds": 0.29},
+        "b": {"type": "y", "depends_on": ["a"], "inputs": ["a"], "rule": "all_done", "expected_seconds": 2},
+        "c": {"type": "z", "depends_on": ["b", "a"], "delay_seconds": 0},
+    },
+}
+
+
+def test_an_outline_says_the_same_as_the_checked_graph() -> None:
+    """Whatever the end of a node asks of a graph; what the nodes' tasks are made of is left out."""
+    for body in (BODY, {"nodes": BODY["nodes"]}):
+        payload = json.dumps(body).encode()
+        outline, graph = outline_of(payload), read_graph(payload)
+        assert (outline.on_failure, outline.deadline_seconds) == (graph.on_failure, graph.deadline_seconds)
+        assert outline.edges_out == graph.edges_out
+        for one, other in zip(outline.nodes, graph.nodes, strict=True):
+            assert (one.key, one.depends_on, one.rule, one.inputs) == (
+                other.key,
+                other.depends_on,
+                other.rule,
+                other.inputs,
+            )
+            assert (one.spec.type, one.spec.delay or 0) == (other.spec.type, other.spec.delay or 0)
+            assert one.expected_seconds == other.expected_seconds

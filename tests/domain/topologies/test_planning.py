@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+
+from duetime.domain.ids import TaskId
+from duetime.domain.states import State
+from duetime.domain.topologies.planning import Arrival, Run, arrivals, creation_order, opening
+from duetime.domain.topologies.rules import Outcome, TriggerRule, Verdict
+from duetime.domain.topologies.statuses import NodeStatus, Reason
+from tests.clocks import NOW
+from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, graphs, node, statuses
+
+if TYPE_CHECKING:
+    from duetime.domain.topologies.graph import Graph
+
+RUN = Run(TaskId.of(NOW, 7, 42), 1, NOW + 5, 16)
+
+
+def test_the_same_run_and_node_give_the_same_id() -> None:
+    """An id made today is the id made at any time, by any version: records are found by it."""
+    assert RUN.task_id("a") == TaskId("01M7XZ6HXQ00007R56045RC6D1")
+    assert RUN.task_id("a").home == NOW + 5
+
+
+def test_another_topology_run_or_node_gives_another_id() -> None:
+    """Nothing of one run can be mistaken for something of another."""
+    ids = {
+        Run(TaskId.of(NOW, 7, tail), number, NOW, 16).task_id(key)
+        for tail in (1, 2)
+        for number in (1, 11)
+        for key in ("a", "1a", "b")
+    }
+    assert len(ids) == 12
+
+
+def test_the_nodes_of_one_run_are_spread_over_the_shards() -> None:
+    """Ten thousand nodes leave no shard much fuller than another."""
+    sizes = [0] * RUN.shards
+    for number in range(10_000):
+        sizes[RUN.task_id(f"n{number}").shard] += 1
+    assert max(sizes) < 1.25 * min(sizes)
+
+
+@given(graphs())
+def test_children_are_created_before_their_parents(graph: Graph) -> None:
+    """Whatever ends first finds all its children there."""
+    order = creation_order(graph)
+    place = {key: number for number, key in enumerate(order)}
+    assert sorted(order) == sorted(graph.by_key)
+    assert all(place[node.key] < place[parent] for node in graph.nodes for parent in node.depends_on)
+
+
+def test_a_first_run_opens_with_what_waits_for_nothing() -> None:
+    """Nodes without parents start, and those that never ask."""
+    found = graph("a", "b: a", node("c", "b", rule=TriggerRule.ALWAYS))
+    assert opening(found) == {"a": Verdict.READY, "c": Verdict.READY}
+
+
+def test_a_rerun_counts_what_kept_parents_ended_as() -> None:
+    """Only edges from kept nodes to those that run again are counted beforehand."""
+    found = graph("a", "b", "c: a b", "d: c")
+    ended = statuses(found, a=SUCCEEDED, b=FAILED, c=NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED))
+    assert list(arrivals(found, {"b", "c", "d"}, ended)) == [Arrival("c", 0, Outcome.SUCCEEDED)]
+    assert opening(found, {"b", "c", "d"}, ended) == {"b": Verdict.READY}
+
+
+def test_a_rerun_opens_with_what_no_parent_will_decide_any_more() -> None:
+    """A node that was stopped, under `one_failed`, whose parents all succeeded and are kept, is skipped at once."""
+    found = graph("a", node("alarm", "a", rule=TriggerRule.ONE_FAILED), "b")
+    ended = statuses(found, a=SUCCEEDED, b=FAILED, alarm=NodeStatus(State.CANCELLED, Reason.STOPPED))
+    assert opening(found, {"alarm", "b"}, ended) == {"alarm": Verdict.SKIPPED, "b": Verdict.READY}

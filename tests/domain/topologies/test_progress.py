@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.states import State
+from duetime.domain.topologies.graph import Graph
+from duetime.domain.topologies.progress import CriticalPath, counted, critical_path, durations, percent
+from duetime.domain.topologies.rules import TriggerRule
+from duetime.domain.topologies.statuses import NodeStatus, Reason
+from tests.clocks import NOW
+from tests.domain.topologies.graphs import FAILED, RUNNING, SUCCEEDED, graph, graphs, node, statuses
+
+WEIGHTED = graph(node("a", seconds=10), node("b", "a", seconds=70), node("c", "a", seconds=20), node("d", "b", "c"))
+"""The last node's weight is the mean of the others: 33.3 s."""
+
+
+def test_nodes_are_counted_by_state_and_cancelled_ones_by_their_reason() -> None:
+    """A person sees why what did not run did not."""
+    skipped = NodeStatus(State.CANCELLED, Reason.SKIPPED)
+    found = {"a": SUCCEEDED, "b": SUCCEEDED, "c": skipped, "d": NodeStatus(State.CANCELLED), "e": RUNNING}
+    assert counted(found) == {"succeeded": 2, "skipped": 1, "cancelled": 1, "running": 1}
+
+
+def test_progress_is_weighted_by_what_is_expected() -> None:
+    """Ten seconds of 133.3 are 7 %; half of a node of 70 s adds 35 s."""
+    assert percent(WEIGHTED, statuses(WEIGHTED)) == 0
+    assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED)) == 7
+    assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED, b=replace(RUNNING, percent=50))) == 33
+    assert percent(WEIGHTED, statuses(WEIGHTED, a=SUCCEEDED, b=FAILED, c=SUCCEEDED)) == 75
+
+
+def test_progress_is_whole_only_when_everything_has_ended() -> None:
+    """A last node that weighs nothing still counts for one percent."""
+    found = graph(node("a", seconds=10), node("b", "a", seconds=0))
+    assert percent(found, statuses(found, a=SUCCEEDED)) == 99
+    assert percent(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED)) == 100
+
+
+def test_nodes_that_all_weigh_nothing_weigh_the_same() -> None:
+    """Nothing is divided by nothing."""
+    found = graph(node("a", seconds=0), node("b", "a", seconds=0))
+    assert percent(found, statuses(found, a=SUCCEEDED)) == 50
+
+
+@given(st.data(), graphs())
+def test_progress_never_goes_back_while_nodes_end(data: st.DataObject, graph: Graph) -> None:
+    """Each end brings the whole further, or leaves it where it is."""
+    found = statuses(graph)
+    seen = [percent(graph, found)]
+    for key in data.draw(st.permutations(sorted(graph.by_key))):
+        found = {**found, key: SUCCEEDED}
+        seen.append(percent(graph, found))
+    assert seen == sorted(seen)
+    assert seen[-1] == 100
+
+
+def test_the_critical_path_is_the_longest_way() -> None:
+    """By what is expected before the run, and by what was measured after it."""
+    expected = critical_path(WEIGHTED)
+    assert expected.nodes == ("a", "b", "d")
+    assert expected.seconds == pytest.approx(80 + 100 / 3)
+    measured = {"a": 10.0, "b": 5.0, "c": 20.0, "d": 1.0}
+    assert critical_path(WEIGHTED, measured) == CriticalPath(("a", "c", "d"), 31.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        (TriggerRule.ALL_SUCCESS, CriticalPath(("slow", "c"), 11.0)),
+        (TriggerRule.ALL_DONE, CriticalPath(("slow", "c"), 11.0)),
+        (TriggerRule.ONE_SUCCESS, CriticalPath(("quick", "c"), 7.0)),
+        (TriggerRule.ALWAYS, CriticalPath(("c",), 6.0)),
+    ],
+)
+def test_a_node_waits_for_the_parent_that_its_rule_waits_for(rule: TriggerRule, path: CriticalPath) -> None:
+    """The slowest parent, the quickest, or none."""
+    found = graph(node("quick", seconds=1), node("slow", seconds=5), node("c", "quick", "slow", rule=rule, seconds=6))
+    assert critical_path(found) == path
+
+
+def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
+    """Ended, running shorter and longer than expected, waiting, and ended without having run."""
+    found = graph(*(node(key, seconds=10) for key in "abcde"))
+    at = {
+        "a": NodeStatus(State.SUCCEEDED, started_at=NOW - 4_500, finished_at=NOW - 1_000),
+        "b": NodeStatus(State.RUNNING, started_at=NOW - 4_500),
+        "c": NodeStatus(State.RUNNING, started_at=NOW - 14_500),
+        "d": NodeStatus(),
+        "e": NodeStatus(State.CANCELLED, Reason.SKIPPED),
+    }
+    assert durations(found, at, NOW) == {"a": 3.5, "b": 10.0, "c": 14.5, "d": 10.0, "e": 0.0}
+
+
+@given(graphs())
+def test_no_schedule_of_the_whole_is_shorter_than_its_critical_path(graph: Graph) -> None:
+    """Where every rule waits for all parents, the path is a chain of dependencies and its length is the greatest."""
+    plain = Graph(tuple(replace(node, rule=TriggerRule.ALL_SUCCESS) for node in graph.nodes))
+    found = critical_path(plain)
+    pairs = zip(found.nodes, found.nodes[1:], strict=False)
+    assert all(parent in plain.by_key[child].depends_on for parent, child in pairs)
+    assert found.seconds == pytest.approx(sum(plain.expected[key] for key in found.nodes))
+    longest: dict[str, float] = {}
+    for key in plain.order:
+        before = [longest[parent] for parent in plain.by_key[key].depends_on]
+        longest[key] = plain.expected[key] + max(before, default=0.0)
+    assert found.seconds == pytest.approx(max(longest.values()))

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.states import State
+from duetime.domain.topologies.rerun import Rerun, rerun
+from duetime.domain.topologies.rules import TriggerRule
+from duetime.domain.topologies.statuses import NodeStatus, Reason
+from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, node
+
+STOPPED = NodeStatus(State.CANCELLED, Reason.STOPPED)
+SKIPPED = NodeStatus(State.CANCELLED, Reason.SKIPPED)
+UPSTREAM = NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED)
+
+
+def test_what_succeeded_is_kept_and_the_rest_runs_again() -> None:
+    """The failed node, and what did not start because of it."""
+    found = graph("a", "b: a", "c: b", "d: a")
+    ended = {"a": SUCCEEDED, "b": FAILED, "c": UPSTREAM, "d": SUCCEEDED}
+    assert rerun(found, ended) == Rerun(again=("b", "c"), kept=("a", "d"))
+
+
+def test_what_tidied_up_after_a_failure_tidies_up_again() -> None:
+    """`all_done` and `one_failed` had waited for the node that runs again; `one_success` had enough without it."""
+    found = graph(
+        "bad",
+        "good",
+        node("tidy", "bad", "good", rule=TriggerRule.ALL_DONE),
+        node("alarm", "bad", rule=TriggerRule.ONE_FAILED),
+        node("either", "bad", "good", rule=TriggerRule.ONE_SUCCESS),
+        node("free", "bad", rule=TriggerRule.ALWAYS),
+        "after: either",
+    )
+    ended = {**dict.fromkeys(found.by_key, SUCCEEDED), "bad": FAILED}
+    plan = rerun(found, ended)
+    assert set(plan.again) == {"bad", "tidy", "alarm"}
+    assert set(plan.kept) == {"good", "either", "free", "after"}
+
+
+def test_what_was_skipped_for_good_reason_stays_skipped() -> None:
+    """An alarm without a failure has nothing to do in a rerun either, nor what depends on it."""
+    found = graph("a", node("alarm", "a", rule=TriggerRule.ONE_FAILED), "call: alarm", "b")
+    ended = {"a": SUCCEEDED, "alarm": SKIPPED, "call": SKIPPED, "b": STOPPED}
+    assert rerun(found, ended) == Rerun(again=("b",), kept=("a", "alarm", "call"))
+
+
+def test_chosen_nodes_run_again_with_what_depends_on_them() -> None:
+    """Even if all had succeeded."""
+    found = graph("a", "b: a", "c: b", "d: a")
+    ended = dict.fromkeys(found.by_key, SUCCEEDED)
+    assert rerun(found, ended, ["b"]) == Rerun(again=("b", "c"), kept=("a", "d"))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"), [(["x"], "there is no node 'x' to run again"), ([], "have all succeeded; name those")]
+)
+def test_a_rerun_of_nothing_is_refused(chosen: list[str], words: str) -> None:
+    """An unknown name, or nothing that failed: the request names the field."""
+    found = graph("a")
+    with pytest.raises(FieldInvalid, match=f"nodes: {words}"):
+        rerun(found, {"a": SUCCEEDED}, chosen)
+
+
+def test_after_a_rollback_everything_runs_again() -> None:
+    """Nothing is left of what had succeeded."""
+    found = graph("a", "b: a")
+    undone = NodeStatus(State.ROLLED_BACK, started_at=1)
+    assert rerun(found, {"a": undone, "b": undone}).kept == ()

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.topologies.rules import Counts, Outcome, TriggerRule, Verdict, verdict
+
+READY, WAIT, SKIPPED, FAILED = Verdict.READY, Verdict.WAIT, Verdict.SKIPPED, Verdict.UPSTREAM_FAILED
+SITUATIONS = {
+    "nothing ended": Counts(3),
+    "one succeeded": Counts(3, succeeded=1),
+    "one failed": Counts(3, failed=1),
+    "one skipped": Counts(3, skipped=1),
+    "all succeeded": Counts(3, succeeded=3),
+    "all failed": Counts(3, failed=3),
+    "all skipped": Counts(3, skipped=3),
+    "succeeded and skipped": Counts(3, succeeded=2, skipped=1),
+    "failed and skipped": Counts(3, failed=2, skipped=1),
+    "one of each": Counts(3, succeeded=1, failed=1, skipped=1),
+}
+TABLE = {
+    TriggerRule.ALL_SUCCESS: (WAIT, WAIT, FAILED, WAIT, READY, FAILED, SKIPPED, SKIPPED, FAILED, FAILED),
+    TriggerRule.ALL_DONE: (WAIT, WAIT, WAIT, WAIT, READY, READY, READY, READY, READY, READY),
+    TriggerRule.ONE_SUCCESS: (WAIT, READY, WAIT, WAIT, READY, FAILED, SKIPPED, READY, FAILED, READY),
+    TriggerRule.ONE_FAILED: (WAIT, WAIT, READY, WAIT, SKIPPED, READY, SKIPPED, SKIPPED, READY, READY),
+    TriggerRule.NONE_FAILED: (WAIT, WAIT, FAILED, WAIT, READY, FAILED, READY, READY, FAILED, FAILED),
+    TriggerRule.ALWAYS: (READY,) * 10,
+}
+
+
+def counted(total: int, ends: list[Outcome]) -> Counts:
+    """The counts of some ends."""
+    seen = Counter(ends)
+    return Counts(total, seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])
+
+
+@pytest.mark.parametrize("rule", list(TriggerRule))
+def test_each_rule_decides_as_its_table_says(rule: TriggerRule) -> None:
+    """Each rule gives the verdict that is written here for each situation of three parents."""
+    assert tuple(verdict(rule, counts) for counts in SITUATIONS.values()) == TABLE[rule]
+
+
+@pytest.mark.parametrize("rule", list(TriggerRule))
+def test_a_node_without_parents_starts_at_once(rule: TriggerRule) -> None:
+    """Whatever the rule asks of parents, there are none to wait for."""
+    assert verdict(rule, Counts(0)) is READY
+
+
+@given(st.sampled_from(TriggerRule), st.lists(st.sampled_from(Outcome), min_size=1, max_size=8))
+def test_a_verdict_stands_and_comes_in_the_end(rule: TriggerRule, ends: list[Outcome]) -> None:
+    """Once a verdict is final, more ends make no other of it; once all have ended, it is final."""
+    verdicts = [verdict(rule, counted(len(ends), ends[:number])) for number in range(len(ends) + 1)]
+    final = [found for found in verdicts if found is not WAIT]
+    assert len(set(final)) == 1
+    assert verdicts == [WAIT] * (len(verdicts) - len(final)) + final

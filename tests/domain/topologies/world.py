@@ -1,0 +1,157 @@
+"""A small world that runs a graph by the domain's decisions alone, and treats it badly.
+
+What follows the end of a node may crash between any two writes, or after the last, and is then done again from the
+beginning; and it may come long after other nodes have ended.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.states import State
+from duetime.domain.topologies.counting import Chunk, Tally, chunk_of, chunks_for, reports
+from duetime.domain.topologies.course import Course, course, is_stopped
+from duetime.domain.topologies.planning import arrivals, opening
+from duetime.domain.topologies.rules import Verdict, verdict
+from duetime.domain.topologies.statuses import NodeStatus, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from random import Random
+
+    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.rules import Counts, Outcome
+    from duetime.domain.topologies.statuses import Statuses
+
+_REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}
+
+
+class Crash(Exception):
+    """The process vanished between two writes."""
+
+
+class World:
+    """One run of a graph.
+
+    Args:
+        graph: the graph.
+        fates: which nodes succeed if they run.
+        chance: what decides when something crashes, is repeated, or is late.
+    """
+
+    def __init__(self, graph: Graph, fates: Mapping[str, bool], chance: Random) -> None:
+        self.graph = graph
+        self.fates = fates
+        self.chance = chance
+        self.statuses: dict[str, NodeStatus] = dict.fromkeys(graph.by_key, NodeStatus())
+        self.begun: list[str] = []
+        self.undone: list[str] = []
+        self._chunks: dict[tuple[str, int], Chunk] = {}
+        self._tallies: dict[str, Tally] = {}
+        self._to_follow: list[str] = []
+        self._repeats: dict[str, int] = defaultdict(lambda: 3)
+
+    def open(self, again: Collection[str] | None = None, kept: Statuses | None = None) -> None:
+        """Begin a run, or a rerun in which some nodes are kept."""
+        if again is not None and kept is not None:
+            self.statuses |= {key: status for key, status in kept.items() if key not in again}
+            for arrival in [*arrivals(self.graph, again, kept)] * 2:
+                self._count(arrival.child, arrival.position, arrival.outcome)
+        for key, found in opening(self.graph, again, kept).items():
+            self._act(key, found)
+
+    def run(self, priorities: Sequence[str], *, prompt: bool) -> Course:
+        """Run to the end.
+
+        Args:
+            priorities: of the nodes that run, the one that stands first here ends first.
+            prompt: whether what follows an end is done before the next node ends.
+        """
+        while True:
+            if self._to_follow and (prompt or self.chance.random() < 0.5):
+                self._follow_one()
+                continue
+            if running := [key for key in priorities if self.statuses[key].state is State.RUNNING]:
+                self._end(running[0])
+            elif not self._to_follow:
+                break
+            if prompt or self.chance.random() < 0.5:
+                self.steer()
+        return self._finish()
+
+    def steer(self) -> Course:
+        """Do what the course of the whole asks for."""
+        found = course(self.graph, self.statuses)
+        for key in found.cancel:
+            self._set(key, NodeStatus(State.CANCELLED, Reason.STOPPED))
+        for key in found.undo:
+            self.statuses[key] = replace(self.statuses[key], state=State.ROLLING_BACK)
+            self.undone.append(key)
+        return found
+
+    def _finish(self) -> Course:
+        """Steer until there is nothing left to do; rollbacks end in any order."""
+        while (found := self.steer()).state not in {State.SUCCEEDED, State.FAILED, State.ROLLED_BACK}:
+            undoing = [key for key, status in self.statuses.items() if status.state is State.ROLLING_BACK]
+            assert undoing or found.cancel or self._to_follow, f"nothing happens, and it is {found}"
+            if undoing:
+                key = self.chance.choice(undoing)
+                self.statuses[key] = replace(self.statuses[key], state=State.ROLLED_BACK)
+            while self._to_follow:
+                self._follow_one()
+        return found
+
+    def _end(self, key: str) -> None:
+        state = State.SUCCEEDED if self.fates[key] else State.FAILED
+        self._set(key, replace(self.statuses[key], state=state, finished_at=2))
+
+    def _set(self, key: str, status: NodeStatus) -> None:
+        self.statuses[key] = status
+        self._to_follow.append(key)
+
+    def _follow_one(self) -> None:
+        key = self._to_follow.pop(self.chance.randrange(len(self._to_follow)))
+        outcome = self.statuses[key].outcome
+        if outcome is None:  # it is being rolled back: what is to be known of it is told after that
+            return
+        try:
+            for edge in self.graph.edges_out[key]:
+                counts = self._count(edge.child, edge.position, outcome, key)
+                self._act(edge.child, verdict(self.graph.by_key[edge.child].rule, counts))
+                self._may_crash(key)
+            self._may_crash(key)
+        except Crash:
+            self._to_follow.append(key)
+
+    def _count(self, child: str, position: int, outcome: Outcome, by: str | None = None) -> Counts:
+        """Count an edge, and tell all that is known of the child's parents now."""
+        node = self.graph.by_key[child]
+        edges, number = len(node.depends_on), chunk_of(position)
+        before = self._chunks.get((child, number)) or Chunk.numbered(number, edges)
+        after = before.with_edge(position, outcome)
+        self._chunks[child, number] = after
+        if chunks_for(edges) == 1:
+            return after.counts
+        self._may_crash(by)
+        tally = self._tallies.get(child, Tally(edges))
+        if reports(node.rule, edges, before, after):
+            tally = tally.with_report(number, after.counts)
+            self._tallies[child] = tally
+            self._may_crash(by)
+        return tally.counts
+
+    def _act(self, key: str, found: Verdict) -> None:
+        if self.statuses[key].state is not State.BLOCKED or found is Verdict.WAIT:
+            return
+        if found is not Verdict.READY:
+            self._set(key, NodeStatus(State.CANCELLED, _REASONS[found]))
+        elif not is_stopped(self.graph, self.statuses):
+            self.statuses[key] = NodeStatus(State.RUNNING, started_at=1)
+            self.begun.append(key)
+
+    def _may_crash(self, by: str | None) -> None:
+        if by is not None and self._repeats[by] and self.chance.random() < 0.3:
+            self._repeats[by] -= 1
+            raise Crash

@@ -1,0 +1,127 @@
+"""How DynamoDB compares attribute values, checks them, and counts their bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+Value: TypeAlias = Mapping[str, Any]
+Item: TypeAlias = dict[str, Value]
+
+_ORDERED = frozenset("SNB")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DIGITS = 38
+"""Of a number (Source: DynamoDB Developer Guide, "Naming rules and data types")."""
+MOST_BYTES = 400 * 1024
+"""Of an item (Source: DynamoDB quotas)."""
+
+
+class ValueInvalid(ValueError):
+    """A value that DynamoDB refuses."""
+
+
+def kind_of(value: Value) -> str:
+    """The letter of a value's type."""
+    return next(iter(value))
+
+
+def number_of(text: str) -> int | Decimal:
+    """Read a number."""
+    try:
+        return int(text)
+    except ValueError:
+        return Decimal(text)
+
+
+def number_text(number: int | Decimal) -> str:
+    """Write a number as DynamoDB does: no exponent that is not needed, no zeros that say nothing."""
+    if isinstance(number, int):
+        return str(number)
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def equal(one: Value, other: Value) -> bool:
+    """Whether two values are the same, of the same type."""
+    if one == other:
+        return True
+    kind = kind_of(one)
+    if kind != kind_of(other):
+        return False
+    mine, theirs = one[kind], other[kind]
+    if kind == "N":
+        return number_of(mine) == number_of(theirs)
+    if kind == "M":
+        return mine.keys() == theirs.keys() and all(equal(each, theirs[name]) for name, each in mine.items())
+    if kind == "L":
+        return len(mine) == len(theirs) and all(map(equal, mine, theirs))
+    if kind in {"SS", "BS"}:
+        return set(mine) == set(theirs)
+    return bool(mine == theirs)
+
+
+def order(one: Value, other: Value) -> int | None:
+    """-1, 0 or 1 as one value is less than, equal to or greater than another; `None` if they have no order."""
+    kind = kind_of(one)
+    if kind not in _ORDERED or kind != kind_of(other):
+        return None
+    mine, theirs = one[kind], other[kind]
+    if kind == "N":
+        mine, theirs = number_of(mine), number_of(theirs)
+    return (mine > theirs) - (mine < theirs)
+
+
+def checked(value: Value) -> Value:
+    """A value as it is stored.
+
+    Raises:
+        ValueInvalid: it cannot be.
+    """
+    kind = kind_of(value)
+    inside = value[kind]
+    if kind == "N":
+        return value if inside.isascii() and inside.isdigit() and _is_plain(inside) else {"N": _checked_number(inside)}
+    if kind == "M":
+        return {"M": {name: checked(each) for name, each in inside.items()}}
+    if kind == "L":
+        return {"L": [checked(each) for each in inside]}
+    return value
+
+
+def _is_plain(digits: str) -> bool:
+    return len(digits) <= _DIGITS and (digits[0] != "0" or digits == "0")
+
+
+def _checked_number(text: str) -> str:
+    if _NUMBER.fullmatch(text) is None:
+        raise ValueInvalid(f"The parameter cannot be converted to a numeric value: {text}")
+    number = Decimal(text)
+    significant = "".join(map(str, number.as_tuple().digits)).strip("0")
+    if len(significant) > _DIGITS:
+        raise ValueInvalid("Attempting to store more than 38 significant digits in a Number")
+    return number_text(int(number) if number == number.to_integral_value() else number)
+
+
+def size_of(item: Mapping[str, Value]) -> int:
+    """About the bytes of an item: names and values (Source: DynamoDB Developer Guide, "Item sizes")."""
+    return sum(len(name.encode()) + _size(value) for name, value in item.items())
+
+
+def _size(value: Value) -> int:
+    kind = kind_of(value)
+    inside = value[kind]
+    match kind:
+        case "S":
+            return len(inside.encode())
+        case "B":
+            return len(inside)
+        case "N":
+            return -(-len(inside.lstrip("-")) // 2) + 1
+        case "M":
+            return 3 + sum(1 + len(name.encode()) + _size(each) for name, each in inside.items())
+        case "L":
+            return 3 + sum(1 + _size(each) for each in inside)
+        case _:
+            return 1

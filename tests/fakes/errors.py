@@ -1,0 +1,33 @@
+"""Errors as botocore raises them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+_STATUS = {"InternalServerError": 500, "ServiceUnavailable": 503, "InternalError": 500}
+
+
+class Exceptions:
+    """A client's `exceptions`: a class for each code, made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._classes: dict[str, type[ClientError]] = {}
+
+    def __getattr__(self, code: str) -> type[ClientError]:
+        if code.startswith("__"):
+            raise AttributeError(code)
+        if code not in self._classes:
+            self._classes[code] = type(code, (ClientError,), {})
+        return self._classes[code]
+
+    def make(self, code: str, operation: str, message: str = "", **members: Any) -> ClientError:  # noqa: ANN401 - any member
+        """An error of a code, with further members of its response."""
+        response: Any = {
+            "Error": {"Code": code, "Message": message},
+            "ResponseMetadata": {"HTTPStatusCode": _STATUS.get(code, 400)},
+            **members,
+        }
+        made: type[ClientError] = getattr(self, code.rpartition(".")[2])
+        return made(response, operation)

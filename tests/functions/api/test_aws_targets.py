@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.settings import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.functions.api.gateway import Gateway
+
+ALLOWED = {"kind": "sqs", "arn": "arn:aws:sqs:eu-west-1:123456789012:reports-daily"}
+FORBIDDEN = {"kind": "sqs", "arn": "arn:aws:sqs:eu-west-1:123456789012:invoices"}
+REASON = "is not among the resources that the settings let tasks call"
+
+
+@pytest.fixture
+def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> Gateway:
+    """The function of a deployment whose tasks may call the queues of reports."""
+    environ[Variable.AWS_TARGETS] = (
+        "arn:aws:sqs:eu-west-1:123456789012:reports-* arn:aws:lambda:eu-west-1:123456789012:*"
+    )
+    compose()
+    return api
+
+
+def test_a_resource_that_the_settings_name_is_accepted(calling: Gateway) -> None:
+    """It is answered as it was given."""
+    created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED})
+    assert (created.status, created.body["target"]) == (201, ALLOWED)
+
+
+@pytest.mark.parametrize("target", [FORBIDDEN, {"kind": "sns", "arn": "arn:aws:sns:eu-west-1:123456789012:reports-a"}])
+def test_a_resource_that_the_settings_do_not_name_is_refused(calling: Gateway, target: dict[str, str]) -> None:
+    """By the name of the field, and nothing is created."""
+    answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target})
+    assert (answer.status, answer.faults) == (422, {"target.arn": REASON})
+    assert calling.send("GET", "/v1/tasks").body["tasks"] == []
+
+
+def test_without_a_setting_nothing_of_aws_may_be_called(api: Gateway) -> None:
+    """The default is closed."""
+    assert api.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED}).faults == {"target.arn": REASON}
+
+
+def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
+    """The others are created."""
+    tasks = [{"type": "report", "target": target} for target in (ALLOWED, FORBIDDEN)]
+    created, refused = calling.send("POST", "/v1/tasks/batch", {"tasks": tasks}).body["results"]
+    assert created["status"] == 201
+    assert refused["problem"]["errors"] == [{"field": "tasks[1].target.arn", "reason": REASON}]
+
+
+def test_a_change_is_refused_likewise(calling: Gateway) -> None:
+    """The task stays as it is."""
+    created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED, "delay_seconds": 600})
+    path = created.headers["Location"]
+    assert calling.send("PATCH", path, {"target": FORBIDDEN}).faults == {"target.arn": REASON}
+    assert calling.send("GET", path).body == created.body
+
+
+@pytest.mark.parametrize(
+    "target", [ALLOWED, {"kind": "lambda", "arn": "arn:aws:lambda:eu-west-1:123456789012:function:a"}]
+)
+def test_resources_are_not_asked_to_undo(calling: Gateway, target: dict[str, Any]) -> None:
+    """Neither by a wish at creation nor afterwards."""
+    answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target, "rollback": True})
+    assert list(answer.faults) == ["rollback"]

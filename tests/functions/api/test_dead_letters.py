@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.attempts import Failed
+from duetime.domain.task import TaskError
+from tests.functions.api.world import closed_by_a_worker, ended_by_a_worker
+
+if TYPE_CHECKING:
+    from tests.clocks import StandingClock
+    from tests.functions.api.gateway import Gateway
+
+LETTERS = "/v1/dead-letters"
+REDRIVE = "/v1/dead-letters/redrive"
+
+
+def gave_up(api: Gateway, clock: StandingClock, error: str = "Boom", **fields: Any) -> str:  # noqa: ANN401 - of a task
+    """A task whose only attempt failed."""
+    task_id: str = api.create({"type": "report", "retry": {"max_attempts": 1}, **fields})["id"]
+    ended = ended_by_a_worker(task_id, clock, Failed(TaskError(error, "no such row")))
+    if ended.finished_at is None:
+        closed_by_a_worker(ended, clock)
+    return task_id
+
+
+def states(api: Gateway, *ids: str) -> list[str]:
+    """Where tasks stand."""
+    return [api.send("GET", f"/v1/tasks/{each}").body["state"] for each in ids]
+
+
+def listed(api: Gateway, query: str = "") -> list[str]:
+    """The ids on a page of dead letters."""
+    return [task["id"] for task in api.send("GET", LETTERS, query=query).body["tasks"]]
+
+
+def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingClock) -> None:
+    """Not those that wait, succeed or may still be retried; each shows its error; another owner's are not there."""
+    boom, lost = gave_up(api, clock), gave_up(api, clock, "WorkerLost", type="mail", tags={"team": "dba"})
+    api.create()
+    ended_by_a_worker(api.create()["id"], clock, Failed(TaskError("Boom", "try again")))
+    page = api.send("GET", LETTERS, query="order=asc").body
+    assert [(task["id"], task["error"]["class"], task["state"]) for task in page["tasks"]] == [
+        (boom, "Boom", "failed"),
+        (lost, "WorkerLost", "failed"),
+    ]
+    assert listed(api, "error=Boom") == [boom]
+    assert listed(api, "type=mail&tag=team:dba") == [lost]
+    assert listed(api, "due_from=2036-01-01T00:00:00Z") == []
+    other = api.send("GET", LETTERS, headers={"X-Duetime-Owner": "you"})
+    assert other.body == {"tasks": [], "next_token": None}
+
+
+def test_the_list_goes_on_by_its_token(api: Gateway, clock: StandingClock) -> None:
+    """Page by page; a token of another list is refused."""
+    ids = [gave_up(api, clock) for _ in range(3)]
+    first = api.send("GET", LETTERS, query="limit=2&order=asc").body
+    assert [task["id"] for task in first["tasks"]] == ids[:2]
+    assert listed(api, f"order=asc&next_token={first['next_token']}") == ids[2:]
+    assert api.send("GET", LETTERS, query=f"error=x&next_token={first['next_token']}").status == 400
+
+
+def test_one_letter_is_redriven_by_a_retry(api: Gateway, clock: StandingClock) -> None:
+    """It is a task: once it waits again it is no dead letter."""
+    task = gave_up(api, clock)
+    assert api.send("POST", f"/v1/tasks/{task}/retry").body["state"] == "scheduled"
+    assert listed(api) == []
+
+
+def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) -> None:
+    """What the filter means is scheduled again from its first attempt on; everything else is left alone."""
+    boom, other, mail = gave_up(api, clock), gave_up(api, clock, "Other"), gave_up(api, clock, type="mail")
+    waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
+    answer = api.send("POST", REDRIVE, {"filter": {"type": "report", "error": "Boom"}})
+    assert (answer.status, answer.body) == (
+        200,
+        {"examined": 3, "matched": 1, "changed": 1, "refused": {}, "next_token": None},
+    )
+    assert states(api, boom, other, mail) == ["scheduled", "failed", "failed"]
+    assert api.send("GET", f"/v1/tasks/{boom}").body["attempt"] == 0
+    assert api.send("GET", f"/v1/tasks/{waiting}").body["version"] == 1
+
+
+def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingClock) -> None:
+    """`all` means every one; a piece goes on where the one before stopped; a dry run only counts."""
+    ids = [gave_up(api, clock) for _ in range(5)]
+    everything = {"filter": {}, "all": True}
+    assert api.send("POST", REDRIVE, {**everything, "dry_run": True}).body["matched"] == 5
+    assert set(states(api, *ids)) == {"failed"}
+    first = api.send("POST", REDRIVE, {**everything, "limit": 3, "order": "asc"}).body
+    assert states(api, *ids) == ["scheduled"] * 3 + ["failed"] * 2
+    last = api.send("POST", REDRIVE, {**everything, "order": "asc", "next_token": first["next_token"]}).body
+    assert (first["changed"], last["changed"], last["next_token"]) == (3, 2, None)
+    assert listed(api) == []
+
+
+def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
+    """Two a second: three of them take a second and a half of the clock."""
+    for _ in range(3):
+        gave_up(api, clock)
+    began = clock.at
+    assert api.send("POST", REDRIVE, {"filter": {}, "all": True, "per_second": 2}).body["changed"] == 3
+    assert clock.at - began == 1_500
+
+
+def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClock) -> None:
+    """Until what follows its end is done, a failed task is counted as refused."""
+    task = api.create({"type": "report", "retry": {"max_attempts": 1}, "callback_url": "https://example.org/x"})["id"]
+    ended = ended_by_a_worker(task, clock, Failed(TaskError("Boom", "")))
+    assert ended.finished_at is None
+    assert api.send("POST", REDRIVE, {"filter": {"type": "report"}}).body["refused"] == {"move_refused": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({}, ["filter"]),
+        ({"filter": {}}, ["filter"]),
+        ({"filter": {"type": "report"}, "all": True}, ["all"]),
+        ({"filter": {"state": "failed"}}, ["filter.state"]),
+        ({"filter": {"error": ""}}, ["filter.error"]),
+        ({"filter": {"error": "\x00"}}, ["filter.error"]),
+        ({"filter": {"error": 7}}, ["filter.error"]),
+        ({"filter": {"type": "report"}, "force": True}, ["force"]),
+        ({"filter": {"type": "report"}, "next_token": "x"}, ["next_token"]),
+        ({"filter": {"type": "report"}, "per_second": 1e400}, ["per_second"]),
+    ],
+)
+def test_a_bad_redrive_is_refused_by_name(
+    api: Gateway, clock: StandingClock, body: dict[str, Any], fields: list[str]
+) -> None:
+    """Each fault names its field, and nothing is redriven."""
+    task = gave_up(api, clock)
+    refused = api.send("POST", REDRIVE, body)
+    assert refused.status in {400, 422}
+    assert list(refused.faults) == fields or refused.status == 400
+    assert states(api, task) == ["failed"]
+
+
+@pytest.mark.parametrize("query", ["state=failed", "ids=x", "error=", "limit=0", "order=up", "nonsense=1"])
+def test_a_bad_list_is_refused_by_name(api: Gateway, query: str) -> None:
+    """The parameter is named."""
+    refused = api.send("GET", LETTERS, query=query)
+    assert (refused.status, list(refused.faults)) == (400, [query.partition("=")[0]])
+
+
+def test_other_methods_are_not_supported(api: Gateway) -> None:
+    """Each path has one."""
+    assert api.send("POST", LETTERS, {}).headers["Allow"] == "GET"
+    assert api.send("GET", REDRIVE).headers["Allow"] == "POST"

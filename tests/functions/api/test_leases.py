@@ -1,0 +1,437 @@
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from duetime.settings import Variable
+from tests.functions.api.gateway import Answer, Gateway
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import boto3
+
+    from tests.clocks import StandingClock
+
+TYPE = "pulled"
+LEASES = "/v1/leases"
+BACK_AFTER = 6_000
+"""Milliseconds after its lease at which a silent worker's message is there again."""
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], session: boto3.Session) -> dict[str, str]:
+    """The function's environment, with one type that all may pull, and one that only Ann may."""
+    sqs = session.client("sqs")
+    urls = {name: sqs.create_queue(QueueName=f"{name}-{uuid4().hex[:8]}")["QueueUrl"] for name in (TYPE, "anns")}
+    pullers = {TYPE: ["*"], "anns": ["ann"]}
+    return {**environ, Variable.PULLED_QUEUES: json.dumps(urls), Variable.PULLERS: json.dumps(pullers)}
+
+
+def leased(api: Gateway, **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any field of the request
+    """Lease tasks, which must be answered."""
+    answer = api.send("POST", LEASES, {"types": [TYPE], **fields})
+    assert answer.status == 200, answer.text
+    leases: list[dict[str, Any]] = answer.body["leases"]
+    return leases
+
+
+def tell(api: Gateway, lease: dict[str, Any] | str, what: str, body: object = None) -> Answer:
+    """Say something of a lease."""
+    token = lease if isinstance(lease, str) else lease["lease"]
+    return api.send("POST", f"{LEASES}/{token}/{what}", body)
+
+
+def task_of(api: Gateway, task_id: str) -> dict[str, Any]:
+    """A task as its owner sees it."""
+    answer: dict[str, Any] = api.send("GET", f"/v1/tasks/{task_id}").body
+    return answer
+
+
+def one_lease(api: Gateway, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - any field of a task
+    """Create a task that is pulled, and lease it."""
+    api.create({"type": TYPE, **fields})
+    (lease,) = leased(api)
+    return lease
+
+
+def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: StandingClock) -> None:
+    """A worker gets payload, fence and end of the lease; its result is the task's outcome."""
+    task = api.create({"type": TYPE, "payload": {"n": [1, "\u00e9"]}})
+    assert task["target"] == {"kind": "pull"}
+    (lease,) = leased(api, lease_seconds=20, worker="w1")
+    assert lease["task"]["payload"] == {"n": [1, "\u00e9"]}
+    assert lease["checkpoint"] is None
+    assert (lease["task"]["id"], lease["task"]["fence"], lease["task"]["state"]) == (task["id"], 1, "running")
+    assert lease["task"]["lease"] == {"holder": "w1", "ends_at": lease["ends_at"]}
+    clock.at += 7
+    answer = tell(api, lease, "complete", {"result": {"rows": 3}})
+    assert (answer.status, answer.body["state"], answer.body["ends_at"]) == (200, "succeeded", None)
+    done = task_of(api, task["id"])
+    assert (done["state"], done["result"], done["attempt"]) == ("succeeded", {"rows": 3}, 1)
+    assert done["finished_at"] is not None
+    (attempt,) = api.send("GET", f"/v1/tasks/{task['id']}/attempts").body["attempts"]
+    assert (attempt["holder"], attempt["duration_ms"], attempt["outcome"]) == ("w1", 7, "succeeded")
+    # Two writes and no time of a worker function.
+    assert attempt["cost_dollars"] == pytest.approx(0.00000125)
+    clock.at += 20_000 + BACK_AFTER
+    assert leased(api) == []
+
+
+def test_a_leased_task_is_nobody_elses(api: Gateway) -> None:
+    """While a lease lasts, no other worker gets the task."""
+    one_lease(api)
+    assert leased(api, max=10) == []
+
+
+def test_many_are_leased_at_once_and_no_more_than_asked_for(api: Gateway) -> None:
+    """Of five tasks three are leased, then the other two."""
+    made = {api.create({"type": TYPE})["id"] for _ in range(5)}
+    first, second = leased(api, max=3), leased(api, max=10)
+    assert (len(first), len(second)) == (3, 2)
+    assert {lease["task"]["id"] for lease in (*first, *second)} == made
+
+
+def test_several_types_are_asked_for_at_once(api: Gateway) -> None:
+    """A worker that can do two types gets tasks of both."""
+    ann = Gateway(headers={"X-Duetime-Owner": "ann"})
+    made = {api.create({"type": name})["id"] for name in (TYPE, "anns")}
+    leases = leased(ann, types=[TYPE, "anns"], max=2)
+    assert {lease["task"]["id"] for lease in leases} == made
+
+
+def test_another_target_may_be_named_for_a_pulled_type(api: Gateway) -> None:
+    """What names its own target is not pulled, and may be changed to be."""
+    task = api.create({"type": TYPE, "target": {"kind": "handler"}})
+    assert leased(api) == []
+    changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"target": {"kind": "pull"}})
+    assert changed.body["target"] == {"kind": "pull"}
+    (lease,) = leased(api)
+    assert lease["task"]["id"] == task["id"]
+
+
+def test_a_type_that_is_not_declared_cannot_be_pulled(api: Gateway) -> None:
+    """A task that names pull workers of an undeclared type is refused by the field, in creation and in a change."""
+    answer = api.send("POST", "/v1/tasks", {"type": "report", "target": {"kind": "pull"}})
+    assert (answer.status, "'report'" in answer.faults["target"]) == (422, True)
+    task = api.create({"type": "report", "delay_seconds": 60})
+    answer = api.send("PATCH", f"/v1/tasks/{task['id']}", {"target": {"kind": "pull"}})
+    assert (answer.status, list(answer.faults)) == (422, ["target"])
+    batch = api.send("POST", "/v1/tasks/batch", {"tasks": [{"type": "report", "target": {"kind": "pull"}}]})
+    assert batch.body["results"][0]["problem"]["errors"][0]["field"] == "tasks[0].target"
+
+
+def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
+    """Neither may it be asked for at creation, nor afterwards."""
+    answer = api.send("POST", "/v1/tasks", {"type": TYPE, "rollback": True})
+    assert (answer.status, list(answer.faults)) == (422, ["rollback"])
+    lease = one_lease(api)
+    tell(api, lease, "complete", {})
+    answer = api.send("POST", f"/v1/tasks/{lease['task']['id']}/rollback")
+    assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+
+
+def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, clock: StandingClock) -> None:
+    """The lease begins anew, progress is kept, and the user's wish comes with the answer."""
+    lease = one_lease(api)
+    clock.at += 20_000
+    answer = tell(api, lease, "heartbeat", {"percent": 40, "message": "half way"})
+    assert (answer.status, answer.body["asked"]) == (200, None)
+    assert answer.body["ends_at"] > lease["ends_at"]
+    task_id = lease["task"]["id"]
+    assert task_of(api, task_id)["progress"] == {"percent": 40, "message": "half way"}
+    assert api.send("DELETE", f"/v1/tasks/{task_id}", query="force=true").status == 202
+    assert tell(api, lease, "heartbeat").body["asked"] == "cancel"
+    answer = tell(api, lease, "cancel")
+    assert (answer.status, answer.body["state"]) == (200, "cancelled")
+    assert tell(api, lease, "cancel").body["state"] == "cancelled"
+
+
+def test_a_heartbeat_does_not_renew_beyond_the_timeout(api: Gateway, clock: StandingClock) -> None:
+    """The lease ends with the attempt's time, and after it a sign of life is refused."""
+    lease = one_lease(api, timeout_seconds=40)
+    clock.at += 29_000
+    renewed = tell(api, lease, "heartbeat", {})
+    started = task_of(api, lease["task"]["id"])["started_at"]
+    assert _seconds_between(started, renewed.body["ends_at"]) == 40
+    clock.at += 11_000
+    answer = tell(api, lease, "heartbeat", {})
+    assert (answer.status, answer.problem["code"]) == (409, "attempt_overdue")
+
+
+def _seconds_between(first: str, last: str) -> float:
+    from datetime import datetime  # noqa: PLC0415 - used by this line alone
+
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+
+
+def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) -> None:
+    """A failed task waits for its next attempt, of which any worker gets a new lease under a new fence."""
+    lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
+    failure = {"error": {"class": "Boom", "message": "no luck"}}
+    assert tell(api, lease, "fail", failure).body["state"] == "postponed"
+    assert tell(api, lease, "fail", failure).body["state"] == "postponed"
+    clock.at += 1_000
+    (again,) = leased(api)
+    assert (again["task"]["attempt"], again["task"]["fence"]) == (2, 2)
+    assert tell(api, again, "fail", failure).body["state"] == "failed"
+    assert task_of(api, lease["task"]["id"])["error"] == failure["error"]
+
+
+def test_a_failure_that_is_not_retriable_is_the_last(api: Gateway) -> None:
+    """No further attempt is made."""
+    lease = one_lease(api)
+    failure = {"error": {"class": "Unretriable", "message": "never"}, "retriable": False}
+    assert tell(api, lease, "fail", failure).body["state"] == "failed"
+
+
+def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gateway) -> None:
+    """Giving it back is no failure: the next worker's is the first attempt still."""
+    lease = one_lease(api)
+    assert tell(api, lease, "release").body["state"] == "postponed"
+    assert tell(api, lease, "release").body["state"] == "postponed"
+    (again,) = leased(api)
+    assert (again["task"]["id"], again["task"]["attempt"], again["task"]["fence"]) == (lease["task"]["id"], 1, 2)
+    answer = tell(api, lease, "release")
+    assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+
+
+def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> None:
+    """Pausing that was asked for keeps what the worker has done; unasked it is refused, and changes nothing."""
+    lease = one_lease(api)
+    task_id = lease["task"]["id"]
+    refused = tell(api, lease, "pause", {"checkpoint": {"row": 7}})
+    assert (refused.status, refused.problem["code"]) == (409, "move_refused")
+    api.send("POST", f"/v1/tasks/{task_id}/pause")
+    assert tell(api, lease, "pause", {"checkpoint": {"row": 7}}).body["state"] == "paused"
+    assert tell(api, lease, "pause", {"checkpoint": {"row": 7}}).body["state"] == "paused"
+    api.send("POST", f"/v1/tasks/{task_id}/resume")
+    (again,) = leased(api)
+    assert (again["checkpoint"], again["task"]["attempt"]) == ({"row": 7}, 1)
+
+
+def test_an_unasked_cancel_by_the_worker_is_refused(api: Gateway) -> None:
+    """Only a task's user takes it back."""
+    answer = tell(api, one_lease(api), "cancel")
+    assert (answer.status, answer.problem["code"]) == (409, "move_refused")
+
+
+def test_completing_twice_is_completing_once(api: Gateway) -> None:
+    """The same result again answers the same; another one, or a failure, is refused."""
+    lease = one_lease(api)
+    for _ in range(2):
+        assert tell(api, lease, "complete", {"result": 1}).body["state"] == "succeeded"
+    for what, body in (("complete", {"result": 2}), ("fail", {"error": {"class": "Boom"}})):
+        answer = tell(api, lease, what, body)
+        assert (answer.status, answer.problem["code"]) == (409, "notified_otherwise")
+    answer = tell(api, lease, "release")
+    assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+
+
+def test_a_late_result_counts_until_somebody_else_has_the_task(api: Gateway, clock: StandingClock) -> None:
+    """Work that is done is kept after the lease's end too, but never against another's attempt."""
+    late = one_lease(api)
+    clock.at += 60_000
+    assert tell(api, late, "complete", {"result": 1}).body["state"] == "succeeded"
+
+
+def test_a_zombie_is_refused(
+    api: Gateway, clock: StandingClock, session: boto3.Session, environ: dict[str, str]
+) -> None:
+    """Once another worker has taken over, all that the first one says is refused by its fence."""
+    first = one_lease(api)
+    clock.at += 30_000 + BACK_AFTER
+    _make_visible(session, environ, first["lease"])
+    (second,) = leased(api)
+    assert (second["task"]["fence"], second["task"]["attempt"]) == (2, 2)
+    for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
+        answer = tell(api, first, what, body)
+        assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+    assert tell(api, second, "complete", {"result": 2}).body["state"] == "succeeded"
+
+
+def _make_visible(session: boto3.Session, environ: dict[str, str], token: str) -> None:
+    """Let a message come back, which in moto goes by this machine's clock."""
+    url = json.loads(environ[Variable.PULLED_QUEUES])[TYPE]
+    receipt = _fields(token)[-1]
+    session.client("sqs").change_message_visibility(QueueUrl=url, ReceiptHandle=receipt, VisibilityTimeout=0)
+
+
+def _fields(token: str) -> list[Any]:
+    fields: list[Any] = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    return fields
+
+
+def _token(*fields: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(fields).encode()).rstrip(b"=").decode()
+
+
+def test_a_task_is_not_handed_out_before_its_time(api: Gateway, clock: StandingClock) -> None:
+    """A message that is there a little early is held until the due time."""
+    due_at = clock.at + 1_300
+    api.create({"type": TYPE, "delay_seconds": 1.3})
+    (lease,) = leased(api, wait_seconds=3)
+    assert clock.at >= due_at
+    assert lease["task"]["lateness_ms"] == 0
+
+
+BAD_REQUESTS: dict[str, tuple[dict[str, Any], str]] = {
+    "no types": ({}, "types"),
+    "empty types": ({"types": []}, "types"),
+    "too many types": ({"types": [f"t{number}" for number in range(11)]}, "types"),
+    "a type twice": ({"types": [TYPE, TYPE]}, "types"),
+    "a strange type": ({"types": ["a b"]}, "types[0]"),
+    "no list": ({"types": TYPE}, "types"),
+    "none wanted": ({"types": [TYPE], "max": 0}, "max"),
+    "too many wanted": ({"types": [TYPE], "max": 11}, "max"),
+    "a number as text": ({"types": [TYPE], "max": "1"}, "max"),
+    "a fraction": ({"types": [TYPE], "max": 1.5}, "max"),
+    "too long a wait": ({"types": [TYPE], "wait_seconds": 21}, "wait_seconds"),
+    "a wait below nothing": ({"types": [TYPE], "wait_seconds": -1}, "wait_seconds"),
+    "too short a lease": ({"types": [TYPE], "lease_seconds": 4}, "lease_seconds"),
+    "too long a lease": ({"types": [TYPE], "lease_seconds": 901}, "lease_seconds"),
+    "too long a name": ({"types": [TYPE], "worker": "x" * 41}, "worker"),
+    "a control character": ({"types": [TYPE], "worker": "a\nb"}, "worker"),
+    "an unknown field": ({"types": [TYPE], "owner": "ann"}, "owner"),
+}
+
+
+@pytest.mark.parametrize(("body", "field"), BAD_REQUESTS.values(), ids=BAD_REQUESTS)
+def test_a_bad_request_for_leases_names_the_field(api: Gateway, body: dict[str, Any], field: str) -> None:
+    """Each fault is told by its field, and nothing is leased."""
+    api.create({"type": TYPE})
+    answer = api.send("POST", LEASES, body)
+    assert (answer.status, list(answer.faults)) == (422, [field])
+    assert len(leased(api)) == 1
+
+
+@pytest.mark.parametrize("types", [["unheard-of"], ["anns"], [TYPE, "anns"]])
+def test_types_that_a_caller_may_not_pull_are_refused(api: Gateway, types: list[str]) -> None:
+    """An undeclared type and one that only others may pull are refused alike, so that nobody can tell them apart."""
+    api.create({"type": "anns"})
+    answer = api.send("POST", LEASES, {"types": types})
+    assert (answer.status, answer.problem["code"]) == (403, "type_not_pulled")
+    assert types[-1] in answer.problem["detail"]
+
+
+def test_another_callers_lease_is_refused(api: Gateway) -> None:
+    """A lease of a type that its caller may not pull is no use to him, even if he has its id."""
+    ann = Gateway(headers={"X-Duetime-Owner": "ann"})
+    ann.create({"type": "anns"})
+    (lease,) = leased(ann, types=["anns"])
+    for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("fail", {"error": {"class": "B"}})):
+        answer = tell(api, lease, what, body)
+        assert (answer.status, answer.problem["code"]) == (403, "type_not_pulled")
+    assert tell(ann, lease, "complete", {"result": 1}).status == 200
+
+
+def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
+    """Whoever may pull one type cannot make up an id that ends a task of another."""
+    ann = Gateway(headers={"X-Duetime-Owner": "ann"})
+    bodies = (
+        {"type": "report", "delay_seconds": 60},
+        {"type": TYPE, "target": {"kind": "handler"}},
+        {"type": "anns"},
+    )
+    for body in bodies:
+        task = ann.create(body)
+        answer = tell(api, _token(1, task["id"], 1, TYPE, 30, "r"), "complete", {"result": 1})
+        assert (answer.status, answer.problem["code"]) == (404, "lease_unknown")
+        assert task_of(ann, task["id"])["state"] == "scheduled"
+
+
+def test_a_wrong_fence_is_refused(api: Gateway) -> None:
+    """An id with a fence that no attempt has yet, or that is over, ends nothing."""
+    lease = one_lease(api)
+    version, task_id, fence, lane, seconds, receipt = _fields(lease["lease"])
+    forged = _token(version, task_id, fence + 1, lane, seconds, receipt)
+    answer = tell(api, forged, "complete", {"result": 1})
+    assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
+    assert task_of(api, task_id)["state"] == "running"
+
+
+def test_a_lease_whose_receipt_was_altered_does_no_harm(api: Gateway) -> None:
+    """The outcome is taken by the fence; the message is let go when it comes back."""
+    lease = one_lease(api)
+    version, task_id, fence, lane, seconds, _receipt = _fields(lease["lease"])
+    forged = _token(version, task_id, fence, lane, seconds, "x" * 300)
+    assert tell(api, forged, "heartbeat", {}).status == 200
+    assert tell(api, forged, "complete", {"result": 1}).status == 200
+
+
+_ID = "01M7XZ8CGJ0013P2ZBN3YDT3DX"
+HOSTILE = {
+    "a word": "lease",
+    "one letter": "A",
+    "not base64": "a" * 5,
+    "not UTF-8": base64.urlsafe_b64encode(b"\xff\xfe[1]").decode().rstrip("="),
+    "huge": "A" * 9_000,
+    "deep": base64.urlsafe_b64encode(b"[" * 1_400).decode().rstrip("="),
+    "no list": _token().replace("W10", "MQ"),
+    "empty": _token(),
+    "another version": _token(2, _ID, 1, TYPE, 30, "r"),
+    "no task id": _token(1, "x", 1, TYPE, 30, "r"),
+    "a task id beyond the calendar": _token(1, "7" + "Z" * 25, 1, TYPE, 30, "r"),
+    "fence zero": _token(1, _ID, 0, TYPE, 30, "r"),
+    "endless fence": _token(1, _ID, 10**38, TYPE, 30, "r"),
+    "fence as text": _token(1, _ID, "1", TYPE, 30, "r"),
+    "lease without end": _token(1, _ID, 1, TYPE, 10**9, "r"),
+    "receipt of controls": _token(1, _ID, 1, TYPE, 30, "a\x00b"),
+    "no receipt": _token(1, _ID, 1, TYPE, 30, ""),
+    "a long type": _token(1, _ID, 1, "t" * 100, 30, "r"),
+    "an unknown task": _token(1, _ID, 1, TYPE, 30, "r"),
+}
+
+
+@pytest.mark.parametrize("token", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_lease_id_is_no_lease(api: Gateway, token: str) -> None:
+    """Whatever stands in the path, the answer is a 404 that tells nothing."""
+    for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
+        answer = tell(api, token, what, body)
+        assert (answer.status, answer.problem["code"]) == (404, "lease_unknown")
+
+
+BAD_REPORTS: dict[str, tuple[str, object, str]] = {
+    "a result of another name": ("complete", {"results": 1}, "results"),
+    "a result too large": ("complete", {"result": "x" * 262_145}, "result"),
+    "a failure without error": ("fail", {}, "error"),
+    "an error without class": ("fail", {"error": {"message": "m"}}, "error.class"),
+    "progress beyond": ("heartbeat", {"percent": 101}, "percent"),
+    "a message alone": ("heartbeat", {"message": "m"}, "message"),
+    "a checkpoint too large": ("pause", {"checkpoint": "x" * 4_097}, "checkpoint"),
+    "fields where there are none": ("release", {"why": 1}, "why"),
+    "fields of a cancel": ("cancel", {"why": 1}, "why"),
+}
+
+
+@pytest.mark.parametrize(("what", "body", "field"), BAD_REPORTS.values(), ids=BAD_REPORTS)
+def test_a_bad_report_names_the_field(api: Gateway, what: str, body: object, field: str) -> None:
+    """Each fault is told by its field, and the lease stays what it was."""
+    lease = one_lease(api)
+    answer = tell(api, lease, what, body)
+    assert (answer.status, list(answer.faults)) == (422, [field])
+    assert task_of(api, lease["task"]["id"])["state"] == "running"
+
+
+def test_a_deployment_without_pulled_types_refuses_them_all(
+    compose: Callable[[], None], environ: dict[str, str]
+) -> None:
+    """Without the two settings, nothing can be leased."""
+    del environ[Variable.PULLED_QUEUES], environ[Variable.PULLERS]
+    compose()
+    answer = Gateway().send("POST", LEASES, {"types": [TYPE]})
+    assert (answer.status, answer.problem["code"]) == (403, "type_not_pulled")
+
+
+def test_payloads_that_do_not_fit_into_one_answer_wait_for_the_next(api: Gateway) -> None:
+    """Two of 700 KB are more than an answer holds: one is given back at once, and costs no attempt."""
+    for letter in "ab":
+        api.create({"type": TYPE, "payload": letter * 700_000})
+    (first,) = leased(api, max=10)
+    (second,) = leased(api, max=10)
+    assert {first["task"]["payload"][0], second["task"]["payload"][0]} == {"a", "b"}
+    assert (first["task"]["attempt"], second["task"]["attempt"]) == (1, 1)

@@ -1,0 +1,460 @@
+"""Schedules and calendars over REST, over the real stores."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.times import DAY, HOUR, MINUTE, to_iso
+from tests.clocks import NOW
+
+if TYPE_CHECKING:
+    from tests.clocks import StandingClock
+    from tests.functions.api.gateway import Answer, Gateway
+
+NIGHTLY: dict[str, Any] = {
+    "name": "nightly",
+    "cron": "30 1 * * *",
+    "timezone": "Europe/London",
+    "task": {"type": "report", "payload": {"a": [1, None]}, "tags": {"team": "dba"}},
+}
+PATH = "/v1/schedules/nightly"
+ICS = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//test//test//EN
+BEGIN:VEVENT
+UID:1
+DTSTAMP:20260101T000000Z
+DTSTART;VALUE=DATE:20261225
+SUMMARY:Christmas Day
+END:VEVENT
+END:VCALENDAR
+""".replace("\n", "\r\n")
+
+
+def created(api: Gateway, **fields: object) -> dict[str, Any]:
+    """A schedule that was created."""
+    answer = api.send("POST", "/v1/schedules", {**NIGHTLY, **fields})
+    assert answer.status == 201, answer.text
+    schedule: dict[str, Any] = answer.body
+    return schedule
+
+
+def steered(api: Gateway, action: str, body: object = None) -> Answer:
+    """What an action on the schedule answers."""
+    return api.send("POST", f"{PATH}/{action}", body)
+
+
+def test_a_schedule_is_created_with_what_was_left_out(api: Gateway) -> None:
+    """201 with its path and its ETag; defaults are filled in, and the next times are shown."""
+    answer = api.send("POST", "/v1/schedules", NIGHTLY)
+    assert (answer.status, answer.headers["Location"], answer.headers["ETag"]) == (201, PATH, '"1"')
+    body = answer.body
+    assert (body["id"], body["name"], body["state"], body["revision"], body["version"]) == (
+        "nightly",
+        "nightly",
+        "active",
+        1,
+        1,
+    )
+    assert (body["cron"], body["rate"], body["interval"], body["dates"], body["permanent"]) == (
+        "30 1 * * *",
+        None,
+        None,
+        None,
+        None,
+    )
+    assert (body["dst_gap"], body["dst_fold"], body["overlap"], body["catch_up_seconds"]) == (
+        "skip",
+        "first",
+        "skip",
+        3600,
+    )
+    assert body["task"]["payload"] == {"a": [1, None]}
+    assert body["task"]["target"] is None
+    assert body["next_at"] == "2026-11-22T01:30:00.000Z"
+    assert [each["local"] for each in body["upcoming"]][:2] == [
+        "2026-11-22T01:30:00+00:00",
+        "2026-11-23T01:30:00+00:00",
+    ]
+    assert api.send("GET", PATH).body == body
+
+
+def test_an_unnamed_schedule_gets_a_name(api: Gateway) -> None:
+    """Which the answer tells, and which is good to read it by."""
+    body = {name: value for name, value in NIGHTLY.items() if name != "name"}
+    made = api.send("POST", "/v1/schedules", body)
+    assert made.status == 201
+    assert api.send("GET", made.headers["Location"]).body["id"] == made.body["id"]
+
+
+@pytest.mark.parametrize(
+    "timing",
+    [
+        {"rate": "5 minutes"},
+        {"interval": "R/2026-12-01T09:00:00Z/PT1H"},
+        {"dates": ["2026-12-24T09:00:00", "2027-12-24T09:00:00"]},
+        {"permanent": 60},
+        {"cron": "cron(0 10 * * ? *)", "dialect": "eventbridge"},
+    ],
+)
+def test_every_kind_of_timing_is_answered_as_it_was_written(api: Gateway, timing: dict[str, Any]) -> None:
+    """The text that the client chose comes back."""
+    body = {"name": "x", "task": {"type": "report"}, **timing}
+    assert api.send("POST", "/v1/schedules", body).status == 201
+    read = api.send("GET", "/v1/schedules/x").body
+    assert {name: read[name] for name in timing} == timing
+
+
+def test_a_name_that_is_taken_is_a_conflict(api: Gateway) -> None:
+    """409, and what is there stays."""
+    before = created(api)
+    answer = api.send("POST", "/v1/schedules", {**NIGHTLY, "cron": "0 5 * * *"})
+    assert (answer.status, answer.problem["code"]) == (409, "schedule_exists")
+    assert api.send("GET", PATH).body == before
+    assert api.send("POST", "/v1/schedules", NIGHTLY, {"x-duetime-owner": "other"}).status == 201
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"cron": "0 0 30 2 *"}, "cron"),
+        ({"rate": "1 hour"}, "rate"),
+        ({"timezone": "Nowhere/Land"}, "timezone"),
+        ({"end_at": "2020-01-01T00:00:00Z"}, "end_at"),
+        ({"start_at": "2027-01-02T00:00:00Z", "end_at": "2027-01-01T00:00:00Z"}, "end_at"),
+        ({"calendars": ["nobody"]}, "calendars[0]"),
+        ({"task": {"type": "report", "at": "2026-12-01T00:00:00Z"}}, "task.at"),
+        ({"task": {"type": "report", "payload": "x" * 1_048_576}}, "task.payload"),
+        ({"cron": "cron(0 0 1 1 ? 2020)", "dialect": "eventbridge"}, "cron"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused_and_nothing_is_created(
+    api: Gateway, fields: dict[str, Any], field: str
+) -> None:
+    """422, which names the field."""
+    answer = api.send("POST", "/v1/schedules", {**NIGHTLY, **fields})
+    assert (answer.status, field in answer.faults) == (422, True), answer.text
+    assert api.send("GET", "/v1/schedules").body["schedules"] == []
+
+
+def test_a_payload_is_refused_as_in_a_task(api: Gateway) -> None:
+    """NaN, 39 digits, lone surrogates and deep nesting, with their place."""
+    for text, field in (
+        ("NaN", "task.payload"),
+        ("1" * 39, "task.payload"),
+        ('"\\ud800"', "task.payload"),
+        ("[" * 70 + "]" * 70, "task"),
+    ):
+        raw = f'{{"cron": "* * * * *", "task": {{"type": "report", "payload": {text}}}}}'
+        answer = api.send("POST", "/v1/schedules", raw=raw)
+        assert (answer.status, field in answer.faults) == (422, True), answer.text
+
+
+@pytest.mark.parametrize("name", ["nobody", "a b", "%00", "a#b", "é", "x" * 129])
+def test_an_unknown_schedule_is_not_found(api: Gateway, name: str) -> None:
+    """Names that no schedule has, and names that none can have, are 404 at every address."""
+    sent = [
+        api.send("GET", f"/v1/schedules/{name}"),
+        api.send("DELETE", f"/v1/schedules/{name}"),
+        api.send("PATCH", f"/v1/schedules/{name}", {"overlap": "skip"}),
+        api.send("GET", f"/v1/schedules/{name}/occurrences"),
+        *(api.send("POST", f"/v1/schedules/{name}/{action}") for action in ("pause", "resume", "trigger")),
+    ]
+    # Some letters do not even reach the route.
+    assert {(answer.status, answer.problem["code"] in {"schedule_unknown", "path_unknown"}) for answer in sent} == {
+        (404, True)
+    }
+
+
+def test_another_owners_schedule_does_not_exist(api: Gateway) -> None:
+    """Not to be read, changed, run or removed, and not in the list."""
+    created(api)
+    other = {"x-duetime-owner": "other"}
+    for method, path, body in (
+        ("GET", PATH, None),
+        ("PATCH", PATH, {"overlap": "skip"}),
+        ("DELETE", PATH, None),
+        ("POST", f"{PATH}/trigger", None),
+        ("POST", f"{PATH}/pause", {}),
+        ("GET", f"{PATH}/occurrences", None),
+    ):
+        assert api.send(method, path, body, other).status == 404
+    assert api.send("GET", "/v1/schedules", headers=other).body == {"schedules": [], "next_token": None}
+
+
+def test_schedules_are_listed_page_by_page(api: Gateway) -> None:
+    """In the order of their names, with their payloads; a state filters, and a token is good for its list only."""
+    for name in ("b", "a", "c"):
+        created(api, name=name)
+    api.send("POST", "/v1/schedules/b/pause")
+    first = api.send("GET", "/v1/schedules", query="limit=2").body
+    assert [each["name"] for each in first["schedules"]] == ["a", "b"]
+    assert first["schedules"][0]["task"]["payload"] == {"a": [1, None]}
+    assert "upcoming" not in first["schedules"][0]
+    rest = api.send("GET", "/v1/schedules", query=f"limit=2&next_token={first['next_token']}").body
+    assert ([each["name"] for each in rest["schedules"]], rest["next_token"]) == (["c"], None)
+    paused = api.send("GET", "/v1/schedules", query="state=paused").body
+    assert [each["name"] for each in paused["schedules"]] == ["b"]
+    strange = api.send("GET", "/v1/schedules", query=f"state=paused&next_token={first['next_token']}")
+    assert (strange.status, "next_token" in strange.faults) == (400, True)
+
+
+def test_a_change_takes_effect_and_moves_the_revision(api: Gateway) -> None:
+    """What was given is new, the rest is as it was, and the next time is computed anew."""
+    before = created(api)
+    answer = api.send("PATCH", PATH, {"cron": "0 5 * * *", "overlap": "allow_all"})
+    assert answer.status == 200, answer.text
+    after = answer.body
+    assert (after["cron"], after["overlap"], after["timezone"]) == ("0 5 * * *", "allow_all", "Europe/London")
+    assert (after["revision"], after["version"] > before["version"]) == (2, True)
+    assert after["next_at"] == "2026-11-21T05:00:00.000Z"
+    assert after["task"] == before["task"]
+    assert answer.headers["ETag"] == f'"{after["version"]}"'
+
+
+def test_a_new_timing_takes_the_place_of_the_old_one(api: Gateway) -> None:
+    """Of whatever kind; the zone stays, and a new task replaces the old one as a whole."""
+    created(api)
+    after = api.send("PATCH", PATH, {"rate": "2 hours", "task": {"type": "other"}}).body
+    assert (after["cron"], after["rate"], after["timezone"]) == (None, "2 hours", "Europe/London")
+    assert (after["task"]["type"], after["task"]["payload"], after["task"]["tags"]) == ("other", None, {})
+
+
+def test_the_zone_alone_is_changed(api: Gateway) -> None:
+    """The same clock times elsewhere."""
+    created(api)
+    after = api.send("PATCH", PATH, {"timezone": "Asia/Kolkata"}).body
+    assert (after["cron"], after["next_at"]) == ("30 1 * * *", "2026-11-21T20:00:00.000Z")
+
+
+def test_a_bound_is_taken_off_by_null(api: Gateway) -> None:
+    """As nothing else can say it."""
+    created(api, end_at="2027-01-01T00:00:00Z", remaining_runs=5)
+    after = api.send("PATCH", PATH, {"end_at": None, "remaining_runs": None}).body
+    assert (after["end_at"], after["remaining_runs"]) == (None, None)
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE", "pause", "resume"])
+def test_a_guarded_change_needs_the_version_that_is(api: Gateway, method: str) -> None:
+    """If-Match with an older ETag is 412, and nothing changes."""
+    created(api)
+    api.send("PATCH", PATH, {"overlap": "allow_all"})
+    guard = {"if-match": '"1"'}
+    if method in {"pause", "resume"}:
+        answer = api.send("POST", f"{PATH}/{method}", None, guard)
+    else:
+        answer = api.send(method, PATH, {"overlap": "skip"} if method == "PATCH" else None, guard)
+    assert (answer.status, answer.problem["code"]) == (412, "version_differs"), answer.text
+    assert "If-Match" in answer.faults
+    body = api.send("GET", PATH).body
+    assert (body["overlap"], body["state"]) == ("allow_all", "active")
+
+
+def test_a_removed_schedule_is_answered_as_it_was(api: Gateway) -> None:
+    """Then it is gone, and its name is free."""
+    before = created(api)
+    assert api.send("DELETE", PATH).body == before
+    assert api.send("GET", PATH).status == 404
+    assert api.send("DELETE", PATH).status == 404
+    created(api)
+
+
+def test_a_paused_schedule_has_a_note_and_nothing_to_come(api: Gateway) -> None:
+    """Resumed, it goes on; the note is gone."""
+    created(api)
+    paused = steered(api, "pause", {"note": "no paper"}).body
+    assert (paused["state"], paused["note"], paused["upcoming"], paused["next_at"]) == ("paused", "no paper", [], None)
+    resumed = steered(api, "resume").body
+    assert (resumed["state"], resumed["note"], resumed["next_at"]) == ("active", None, "2026-11-22T01:30:00.000Z")
+    assert steered(api, "pause").body["note"] is None
+    assert steered(api, "pause", {"note": "x" * 257}).status == 422
+
+
+def test_a_schedule_is_triggered_once_now(api: Gateway) -> None:
+    """201 with the task, which says what it belongs to; the rhythm does not change."""
+    before = created(api)
+    answer = steered(api, "trigger")
+    assert (answer.status, answer.headers["Location"]) == (201, f"/v1/tasks/{answer.body['id']}")
+    task = api.send("GET", answer.headers["Location"]).body
+    assert task["schedule"] == {"name": "nightly", "revision": 1, "at": task["schedule"]["at"], "cause": "trigger"}
+    assert (task["type"], task["payload"], task["tags"]) == ("report", {"a": [1, None]}, {"team": "dba"})
+    assert task["due_at"] == to_iso(NOW)
+    assert api.send("GET", PATH).body["next_at"] == before["next_at"]
+
+
+def test_a_task_by_itself_belongs_to_no_schedule(api: Gateway) -> None:
+    """The field is there, and null."""
+    assert api.create()["schedule"] is None
+
+
+def test_a_backfill_is_begun_listed_and_ended(api: Gateway) -> None:
+    """202 with the stretch and its size; ended by its id, and another id is 404."""
+    created(api)
+    stretch = {"from": to_iso(NOW - 10 * DAY), "until": to_iso(NOW - DAY), "per_minute": 1}
+    answer = steered(api, "backfill", stretch)
+    assert answer.status == 202, answer.text
+    (run,) = answer.body["backfills"]
+    assert (run["from"], run["until"], run["per_minute"], run["size"], run["ended_at"]) == (
+        stretch["from"],
+        stretch["until"],
+        1,
+        9,
+        None,
+    )
+    ended = api.send("DELETE", f"{PATH}/backfill/{run['id']}")
+    assert (ended.status, ended.body["backfills"][0]["ended_at"]) == (200, to_iso(NOW))
+    unknown = api.send("DELETE", f"{PATH}/backfill/other")
+    assert (unknown.status, unknown.problem["code"]) == (404, "backfill_unknown")
+
+
+@pytest.mark.parametrize(
+    ("stretch", "field"),
+    [
+        ((NOW - HOUR, NOW - 2 * HOUR), "until"),
+        ((NOW - HOUR, NOW + HOUR), "until"),
+    ],
+)
+def test_a_backfill_that_cannot_be_is_refused(api: Gateway, stretch: tuple[int, int], field: str) -> None:
+    """Backwards, or ahead."""
+    created(api)
+    answer = steered(api, "backfill", {"from": to_iso(stretch[0]), "until": to_iso(stretch[1])})
+    assert (answer.status, field in answer.faults) == (422, True)
+
+
+def test_occurrences_tell_their_tasks(api: Gateway, clock: StandingClock) -> None:
+    """What is placed has an id and a state, what is to come has none yet, and what is skipped says why."""
+    api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
+    created(api, cron="0 * * * *", timezone="UTC", calendars=["uk"])
+    query = f"from={to_iso(NOW)}&to={to_iso(NOW + 22 * HOUR)}&limit=100"
+    seen = api.send("GET", f"{PATH}/occurrences", query=query).body["occurrences"]
+    assert [each["at"] for each in seen] == sorted(each["at"] for each in seen)
+    assert (seen[0]["at"], seen[0]["runs"], seen[-1]["runs"]) == ("2026-11-21T03:00:00.000Z", True, False)
+    assert "Holiday" in seen[-1]["note"]
+    created(api, name="minutely", cron="* * * * *")
+    first = api.send("GET", "/v1/schedules/minutely/occurrences", query="limit=1").body["occurrences"][0]
+    assert first["state"] == "scheduled"
+    task = api.send("GET", f"/v1/tasks/{first['task_id']}").body
+    assert (task["due_at"], task["schedule"]["name"], task["schedule"]["cause"]) == (first["at"], "minutely", "rhythm")
+    clock.at += 2 * MINUTE
+    past = api.send("GET", "/v1/schedules/minutely/occurrences", query=f"from={to_iso(NOW)}&limit=1").body
+    assert past["occurrences"][0]["task_id"] == first["task_id"]
+
+
+def test_a_preview_creates_nothing_and_reads_calendars(api: Gateway) -> None:
+    """The decision of a calendar stands in words; an unknown calendar is named."""
+    api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
+    body = {"cron": "30 1 * * *", "count": 2, "calendars": ["uk"]}
+    answer = api.send("POST", "/v1/schedules/preview", body)
+    assert answer.status == 200
+    assert answer.body["occurrences"] == [
+        {
+            "at": "2026-11-22T01:30:00.000Z",
+            "local": "2026-11-22T01:30:00+00:00",
+            "runs": False,
+            "due_at": None,
+            "note": "uk: 2026-11-22 (Holiday): skipped",
+        },
+        {
+            "at": "2026-11-23T01:30:00.000Z",
+            "local": "2026-11-23T01:30:00+00:00",
+            "runs": True,
+            "due_at": "2026-11-23T01:30:00.000Z",
+            "note": None,
+        },
+    ]
+    moved = api.send("POST", "/v1/schedules/preview", {**body, "on_excluded": "move", "jitter_seconds": 0}).body
+    assert moved["occurrences"][0]["due_at"] == "2026-11-23T00:00:00.000Z"
+    assert "calendars[0]" in api.send("POST", "/v1/schedules/preview", {**body, "calendars": ["nobody"]}).faults
+    assert api.send("GET", "/v1/schedules").body["schedules"] == []
+
+
+def test_what_is_previewed_is_what_is_shown_of_the_schedule(api: Gateway) -> None:
+    """Across the day on which London's clocks go forward."""
+    timing = {"cron": "30 1 * * *", "timezone": "Europe/London", "start_at": "2027-03-27T00:00:00Z"}
+    previewed = api.send("POST", "/v1/schedules/preview", {**timing, "count": 5}).body["occurrences"]
+    assert created(api, **timing)["upcoming"] == previewed
+    assert [each["runs"] for each in previewed] == [True, False, True, True, True]
+
+
+def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
+    """The answer is the calendar; putting it again replaces it as a whole."""
+    body = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
+    put = api.send("PUT", "/v1/calendars/uk", body)
+    assert put.status == 200, put.text
+    assert (put.body["name"], put.body["kind"], put.body["dates"]) == ("uk", "excludes", body["dates"])
+    assert api.send("GET", "/v1/calendars/uk").body == put.body
+    assert api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sat"]}).body["dates"] == {}
+    for name in ("b", "a"):
+        api.send("PUT", f"/v1/calendars/{name}", {})
+    first = api.send("GET", "/v1/calendars", query="limit=2").body
+    rest = api.send("GET", "/v1/calendars", query=f"limit=2&next_token={first['next_token']}").body
+    assert [each["name"] for each in (*first["calendars"], *rest["calendars"])] == ["a", "b", "uk"]
+    assert api.send("DELETE", "/v1/calendars/uk").body["weekdays"] == ["sat"]
+    gone = api.send("GET", "/v1/calendars/uk")
+    assert (gone.status, gone.problem["code"]) == (404, "calendar_unknown")
+
+
+def test_an_icalendar_file_is_put(api: Gateway) -> None:
+    """Its whole-day events are dates; a file that is none is refused with its field."""
+    headers = {"content-type": "text/calendar; charset=utf-8"}
+    put = api.send("PUT", "/v1/calendars/uk", raw=ICS, headers=headers, query="timezone=Europe/London")
+    assert put.status == 200, put.text
+    assert (put.body["dates"], put.body["timezone"]) == ({"2026-12-25": "Christmas Day"}, "Europe/London")
+    bad = api.send("PUT", "/v1/calendars/uk", raw="nonsense", headers=headers)
+    assert (bad.status, bool(bad.faults)) == (422, True)
+    assert api.send("PUT", "/v1/calendars/uk", {}, query="timezone=UTC").status == 400
+    assert api.send("PUT", "/v1/calendars/uk", raw=ICS, headers={"content-type": "text/plain"}).status == 415
+
+
+def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
+    """409 that names the schedule; once nobody needs it, it may go."""
+    api.send("PUT", "/v1/calendars/uk", {})
+    created(api, calendars=["uk"])
+    answer = api.send("DELETE", "/v1/calendars/uk")
+    assert (answer.status, answer.problem["code"], "nightly" in answer.problem["detail"]) == (
+        409,
+        "calendar_used",
+        True,
+    )
+    api.send("DELETE", PATH)
+    assert api.send("DELETE", "/v1/calendars/uk").status == 200
+
+
+def test_another_owners_calendar_does_not_exist(api: Gateway) -> None:
+    """Not to be read or removed, nor to be named by a schedule."""
+    api.send("PUT", "/v1/calendars/uk", {})
+    other = {"x-duetime-owner": "other"}
+    assert api.send("GET", "/v1/calendars/uk", headers=other).status == 404
+    assert api.send("DELETE", "/v1/calendars/uk", headers=other).status == 404
+    assert "calendars[0]" in api.send("POST", "/v1/schedules", {**NIGHTLY, "calendars": ["uk"]}, other).faults
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/v1/schedules", "limit=0"),
+        ("/v1/schedules", "state=running"),
+        ("/v1/schedules", "next_token=x"),
+        ("/v1/calendars", "limit=101"),
+        ("/v1/calendars", "next_token="),
+        (PATH, "verbose=1"),
+        (f"{PATH}/occurrences", "limit=0"),
+        (f"{PATH}/occurrences", "from=now"),
+        (f"{PATH}/occurrences", "to=2020-01-01T00:00:00Z"),
+    ],
+)
+def test_a_bad_parameter_is_named(api: Gateway, path: str, query: str) -> None:
+    """400, and which parameter it is."""
+    answer = api.send("GET", path, query=query)
+    assert (answer.status, answer.problem["errors"][0]["field"]) == (400, query.partition("=")[0])
+
+
+def test_a_schedule_of_one_second_runs_at_once(api: Gateway) -> None:
+    """Its first occurrences are placed by the creation, not by the next tick."""
+    created(api, cron="* * * * * *", task={"type": "report", "tags": {"x": "y"}})
+    placed = api.send("GET", "/v1/tasks", query="tag=x:y&order=asc&limit=5").body["tasks"]
+    assert [task["due_at"] for task in placed[:2]] == ["2026-11-21T02:33:08.000Z", "2026-11-21T02:33:09.000Z"]
+    assert json.dumps(placed[0]["schedule"])

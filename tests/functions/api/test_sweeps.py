@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.functions.api.world import claimed_by_a_worker
+
+if TYPE_CHECKING:
+    from tests.clocks import StandingClock
+    from tests.functions.api.gateway import Gateway
+
+CANCEL = "/v1/tasks/cancel"
+CHANGE = "/v1/tasks/change"
+REPORTS = {"filter": {"type": "report"}}
+RENAME = {**REPORTS, "change": {"name": "new"}}
+
+
+def fill(api: Gateway, count: int = 3, **fields: Any) -> list[str]:  # noqa: ANN401 - fields of a task
+    """Create tasks that are due in an hour and later."""
+    return [api.create({"type": "report", "delay_seconds": 3_600 + number, **fields})["id"] for number in range(count)]
+
+
+def state_of(api: Gateway, task_id: str) -> str:
+    """Where a task stands."""
+    state: str = api.send("GET", f"/v1/tasks/{task_id}").body["state"]
+    return state
+
+
+def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
+    """By type, tags and due time together; what is left out of the filter is left alone."""
+    wanted = fill(api, 2, tags={"team": "dba", "x": "y"})
+    spared = [*fill(api, 1), *fill(api, 1, type="mail", tags={"team": "dba"})]
+    late = fill(api, 1, tags={"team": "dba"}, delay_seconds=9_000)
+    body = {"filter": {"type": "report", "tags": {"team": "dba"}, "due_to": "2026-11-21T04:00:00Z"}}
+    answer = api.send("POST", CANCEL, body)
+    assert (answer.status, answer.body) == (
+        200,
+        {"examined": 5, "matched": 2, "changed": 2, "refused": {}, "next_token": None},
+    )
+    assert {state_of(api, each) for each in wanted} == {"cancelled"}
+    assert {state_of(api, each) for each in (*spared, *late)} == {"scheduled"}
+
+
+def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
+    """Each as a change of one task would change it."""
+    tasks = fill(api, 3)
+    answer = api.send("POST", CHANGE, {**REPORTS, "change": {"priority": "low", "at": "2026-12-01T09:00:00Z"}})
+    assert (answer.status, answer.body["changed"]) == (200, 3)
+    found = [api.send("GET", f"/v1/tasks/{each}").body for each in tasks]
+    assert {(task["priority"], task["due_at"]) for task in found} == {("low", "2026-12-01T09:00:00.000Z")}
+
+
+def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
+    """Piece by piece to the end; a token is good for its own sweep alone."""
+    fill(api, 5)
+    first = api.send("POST", CANCEL, {**REPORTS, "limit": 2}).body
+    assert (first["changed"], bool(first["next_token"])) == (2, True)
+    token = first["next_token"]
+    for path, body in (
+        (CANCEL, {"filter": {"type": "mail"}}),
+        (CANCEL, {**REPORTS, "order": "asc"}),
+        (CANCEL, {"filter": {}, "all": True}),
+        (CHANGE, RENAME),
+    ):
+        refused = api.send("POST", path, {**body, "next_token": token})
+        assert (refused.status, list(refused.faults)) == (422, ["next_token"])
+    other = api.send("POST", CANCEL, {**REPORTS, "next_token": token}, {"X-Duetime-Owner": "you"})
+    assert list(other.faults) == ["next_token"]
+    second = api.send("POST", CANCEL, {**REPORTS, "limit": 2, "next_token": token, "force": True}).body
+    last = api.send("POST", CANCEL, {**REPORTS, "next_token": second["next_token"]}).body
+    assert [second["changed"], last["changed"], last["next_token"]] == [2, 1, None]
+    assert api.send("POST", CANCEL, REPORTS).body["matched"] == 0
+
+
+def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock) -> None:
+    """A task that runs refuses, unless it is asked to stop."""
+    running = api.create()["id"]
+    claimed_by_a_worker(running, clock)
+    fill(api, 1)
+    answer = api.send("POST", CANCEL, REPORTS).body
+    assert (answer["matched"], answer["changed"], answer["refused"]) == (2, 1, {"move_refused": 1})
+    assert api.send("POST", CANCEL, {**REPORTS, "force": True}).body["changed"] == 1
+    assert api.send("GET", f"/v1/tasks/{running}").body["asked"] == "cancel"
+
+
+def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
+    """An empty filter needs a word; the word and a condition contradict each other."""
+    tasks = fill(api, 2)
+    for body, field in (
+        ({"filter": {}}, "filter"),
+        ({"filter": {"tags": {}}}, "filter"),
+        ({**REPORTS, "all": True}, "all"),
+    ):
+        refused = api.send("POST", CANCEL, body)
+        assert (refused.status, list(refused.faults)) == (422, [field])
+    assert {state_of(api, each) for each in tasks} == {"scheduled"}
+    assert api.send("POST", CANCEL, {"filter": {}, "all": True, "dry_run": True}).body["matched"] == 2
+    assert {state_of(api, each) for each in tasks} == {"scheduled"}
+    assert api.send("POST", CANCEL, {"filter": {}, "all": True}).body["changed"] == 2
+
+
+def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
+    """Another owner's are not even counted."""
+    mine = fill(api, 2)
+    answer = api.send("POST", CANCEL, {"filter": {}, "all": True}, {"X-Duetime-Owner": "you"})
+    assert answer.body == {"examined": 0, "matched": 0, "changed": 0, "refused": {}, "next_token": None}
+    assert {state_of(api, each) for each in mine} == {"scheduled"}
+
+
+def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
+    """Beyond what a body can tell by itself: a due time that is too far ahead as of now."""
+    fill(api, 2)
+    refused = api.send("POST", CHANGE, {**REPORTS, "change": {"at": "2037-01-01T00:00:00Z"}})
+    assert (refused.status, list(refused.faults)) == (422, ["change.at"])
+
+
+BAD: list[tuple[str, dict[str, Any], list[str]]] = [
+    (CANCEL, {}, ["filter"]),
+    (CANCEL, {"filter": None}, ["filter"]),
+    (CANCEL, {"filter": []}, ["filter"]),
+    (CANCEL, {"filter": {"state": "done"}}, ["filter.state"]),
+    (CANCEL, {"filter": {"state": "succeeded"}}, ["filter.state"]),
+    (CANCEL, {"filter": {"ids": ["x"]}}, ["filter.ids"]),
+    (CANCEL, {"filter": {"tag": "a:b"}}, ["filter.tag"]),
+    (CANCEL, {"filter": {"tags": ["a:b"]}}, ["filter.tags"]),
+    (CANCEL, {"filter": {"due_from": "yesterday"}}, ["filter.due_from"]),
+    (CANCEL, {"filter": {"due_to": 7}}, ["filter.due_to"]),
+    (CANCEL, {"filter": {"type": "a b"}}, ["filter.type"]),
+    (CANCEL, {"filter": {"name": "\x00"}}, ["filter.name"]),
+    (CANCEL, {**REPORTS, "owner": "you"}, ["owner"]),
+    (CANCEL, {**REPORTS, "change": {}}, ["change"]),
+    (CANCEL, {**REPORTS, "limit": 0}, ["limit"]),
+    (CANCEL, {**REPORTS, "limit": 101}, ["limit"]),
+    (CANCEL, {**REPORTS, "limit": "1"}, ["limit"]),
+    (CANCEL, {**REPORTS, "per_second": 0}, ["per_second"]),
+    (CANCEL, {**REPORTS, "per_second": 0.05}, ["per_second"]),
+    (CANCEL, {**REPORTS, "per_second": 1e9}, ["per_second"]),
+    (CANCEL, {**REPORTS, "per_second": "fast"}, ["per_second"]),
+    (CANCEL, {**REPORTS, "next_token": "nonsense"}, ["next_token"]),
+    (CANCEL, {**REPORTS, "next_token": 5}, ["next_token"]),
+    (CANCEL, {**REPORTS, "force": "true"}, ["force"]),
+    (CANCEL, {**REPORTS, "dry_run": 1}, ["dry_run"]),
+    (CANCEL, {**REPORTS, "order": "up"}, ["order"]),
+    (CHANGE, REPORTS, ["change"]),
+    (CHANGE, {**REPORTS, "change": {}}, ["change"]),
+    (CHANGE, {**REPORTS, "change": {"type": "mail"}}, ["change.type"]),
+    (
+        CHANGE,
+        {**REPORTS, "change": {"at": "2026-12-01T00:00:00Z", "delay_seconds": 1}},
+        ["change.at", "change.delay_seconds"],
+    ),
+    (CHANGE, {**REPORTS, "change": {"retry": {"max_attempts": 0}}}, ["change.retry.max_attempts"]),
+    (CHANGE, {**RENAME, "force": True}, ["force"]),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "fields"), BAD)
+def test_a_bad_sweep_is_refused_by_name(api: Gateway, path: str, body: dict[str, Any], fields: list[str]) -> None:
+    """Each fault names its field, within the filter and within the change too, and nothing is changed."""
+    (task,) = fill(api, 1)
+    refused = api.send("POST", path, body)
+    assert (refused.status, list(refused.faults)) == (422, fields)
+    assert api.send("GET", f"/v1/tasks/{task}").body["version"] == 1
+
+
+def test_a_payload_of_a_sweep_may_be_as_deep_as_any(api: Gateway) -> None:
+    """What wraps it does not count; one level more is refused by name."""
+    fill(api, 1)
+    for levels, status in ((62, 200), (80, 422)):
+        payload: Any = 1
+        for _ in range(levels):
+            payload = [payload]
+        assert api.send("POST", CHANGE, {**REPORTS, "change": {"payload": payload}}).status == status
+
+
+def test_other_methods_are_not_supported(api: Gateway) -> None:
+    """Only POST; what a GET finds there is no task."""
+    for path in (CANCEL, CHANGE):
+        put = api.send("PUT", path, REPORTS)
+        assert (put.status, put.headers["Allow"]) == (405, "POST")
+        assert api.send("GET", path).status == 404
+        assert list(api.send("POST", path, REPORTS, query="limit=1").faults) == ["limit"]

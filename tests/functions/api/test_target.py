@@ -1,0 +1,148 @@
+"""Asking the endpoint of a task, over REST."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.targets import http
+from duetime.adapters.targets.calls import Call
+from duetime.settings import Variable
+from tests.functions.api.gateway import Gateway
+from tests.functions.receivers import Receiver, receiving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An endpoint on loopback."""
+    with receiving() as started:
+        yield started
+
+
+@pytest.fixture
+def api(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
+    """The function, which may reach loopback."""
+    environ[Variable.HTTP_ALLOW] = "127.0.0.1"
+    compose()
+    return Gateway()
+
+
+def asked_of(api: Gateway, url: str, queries: list[str]) -> str:
+    """The address at which the target of a new task is asked."""
+    target = {"kind": "http", "url": url, "queries": queries}
+    task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
+    assert task["target"]["queries"] == queries
+    return f"/v1/tasks/{task['id']}/target"
+
+
+def test_an_endpoint_is_asked_and_its_answer_passed_on(api: Gateway, receiver: Receiver) -> None:
+    """`GET url?action=status` with the task's id; status and JSON of the answer come back as they were."""
+    receiver.answers["GET", "/job?team=dba&action=status"] = (200, b'{"rows": [1, 2.50]}')
+    path = asked_of(api, f"{receiver.url}/job?team=dba", ["status", "summary"])
+    answer = api.send("GET", path, query="action=status")
+    assert (answer.status, answer.body) == (200, {"status": 200, "body": {"rows": [1, 2.5]}})
+    assert answer.headers["Cache-Control"] == "no-store"
+    (request,) = receiver.requests
+    assert request.headers["Duetime-Task"] == path.split("/")[3]
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "body"),
+    [
+        (404, b"", None),
+        (500, b"went wrong", "went wrong"),
+        (302, b"", None),
+        (200, b"NaN", "NaN"),
+        (200, b"\xff", "\ufffd"),
+    ],
+)
+def test_whatever_an_endpoint_answers_is_its_answer(
+    api: Gateway, receiver: Receiver, status: int, text: bytes, body: object
+) -> None:
+    """A refusal, a redirect and what is no JSON are passed on: it was the endpoint that was asked."""
+    receiver.answers["GET", "/?action=progress"] = (status, text)
+    answer = api.send("GET", asked_of(api, f"{receiver.url}/", ["progress"]), query="action=progress")
+    assert (answer.status, answer.body) == (200, {"status": status, "body": body})
+
+
+def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A receiver that drops what it has seen answers the same question again."""
+    ids: list[str] = []
+
+    def kept(**fields: Any) -> Call:  # noqa: ANN401 - fields of Call
+        ids.append(fields["id"])
+        return Call(**fields)
+
+    monkeypatch.setattr(http, "Call", kept)
+    path = asked_of(api, receiver.url, ["status"])
+    for _ in range(2):
+        assert api.send("GET", path, query="action=status").status == 200
+    assert len(set(ids)) == 2
+
+
+@pytest.mark.parametrize(
+    "target", [{"kind": "handler"}, {"kind": "http", "url": "https://example.org/", "queries": ["progress"]}]
+)
+def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict[str, object]) -> None:
+    """A handler answers nothing, an endpoint what it lists: a conflict that names the question."""
+    task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
+    answer = api.send("GET", f"/v1/tasks/{task['id']}/target", query="action=status")
+    assert (answer.status, answer.problem["code"]) == (409, "query_not_offered")
+    assert "'status'" in answer.problem["detail"]
+
+
+@pytest.mark.parametrize("query", ["", "action=run", "action=", "action=status&action=status", "action=status&x=1"])
+def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, query: str) -> None:
+    """Only the three that there are, once, and nothing else; the endpoint hears of none."""
+    answer = api.send("GET", asked_of(api, receiver.url, ["status"]), query=query)
+    assert (answer.status, answer.problem["code"]) == (400, "parameters_invalid")
+    assert set(answer.faults) <= {"action", "x"}
+    assert receiver.requests == []
+
+
+def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> None:
+    """Nobody learns of it, and its endpoint is not called."""
+    path = asked_of(api, receiver.url, ["status"])
+    answer = api.send("GET", path, headers={"X-Duetime-Owner": "mallory"}, query="action=status")
+    assert (answer.status, answer.problem["code"]) == (404, "task_unknown")
+    assert receiver.requests == []
+
+
+def test_an_endpoint_that_is_not_there_is_a_bad_gateway(api: Gateway) -> None:
+    """Nobody listens, or it may not be called: 502 with a code, and what happened."""
+    for url in ("http://127.0.0.1:1/", "http://10.0.0.1/"):
+        answer = api.send("GET", asked_of(api, url, ["status"]), query="action=status")
+        assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
+    assert "10.0.0.1" in answer.problem["detail"]
+
+
+def test_an_answer_that_is_too_large_is_a_bad_gateway(api: Gateway, receiver: Receiver) -> None:
+    """No more than 64 KB is passed on."""
+    receiver.answers["GET", "/?action=summary"] = (200, b"x" * 65_537)
+    answer = api.send("GET", asked_of(api, f"{receiver.url}/", ["summary"]), query="action=summary")
+    assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
+
+
+def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
+    api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """504 with a code of its own, well before the gateway itself gives up."""
+    monkeypatch.setattr(http, "QUERY_TIMEOUT", 200)
+    receiver.seconds = 5
+    answer = api.send("GET", asked_of(api, receiver.url, ["status"]), query="action=status")
+    assert (answer.status, answer.problem["code"]) == (504, "target_silent")
+
+
+def test_a_signing_key_that_cannot_be_read_is_our_own_trouble(
+    environ: dict[str, str], compose: Callable[[], None], api: Gateway, receiver: Receiver
+) -> None:
+    """503: the endpoint is not called, and can do nothing about it."""
+    environ[Variable.SIGNING_SECRET] = "gone"
+    compose()
+    answer = api.send("GET", asked_of(api, receiver.url, ["status"]), query="action=status")
+    assert (answer.status, answer.problem["code"]) == (503, "unavailable")
+    assert receiver.requests == []

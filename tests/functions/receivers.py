@@ -1,0 +1,83 @@
+"""An HTTP receiver on loopback for the functions to call, which keeps what it was asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - any JSON
+        """The body's JSON."""
+        return json.loads(self.body)
+
+
+@dataclass
+class Receiver:
+    """A receiver.
+
+    Attributes:
+        answers: status and body by method and path; 200 and `{}` for what is not named.
+        seconds: how long each answer takes.
+    """
+
+    url: str = ""
+    answers: dict[tuple[str, str], tuple[int, bytes]] = field(default_factory=dict)
+    seconds: float = 0
+    requests: list[Received] = field(default_factory=list)
+
+    def of(self, method: str) -> list[Received]:
+        """The requests with a method."""
+        return [one for one in self.requests if one.method == method]
+
+
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    """Run a receiver for as long as the context lasts."""
+    kept = Receiver()
+    over = threading.Event()
+
+    class Answering(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            kept.requests.append(Received(self.command, self.path, dict(self.headers), body))
+            over.wait(kept.seconds)
+            status, text = kept.answers.get((self.command, self.path), (200, b"{}"))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        # The names are the standard library's.
+        do_GET = do_POST = do_PUT = _answer  # noqa: N815 - see the line above
+
+        def log_message(self, *_args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    kept.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield kept
+    finally:
+        over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from duetime.domain.arns import AwsService
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.states import State
+from duetime.domain.task import AwsTarget, Priority, TaskSpec
+from duetime.settings import Variable
+
+if TYPE_CHECKING:
+    from tests.functions.stack import Stack
+
+ARN = "arn:aws:sqs:us-east-1:123456789012:"
+
+
+def test_a_due_task_is_sent_to_its_queue(stack: Stack) -> None:
+    """Through the worker, with the task's facts; the message's id is the result."""
+    stack.environ[Variable.AWS_TARGETS] = f"{ARN}reports-*"
+    name = f"reports-{uuid4().hex}"
+    url = stack.cloud.sqs.create_queue(QueueName=name)["QueueUrl"]
+    task = stack.create(TaskSpec("report", b'{"n":1}', target=AwsTarget(AwsService.SQS, ARN + name)))
+    assert stack.work(Priority.NORMAL) == []
+    (message,) = stack.cloud.sqs.receive_message(QueueUrl=url)["Messages"]
+    body = json.loads(message["Body"])
+    assert (body["task_id"], body["fence"], body["payload"]) == (task.id.text, 1, {"n": 1})
+    done = stack.get(task)
+    assert done.state is State.SUCCEEDED
+    assert done.result is not None
+    assert json.loads(done.result.data or b"") == {"message_id": message["MessageId"]}
+
+
+def test_a_queue_that_is_not_there_fails_the_task_at_once(stack: Stack) -> None:
+    """It will not be there for the next attempt either."""
+    stack.environ[Variable.AWS_TARGETS] = f"{ARN}reports-*"
+    target = AwsTarget(AwsService.SQS, f"{ARN}reports-gone")
+    task = stack.create(TaskSpec("report", target=target, retry=RetryPolicy(max_attempts=5)))
+    assert stack.work(Priority.NORMAL) == []
+    failed = stack.get(task)
+    assert (failed.state, failed.attempt) == (State.FAILED, 1)
+    assert failed.error is not None
+    assert "NonExistentQueue" in failed.error.kind

@@ -1,0 +1,105 @@
+"""Callbacks, from the API's `callback_url` to the receiver's check of the signature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from duetime import composition
+from duetime.domain.states import State
+from duetime.domain.task import HandlerTarget, HttpTarget, Phase, Priority, TaskSpec
+from duetime.handlers import REGISTRY, Registered
+from duetime.settings import Variable
+from tests.adapters.clouds import Cloud
+from tests.adapters.targets.receiver import is_signed_by
+from tests.functions.receivers import Receiver, receiving
+from tests.functions.stack import Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRET = "c2VjcmV0" * 8
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An endpoint on loopback."""
+    with receiving() as started:
+        yield started
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    """The functions over moto, with a signing secret."""
+    session = boto3.Session("testing", "testing", region_name="us-east-1")
+    with mock_aws():
+        session.client("secretsmanager").create_secret(Name="signing", SecretString=SECRET)
+        cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+        yield Stack(cloud, session, {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"})
+    composition.use(None)
+
+
+def test_an_outcome_is_told_signed_and_before_the_task_is_finished(
+    stack: Stack, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One POST of type, timestamp and the task as lists show it; then `finished_at` is set."""
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: {"rows": 3}}))
+    task = stack.create(TaskSpec("report", name="Nightly", callback_url=f"{receiver.url}/ended"))
+    assert stack.work(Priority.NORMAL) == []
+    (told,) = receiver.requests
+    assert (told.method, told.path) == ("POST", "/ended")
+    assert told.headers["Content-Type"] == "application/json"
+    assert told.headers["webhook-id"] == f"{task.id}-1-succeeded"
+    assert is_signed_by(SECRET, told.headers, told.body)
+    event = told.json
+    assert set(event) == {"type", "timestamp", "data"}
+    assert event["type"] == "task.succeeded"
+    assert (event["data"]["id"], event["data"]["state"]) == (str(task.id), "succeeded")
+    assert event["data"]["name"] == "Nightly"
+    assert event["data"]["finished_at"] is None
+    assert stack.get(task).finished_at is not None
+
+
+def test_cleaning_up_comes_before_the_callback(stack: Stack, receiver: Receiver) -> None:
+    """Who is told of the outcome finds nothing half done."""
+    target = HttpTarget(f"{receiver.url}/job", frozenset({Phase.CLEAN}))
+    stack.create(TaskSpec("report", target=target, callback_url=f"{receiver.url}/ended"))
+    assert stack.work(Priority.NORMAL) == []
+    asked = [(one.method, one.path) for one in receiver.requests]
+    assert asked == [("PUT", "/job?action=run"), ("PUT", "/job?action=clean"), ("POST", "/ended")]
+
+
+def test_a_callback_that_is_refused_leaves_the_outcome_as_it_is(
+    stack: Stack, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three tries with the same id and body, then it is given up, counted and noted; the task is finished."""
+    receiver.answers["POST", "/ended"] = (503, b"sorry")
+    task = stack.create(TaskSpec("unheard.of", target=HandlerTarget(), callback_url=f"{receiver.url}/ended"))
+    assert stack.work(Priority.NORMAL) == []
+    told = receiver.requests
+    assert len(told) == 3
+    assert len({(one.headers["webhook-id"], one.body) for one in told}) == 1
+    assert told[0].json["type"] == "task.failed"
+    done = stack.get(task)
+    assert (done.state, done.finished_at is not None) == (State.FAILED, True)
+    out = capsys.readouterr().out
+    assert '"callbacks_failed":[1.0]' in out.replace(" ", "")
+
+
+@pytest.mark.parametrize("status", [301, 400, 410])
+def test_a_receiver_that_wants_none_is_not_asked_again(stack: Stack, receiver: Receiver, status: int) -> None:
+    """What time does not mend is tried once."""
+    receiver.answers["POST", "/ended"] = (status, b"")
+    stack.create(TaskSpec("unheard.of", callback_url=f"{receiver.url}/ended"))
+    assert stack.work(Priority.NORMAL) == []
+    assert len(receiver.requests) == 1
+
+
+def test_a_callback_leads_nowhere_private(stack: Stack) -> None:
+    """The same addresses are refused as for targets, and the task is finished all the same."""
+    task = stack.create(TaskSpec("unheard.of", callback_url="http://169.254.169.254/latest/meta-data"))
+    assert stack.work(Priority.NORMAL) == []
+    assert stack.get(task).finished_at is not None

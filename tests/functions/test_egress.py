@@ -1,0 +1,101 @@
+"""The egress function between the worker and an endpoint, as Lambda would call it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from duetime import composition
+from duetime.adapters.targets.egress import EgressCaller
+from duetime.composition import composed
+from duetime.domain.states import State
+from duetime.domain.task import HttpTarget, Priority, TaskSpec
+from duetime.settings import Variable
+from tests.adapters.clouds import Cloud
+from tests.adapters.targets.receiver import is_signed_by
+from tests.functions.receivers import Receiver, receiving
+from tests.functions.stack import Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRET = "c2VjcmV0" * 8
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """An endpoint on loopback."""
+    with receiving() as started:
+        yield started
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    """The functions over moto, with a signing secret, and the worker's calls handed to the egress handler."""
+    session = boto3.Session("testing", "testing", region_name="us-east-1")
+    with mock_aws():
+        session.client("secretsmanager").create_secret(Name="signing", SecretString=SECRET)
+        cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+        yield Stack(cloud, session, {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"})
+    composition.use(None)
+
+
+@pytest.fixture
+def events(stack: Stack) -> list[dict[str, Any]]:
+    """The events of the egress function, which is put between the worker and its endpoints."""
+    kept: list[dict[str, Any]] = []
+
+    def invoke(payload: bytes) -> bytes:
+        kept.append(json.loads(payload))
+        return json.dumps(stack.call("egress", kept[-1])).encode()
+
+    # The composition would invoke it through Lambda, which runs no function of ours here.
+    composed().__dict__["caller"] = EgressCaller(invoke, window=0.3)
+    return kept
+
+
+def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str, Any]], receiver: Receiver) -> None:
+    """Ten tasks of one batch: ten calls, each signed, in fewer invocations (those that begin together share one)."""
+    receiver.answers["PUT", "/job?action=run"] = (200, b'{"rows": 3}')
+    target = HttpTarget(f"{receiver.url}/job")
+    tasks = [stack.create(TaskSpec("report", payload=b'{"n":1}', target=target)) for _ in range(10)]
+    assert stack.work(Priority.NORMAL) == []
+    # How many begin within the window is the machine's affair: on a quiet one all ten do.
+    assert sum(len(event["calls"]) for event in events) == 10
+    assert len(events) < 10
+    for task in tasks:
+        done = stack.get(task)
+        assert done.state is State.SUCCEEDED
+        assert done.result is not None
+        assert done.result.data == b'{"rows":3}'
+    assert len(receiver.requests) == 10
+    for request in receiver.requests:
+        assert is_signed_by(SECRET, request.headers, request.body)
+        assert request.headers["webhook-id"] == f"{request.json['task_id']}-1-run"
+        assert request.headers["Idempotency-Key"] == request.json["task_id"]
+
+
+def test_an_egress_that_fails_fails_the_attempt_and_no_more(stack: Stack, receiver: Receiver) -> None:
+    """The task is tried again, and its error names the egress."""
+
+    def invoke(_payload: bytes) -> bytes:
+        raise ConnectionError
+
+    composed().__dict__["caller"] = EgressCaller(invoke)
+    task = stack.create(TaskSpec("report", target=HttpTarget(receiver.url)))
+    assert stack.work(Priority.NORMAL) == []
+    after = stack.get(task)
+    assert after.state is State.POSTPONED
+    assert after.error is not None
+    assert after.error.kind == "EgressFailed"
+    assert receiver.requests == []
+
+
+def test_the_worker_uses_the_egress_where_there_is_one(stack: Stack) -> None:
+    """The variable decides: with it, no call leaves the worker's own process."""
+    stack.environ[Variable.EGRESS_FUNCTION] = "egress"
+    assert isinstance(composed().caller, EgressCaller)

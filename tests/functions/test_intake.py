@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.composition import composed
+from duetime.domain.dispatch import Wake
+from duetime.domain.ids import TaskId
+from duetime.domain.states import State
+from duetime.domain.task import Priority, Task
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, to_iso
+from duetime.handlers import REGISTRY, Registered
+from duetime.ports.stores import ListQuery
+from duetime.settings import Variable
+
+if TYPE_CHECKING:
+    from tests.functions.stack import Stack
+
+EVENTS = "123456789012:role/Events"
+
+
+@pytest.fixture
+def intake(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The functions, with an intake, and a handler that does nothing."""
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
+    rejects = stack.cloud.sqs.create_queue(QueueName=f"rejects-{uuid4().hex}")["QueueUrl"]
+    stack.environ[Variable.INTAKE_REJECTS] = rejects
+    stack.environ[Variable.INTAKE_OWNER] = EVENTS
+    return stack
+
+
+def message(stack: Stack, body: object, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a record
+    """A record of the event that Lambda makes of a message sent now (Source: AWS Lambda Developer Guide, SQS)."""
+    return {
+        "messageId": str(uuid4()),
+        "receiptHandle": "handle",
+        "body": body if isinstance(body, str) else json.dumps(body),
+        "attributes": {"SentTimestamp": str(stack.clock.now()), "ApproximateReceiveCount": "1"},
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:intake",
+        **changes,
+    }
+
+
+def event(stack: Stack, detail: object, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of an event
+    """What EventBridge sends to a queue (Source: EventBridge User Guide, "Events")."""
+    second = stack.clock.now() // SECOND
+    return {
+        "version": "0",
+        "id": str(uuid4()),
+        "detail-type": "duetime task",
+        "source": "com.example.orders",
+        "account": "123456789012",
+        "time": datetime.fromtimestamp(second, UTC).isoformat().replace("+00:00", "Z"),
+        "region": "us-east-1",
+        "resources": [],
+        "detail": detail,
+        **changes,
+    }
+
+
+def take(stack: Stack, *records: dict[str, Any]) -> list[str]:
+    """Let the intake have a batch; the ids of what it reports for another delivery."""
+    answer = stack.call("intake", {"Records": list(records)})
+    return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+
+def tasks_of(owner: str = EVENTS) -> list[Task]:
+    """All tasks of an owner, in order of their due times."""
+    ids = composed().tasks.list_ids(ListQuery(owner, descending=False, limit=1_000))
+    found = composed().tasks.read_many(ids)
+    return [found[each] for each in ids]
+
+
+def rejected(stack: Stack) -> list[tuple[str, str]]:
+    """What was put aside: body and reason."""
+    answer = stack.cloud.sqs.receive_message(
+        QueueUrl=stack.environ[Variable.INTAKE_REJECTS], MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+    )
+    return [(each["Body"], each["MessageAttributes"]["reason"]["StringValue"]) for each in answer.get("Messages", [])]
+
+
+def test_an_event_becomes_a_task_and_runs(intake: Stack) -> None:
+    """Owned by whom the settings name, with all that the API takes, and with a message of its own."""
+    detail = {"type": "report", "payload": {"n": 1}, "priority": "high", "name": "daily", "tags": {"team": "dba"}}
+    assert take(intake, message(intake, event(intake, detail))) == []
+    (task,) = tasks_of()
+    assert (task.type, task.priority, task.name, task.tags) == ("report", Priority.HIGH, "daily", {"team": "dba"})
+    assert intake.work(Priority.HIGH) == []
+    (done,) = tasks_of()
+    assert done.state is State.SUCCEEDED
+
+
+def test_a_bare_task_on_the_queue_is_taken_in_likewise(intake: Stack) -> None:
+    """What a producer sends to the queue is what it would post."""
+    assert take(intake, message(intake, {"type": "report", "delay_seconds": 600})) == []
+    (task,) = tasks_of()
+    assert task.due_at == intake.clock.now() + 10 * MINUTE
+    assert rejected(intake) == []
+
+
+def test_an_event_says_nothing_of_the_owner(intake: Stack) -> None:
+    """It is an unknown field, as for the API."""
+    assert take(intake, message(intake, event(intake, {"type": "report", "owner": "boss"}))) == []
+    assert [reason for _, reason in rejected(intake)] == ["detail.owner: is not a known field"]
+    assert tasks_of() == tasks_of("boss") == []
+
+
+def test_a_hundred_events_with_repeats_and_poison_are_taken_at_once(intake: Stack) -> None:
+    """Each event one task, each poison put aside, nothing reported, and the messages sent in batches of ten."""
+    events = [event(intake, {"type": "report", "payload": n}) for n in range(80)]
+    records = [message(intake, each) for each in (*events, *events[:15])]
+    poison = ["not json", "[]", '{"type": 1}', json.dumps(event(intake, None)), '{"detail": {"type": "report"}}']
+    assert take(intake, *records, *(message(intake, body) for body in poison)) == []
+    assert len(tasks_of()) == 80
+    assert {body for body, _ in rejected(intake)} == set(poison)
+    assert intake.waiting(Priority.NORMAL)["ready"] == 80
+
+
+def test_a_redelivered_event_is_the_same_task_whenever_it_comes(intake: Stack) -> None:
+    """Seconds, hours or days later, and whatever has become of the task meanwhile: nothing is written, nothing sent."""
+    record = message(intake, event(intake, {"type": "report", "payload": "a" * 100}))
+    take(intake, record)
+    assert intake.work(Priority.NORMAL) == []
+    (done,) = tasks_of()
+    assert done.state is State.SUCCEEDED
+    for later in (2 * SECOND, 3 * HOUR, 3 * DAY):
+        intake.clock.at += later
+        assert take(intake, record) == []
+    assert tasks_of() == [done]
+    assert sum(intake.waiting(Priority.NORMAL).values()) == 0
+
+
+def test_a_redelivered_event_with_a_large_payload_leaves_the_payload_alone(intake: Stack) -> None:
+    """The payload of an ended task expires with it; written again it would stay for ever."""
+    payload = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(2_000))
+    record = message(intake, {"type": "report", "payload": payload})
+    take(intake, record)
+    intake.work(Priority.NORMAL)
+    table = intake.environ[Variable.TABLE]
+    items = intake.cloud.dynamodb.scan(TableName=table)["Items"]
+    assert len(items) == 2
+    assert all(schema.TTL in item for item in items)
+    take(intake, record)
+    assert intake.cloud.dynamodb.scan(TableName=table)["Items"] == items
+
+
+def test_delays_count_from_the_event(intake: Stack) -> None:
+    """A message that has waited is due when its sender meant it to be, and at every delivery the same."""
+    sent = intake.clock.now()
+    record = message(intake, {"type": "report", "delay_seconds": 90})
+    intake.clock.at += 30 * SECOND
+    take(intake, record)
+    (task,) = tasks_of()
+    assert (task.due_at, task.id.home, task.created_at) == (sent + 90 * SECOND, sent + 90 * SECOND, sent + 30 * SECOND)
+
+
+def test_an_event_that_comes_after_the_patrols_of_its_minute_is_found_all_the_same(intake: Stack) -> None:
+    """Its home is long past: it has a wake in the present minute, so that a lost message loses no task."""
+    record = message(intake, {"type": "report"})
+    intake.clock.at += 2 * DAY
+    take(intake, record)
+    (task,) = tasks_of()
+    (wake,) = composed().tasks.read_minute(intake.clock.now() // MINUTE, task.id.shard, consistent=True)
+    assert isinstance(wake, Wake)
+    assert (wake.task_id, task.next_at) == (task.id, intake.clock.now())
+    assert intake.work(Priority.NORMAL) == []
+    assert tasks_of()[0].state is State.SUCCEEDED
+
+
+def test_what_the_store_does_not_take_comes_again_and_nothing_else(
+    intake: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A throttled store: those events alone are reported, and the next delivery makes each task once."""
+    records = [message(intake, event(intake, {"type": "report", "payload": n})) for n in range(20)]
+    dynamodb = composed().tasks._client
+    put, calls = dynamodb.put_item, iter(range(1_000))
+
+    def throttled(**request: Any) -> Any:  # noqa: ANN401 - botocore's own
+        if next(calls) % 3 == 0:
+            raise dynamodb.exceptions.ProvisionedThroughputExceededException(
+                {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow down"}}, "PutItem"
+            )
+        return put(**request)
+
+    monkeypatch.setattr(dynamodb, "put_item", throttled)
+    again = take(intake, *records)
+    assert len(again) == 7
+    assert len(tasks_of()) == 13
+    monkeypatch.undo()
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
+    assert take(intake, *[record for record in records if record["messageId"] in again]) == []
+    assert len(tasks_of()) == 20
+    assert intake.waiting(Priority.NORMAL)["ready"] == 20
+
+
+def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong that nobody thought of, the others are tasks, and their messages go."""
+    good, bad = message(intake, {"type": "report"}), message(intake, {"type": "report", "name": "bad"})
+    store = composed().tasks
+    create = store.create
+
+    def broken(task: Task) -> bool:
+        if task.name:
+            raise ZeroDivisionError
+        return create(task)
+
+    monkeypatch.setattr(store, "create", broken)
+    assert take(intake, good, bad) == [bad["messageId"]]
+    assert len(tasks_of()) == 1
+
+
+def test_poison_that_cannot_be_put_aside_comes_again(intake: Stack) -> None:
+    """It is not lost; SQS itself gives it up in the end."""
+    intake.environ[Variable.INTAKE_REJECTS] += "-gone"
+    poison = message(intake, "not json")
+    assert take(intake, poison, message(intake, {"type": "report"})) == [poison["messageId"]]
+    assert len(tasks_of()) == 1
+
+
+NAMES = {"id": "1", "source": "com.example.orders"}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("", "body: is empty"),
+        ("{", "body: is not JSON"),
+        ("null", "body: should be an object"),
+        ("{}", "type: is required"),
+        ({"type": "report", "at": "tomorrow"}, "at: should be an RFC 3339 time"),
+        ({"type": "report", "target": {"kind": "sqs", "arn": "arn:aws:sqs:eu-west-1:123456789012:q"}}, "target.arn: "),
+        ('{"type": "report", "payload": ' + "[" * 65 + "]" * 65 + "}", "is nested deeper"),
+        ('{"type": "report", "payload": NaN}', "payload: "),
+        ('{"type": "report", "payload": "\\ud800"}', "payload: "),
+        ({**NAMES, "time": "2026-11-21T02:33:07Z", "detail": {"type": ""}}, "detail.type: should match"),
+        ({**NAMES, "time": "2026-11-21T02:33:07Z", "detail": []}, "detail: should be an object"),
+        ({**NAMES, "time": "2027-11-21T02:33:07Z", "detail": {"type": "report"}}, "time: lies in the future"),
+        ({**NAMES, "time": "1969-11-21T02:33:07Z", "detail": {"type": "report"}}, "time: lies before 1970"),
+        ({**NAMES, "time": 7, "detail": {"type": "report"}}, "time: should be"),
+        ({**NAMES, "detail": {"type": "report"}}, "time: is required"),
+        ({"id": "", "source": "s", "time": "2026-11-21T02:33:07Z", "detail": {"type": "report"}}, "id: should have"),
+        ('{"id": "\\ud800", "source": "s", "time": "2026-11-21T02:33:07Z", "detail": {"type": "report"}}', "id: "),
+        ({**NAMES, "time": "2026-11-21T02:33:07Z", "detail": {"type": "report", "at": "9999-01-01T00:00:00Z"}}, "at: "),
+    ],
+)
+def test_what_can_become_no_task_is_put_aside_with_the_reason(intake: Stack, body: object, reason: str) -> None:
+    """Every refusal of the API, and those of an event's own fields, name what is wrong; nothing is stored."""
+    record = message(intake, body)
+    assert take(intake, record) == []
+    assert tasks_of() == []
+    ((kept, why),) = rejected(intake) or [("", "")]
+    assert kept == record["body"]
+    assert reason in why
+
+
+def test_the_same_id_of_another_source_is_another_event(intake: Stack) -> None:
+    """Sources number their events by themselves."""
+    for source in ("com.example.orders", "com.example.invoices"):
+        take(intake, message(intake, event(intake, {"type": "report"}, id="7", source=source)))
+    assert len({task.id for task in tasks_of()}) == 2
+
+
+def test_refusals_are_counted_and_noted(
+    intake: Stack, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line of metrics for the batch, and a line for each refusal."""
+    take(intake, message(intake, "poison"), message(intake, {"type": "report"}))
+    (metrics,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
+    assert (metrics["intake_refused"], metrics["intake_tasks"]) == ([1.0], [1.0])
+    assert caplog.messages == ["an event can become no task"]
+
+
+def test_the_id_says_when_and_where(intake: Stack) -> None:
+    """It is a task's id like any other: its home is the event's time, its shard one that is read."""
+    at = intake.clock.now() // SECOND * SECOND
+    take(intake, message(intake, event(intake, {"type": "report"}, time=to_iso(at))))
+    (task,) = tasks_of()
+    assert TaskId.parse(task.id.text).home == at
+    assert task.id.shard < int(intake.environ[Variable.SHARDS])

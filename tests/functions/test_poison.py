@@ -1,0 +1,170 @@
+"""Poison: what nobody can read stops neither its batch, nor the trigger, nor a list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.records import key_of
+from duetime.composition import composed
+from duetime.domain.filters import TaskFilter
+from duetime.domain.limits import MAX_DELAY
+from duetime.domain.states import State
+from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.times import MINUTE, SECOND
+from duetime.handlers import REGISTRY, Registered
+from duetime.ports.stores import ListQuery
+from tests.functions.stack import OWNER
+
+if TYPE_CHECKING:
+    from duetime.domain.task import Task
+    from tests.functions.stack import Stack
+
+TICK = {"version": "0", "source": "aws.scheduler", "detail-type": "Scheduled Event", "detail": "{}"}
+ID = "01M7XZ8CGJ0013P2ZBN3YDT3DX"
+GARBAGE = [
+    "",
+    "not json",
+    "null",
+    "[]",
+    "{}",
+    "\ud7ff\ufffd",
+    '{"i":"../../etc","t":0,"d":0}',
+    '{"i":null,"t":0,"d":0}',
+    f'{{"i":"{ID}","t":true,"d":0}}',
+    f'{{"i":"{ID}","t":-1,"d":0}}',
+    f'{{"i":"{ID}","t":0,"d":1e400}}',
+    f'{{"i":"{ID}","t":0,"d":NaN}}',
+    f'{{"i":"{ID}","t":{10**40},"d":0}}',
+    f'{{"i":"{ID}","t":0,"d":{10**40}}}',
+    f'{{"i":"{ID}","t":0,"d":-5}}',
+    f'{{"i":"{ID}","t":{"9" * 5_000},"d":0}}',
+    f'{{"i":"{"7" + "Z" * 25}","t":0,"d":0}}',
+    "[" * 100_000,
+    "x" * 262_144,
+    '{"i":"' + "0" * 250_000 + '","t":0,"d":0}',
+]
+# What damage or another version may leave behind in a record.
+DAMAGES: list[dict[str, Any]] = [
+    {"z": {"S": "sleeping"}},
+    {"z": {"N": "7"}},
+    {"r": {"S": "five times"}},
+    {"b": {"B": b"not compressed"}},
+    {"u": {"S": "teleport"}},
+    {"L": {"B": b"\x00\x01"}},
+    {"q": {"S": "urgent"}},
+    {"v": {"N": "9"}},
+    {"v": {"S": "x"}},
+    {"g": {"N": "1"}},
+    {"n": {"S": "soon"}},
+    {"t": {"S": "first"}},
+]
+
+
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register a handler of the type `report`."""
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
+
+
+def damaged(stack: Stack, task: Task, damage: dict[str, Any]) -> None:
+    """Damage the record of a task."""
+    table, client = stack.environ["DUETIME_TABLE"], stack.cloud.dynamodb
+    item = client.get_item(TableName=table, Key=key_of(task.id))["Item"]
+    client.put_item(TableName=table, Item={**item, **damage})
+
+
+def event_of(*bodies: str) -> dict[str, Any]:
+    """A batch of messages of these bodies, as Lambda hands it over."""
+    return {
+        "Records": [
+            {"messageId": f"m{number}", "receiptHandle": f"r{number}", "body": body, "attributes": {}}
+            for number, body in enumerate(bodies)
+        ]
+    }
+
+
+@pytest.mark.parametrize("function", ["worker", "deadletter"])
+def test_garbage_among_good_messages_is_let_go(stack: Stack, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+    """Whatever a message holds, it is deleted, and its neighbours are worked on."""
+    registered(monkeypatch)
+    task = stack.create(TaskSpec("report"))
+    good = stack.receive(Priority.NORMAL)
+    bad = event_of(*GARBAGE)
+    assert stack.call(function, {"Records": [*bad["Records"], *good["Records"]]}) == {"batchItemFailures": []}
+    if function == "deadletter":
+        stack.work(Priority.NORMAL)
+    assert stack.get(task).state is State.SUCCEEDED
+
+
+@pytest.mark.parametrize("first", range(0, len(DAMAGES), 6))
+def test_damaged_records_do_not_keep_their_batch(stack: Stack, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+    """Their messages are kept for later or let go; their neighbour runs, and the worker lives on."""
+    registered(monkeypatch)
+    bad = [(stack.create(TaskSpec("report")), damage) for damage in DAMAGES[first : first + 6]]
+    good = stack.create(TaskSpec("report"))
+    for task, damage in bad:
+        damaged(stack, task, damage)
+    event = stack.receive(Priority.NORMAL)
+    bodies = {record["messageId"]: record["body"] for record in event["Records"]}
+    for function in ("worker", "deadletter"):
+        answer = stack.call(function, event)
+        kept = [bodies[failure["itemIdentifier"]] for failure in answer["batchItemFailures"]]
+        assert not any(str(good.id) in body for body in kept)
+    assert stack.get(good).state is State.SUCCEEDED
+    assert not stack.process.ended
+
+
+def test_an_unreadable_record_is_seldom_tried_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its message comes back at the queue's longest delay, until another version of the code can read it."""
+    registered(monkeypatch)
+    task = stack.create(TaskSpec("report"))
+    item = stack.cloud.dynamodb.get_item(TableName=stack.environ["DUETIME_TABLE"], Key=key_of(task.id))["Item"]
+    damaged(stack, task, {"u": {"S": "teleport"}})
+    asked: list[int] = []
+
+    def heard(params: dict[str, Any], **_: object) -> None:
+        asked.extend(entry["VisibilityTimeout"] for entry in params["Entries"])
+
+    events = composed().queues._client.meta.events
+    events.register("before-parameter-build.sqs.ChangeMessageVisibilityBatch", heard)
+    (kept,) = stack.work(Priority.NORMAL)
+    assert kept
+    assert asked[-1] == MAX_DELAY // SECOND
+    stack.cloud.dynamodb.put_item(TableName=stack.environ["DUETIME_TABLE"], Item=item)
+    assert stack.get(task).state is State.SCHEDULED
+
+
+def test_damaged_records_do_not_stop_the_trigger(stack: Stack) -> None:
+    """Their neighbours in the same shards and minute are sent, and the cursor moves on."""
+    tasks = [stack.create(TaskSpec("report", delay=8 * MINUTE)) for _ in range(len(DAMAGES) + 8)]
+    for task, damage in zip(tasks, DAMAGES, strict=False):
+        damaged(stack, task, damage)
+    stack.clock.at += 6 * MINUTE
+    stack.call("trigger", TICK)
+    sent = stack.waiting(Priority.NORMAL)["delayed"]
+    assert sent >= 8
+    stack.call("trigger", TICK)
+    assert stack.waiting(Priority.NORMAL)["delayed"] == sent
+
+
+def test_junk_in_a_minute_does_not_stop_the_trigger(stack: Stack) -> None:
+    """Items that nobody knows, among them ones that look like wakes, are passed over."""
+    task = stack.create(TaskSpec("report", delay=8 * MINUTE))
+    for sort_key in ("junk", f"{task.id}{schema.WAKE_MARK}0", f"{task.id}{schema.SCHEDULE_MARK}0", "\u00e9#w#x"):
+        item = {schema.PARTITION_KEY: {"S": task.id.partition}, schema.SORT_KEY: {"S": sort_key}}
+        stack.cloud.dynamodb.put_item(TableName=stack.environ["DUETIME_TABLE"], Item=item)
+    stack.clock.at += 6 * MINUTE
+    stack.call("trigger", TICK)
+    assert stack.waiting(Priority.NORMAL)["delayed"] == 1
+
+
+def test_damaged_records_are_left_out_of_their_list(stack: Stack) -> None:
+    """The others are listed."""
+    damages = [damage for damage in DAMAGES if "g" not in damage]
+    tasks = [stack.create(TaskSpec("report")) for _ in range(len(damages) + 3)]
+    for task, damage in zip(tasks, damages, strict=False):
+        damaged(stack, task, damage)
+    page = composed().reading.list(ListQuery(OWNER, None, descending=False, limit=100), TaskFilter())
+    assert [task.id for task in page.tasks] == sorted(task.id for task in tasks[len(damages) :])

@@ -1,0 +1,144 @@
+"""Pulled tasks through the real adapters: what they cost, that each is leased once, and strays."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import boto3
+import pytest
+
+from duetime import composition
+from duetime.composition import Outside, composed
+from duetime.domain.attempts import Succeeded
+from duetime.domain.leases import LeaseRequest
+from duetime.domain.states import State
+from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.times import SECOND
+from duetime.settings import Variable
+from tests.adapters.clouds import Cloud
+from tests.functions.meter import Meter
+from tests.functions.stack import OWNER, Stack
+from tests.functions.test_meter import PAYLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.services.leasing import Leased
+    from local.emulator import Emulator
+
+TYPE = "pulled"
+
+
+def settings_of(cloud: Cloud) -> dict[str, str]:
+    """One pulled type, with a queue of its own."""
+    url = cloud.sqs.create_queue(QueueName=f"pulled-{uuid4().hex[:8]}")["QueueUrl"]
+    return {Variable.PULLED_QUEUES: json.dumps({TYPE: url}), Variable.PULLERS: json.dumps({TYPE: ["*"]})}
+
+
+@pytest.fixture
+def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Stack, Meter]]:
+    """The functions over the embedded engine, every call counted."""
+    for name, value in engine.environ.items():
+        monkeypatch.setenv(name, value)
+    session = boto3.Session()
+    meter = Meter(session)
+    cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+    stack = Stack(cloud, session, settings_of(cloud))
+    meter.reset()
+    yield stack, meter
+    composition.use(None)
+
+
+def lease(most: int = 10) -> list[Leased]:
+    """Lease what is there."""
+    return composed().leasing.lease(OWNER, LeaseRequest((TYPE,), most, 0, 30 * SECOND, "w1"))
+
+
+def complete(leased: Leased) -> None:
+    """Tell that it is done."""
+    composed().reporting.finish(OWNER, leased.key, Succeeded(b'{"rows":3}'))
+
+
+def test_a_pulled_task_costs_what_any_other_does(metered: tuple[Stack, Meter]) -> None:
+    """Record, claim and outcome are a unit each, its place in the owner's list another; a read tells whose it is."""
+    stack, meter = metered
+    stack.create(TaskSpec(TYPE, payload=PAYLOAD))
+    assert (meter.table_units, meter.index_units) == (1, 1)
+    (leased,) = lease()
+    assert (meter.table_units, meter.index_units, meter.requests["ReceiveMessage"]) == (2, 1, 1)
+    assert meter.requests["ChangeMessageVisibilityBatch"] == 0
+    meter.reset()
+    complete(leased)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
+    assert meter.requests == {"GetItem": 1, "UpdateItem": 1, "DeleteMessageBatch": 1}
+
+
+def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
+    """Lease and progress in one write, and the message is kept away."""
+    stack, meter = metered
+    stack.create(TaskSpec(TYPE, payload=PAYLOAD))
+    (leased,) = lease()
+    meter.reset()
+    composed().reporting.heartbeat(OWNER, leased.key, None)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
+    assert meter.requests["ChangeMessageVisibilityBatch"] == 1
+
+
+def test_asking_in_vain_costs_no_unit(metered: tuple[Stack, Meter]) -> None:
+    """An idle worker's request is one of SQS, and none of the table."""
+    _stack, meter = metered
+    assert lease() == []
+    assert meter.requests == {"ReceiveMessage": 1}
+
+
+def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At one queue at the same time: every task goes to one of them, and none is left."""
+    for name, value in engine.environ.items():
+        monkeypatch.setenv(name, value)
+    session = boto3.Session()
+    cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+    stack = Stack(cloud, session, settings_of(cloud))
+    # Chance and time as in the cloud: sixteen threads share them.
+    composition.use(Outside(environ={**os.environ, **stack.environ}))
+    try:
+        made = {stack.create(TaskSpec(TYPE)).id for _ in range(60)}
+        taken: list[Any] = []
+
+        def work() -> None:
+            misses = 0
+            while misses < 3:
+                leases = lease(most=3)
+                misses = 0 if leases else misses + 1
+                taken.extend(leased.task.id for leased in leases)
+                for leased in leases:
+                    complete(leased)
+
+        threads = [threading.Thread(target=work) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert len(taken) == len(made)
+        assert set(taken) == made
+        states = {task.state for task in composed().tasks.read_many(sorted(made)).values()}
+        assert states == {State.SUCCEEDED}
+    finally:
+        composition.use(None)
+
+
+def test_a_worker_function_leaves_a_pulled_task_to_pull_workers(stack: Stack) -> None:
+    """In a process that does not know the type's queue it goes astray, costs no attempt, and is looked at again."""
+    known = settings_of(stack.cloud)
+    stack.environ.update(known)
+    task = stack.create(TaskSpec(TYPE))
+    for name in known:
+        del stack.environ[name]
+    composition.use(composition.Outside(environ=stack.environ, clock=stack.clock, clients=composed().outside.clients))
+    composed().placing.send_due([task])
+    assert stack.work(Priority.NORMAL) == []
+    seen = stack.get(task)
+    assert (seen.state, seen.attempt, seen.waits_for) == (State.POSTPONED, 0, f"pull workers of {TYPE}")

@@ -1,0 +1,91 @@
+"""What recurring work costs, counted exactly, over what its tasks cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.composition import composed
+from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.schedule import Overlap
+from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.times import HOUR, MINUTE
+from tests.functions.stack import OWNER
+from tests.functions.test_meter import PAYLOAD, metered
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.recurrence import Recurrence
+    from tests.functions.meter import Meter
+    from tests.functions.stack import Stack
+
+pytestmark = pytest.mark.engine
+__all__ = ["metered"]
+
+
+def schedule(written: Written, **fields: Any) -> Recurrence:  # noqa: ANN401 - any field
+    """Make an ordinary schedule of the type `report`."""
+    return composed().scheduling.create(OWNER, ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields))
+
+
+def ticked(stack: Stack, minutes: int) -> None:
+    """Let so many minutes pass, with a tick in each."""
+    for _ in range(minutes):
+        stack.clock.at += MINUTE
+        stack.call("trigger", {})
+
+
+def test_a_schedule_costs_its_item_its_place_and_its_wake(metered: tuple[Stack, Meter]) -> None:
+    """Far ahead: the item, its place in the list, a wake; then its first expansion, which finds nothing: two more."""
+    _stack, meter = metered
+    schedule(Written(cron="0 0 1 1 *"))
+    assert (meter.table_units, meter.index_units) == (2 + 2, 1)
+
+
+def test_an_expansion_costs_two_units_however_many_occurrences_it_places(metered: tuple[Stack, Meter]) -> None:
+    """A wake and the schedule; sixty occurrences a minute are sixty tasks, each with its place in the list."""
+    stack, meter = metered
+    stack.call("trigger", {})
+    schedule(Written(rate="1 second"), overlap=Overlap.ALLOW_ALL)
+    ticked(stack, 1)
+    meter.reset()
+    # Before any patrol, which would send what no worker takes here once more.
+    ticked(stack, 1)
+    cursors = 2
+    assert (meter.table_units, meter.index_units) == (cursors + 2 + 60, 60)
+    assert meter.requests["SendMessageBatch"] == 6
+
+
+def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple[Stack, Meter]) -> None:
+    """Sixty ticks of an hourly schedule: one expansion, one task."""
+    stack, meter = metered
+    stack.call("trigger", {})
+    schedule(Written(rate="1 hour"), start_at=stack.clock.now() + 10 * MINUTE, overlap=Overlap.ALLOW_ALL)
+    ticked(stack, 5)
+    meter.reset()
+    ticked(stack, HOUR // MINUTE)
+    cursors = 2 * HOUR // MINUTE
+    assert (meter.table_units, meter.index_units) == (cursors + 2 + 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "extra"),
+    [
+        ({"overlap": Overlap.ALLOW_ALL}, 0),
+        ({"overlap": Overlap.SKIP}, 1),
+        ({"overlap": Overlap.BUFFER_ONE}, 1 + 1 + 1),
+        ({"overlap": Overlap.ALLOW_ALL, "pause_on_failure": True}, 1),
+    ],
+    ids=["allow_all", "skip", "buffer_one", "pause_on_failure"],
+)
+def test_what_an_occurrence_costs_to_run(metered: tuple[Stack, Meter], fields: dict[str, Any], extra: int) -> None:
+    """Lease and outcome, and one reading of its schedule; what may not overlap notes which one goes on.
+
+    Who wants to hear of ends pays `finished_at` in a write of its own; one that waits also the note of the end.
+    """
+    stack, meter = metered
+    schedule(Written(rate="1 hour"), **fields)
+    meter.reset()
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (2 + extra, 0)
+    assert meter.requests["Query"] >= 1

@@ -1,0 +1,252 @@
+"""Requests that no friend sends: good ones of every operation, each hurt somewhere. The same seed makes the same."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.operations import OPERATIONS
+from tests.hostile.texts import HEADERS, IDS, METHODS, PARAMETERS, QUERIES, SPECIAL, TEXTS, TYPES, VALUES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+_EXISTING = 0.8
+HOLE = "\x01hole\x01"
+_QUOTED_HOLE = json.dumps(HOLE)
+
+TASK: Mapping[str, Any] = {
+    "type": "report",
+    "payload": {"a": [1, "x"]},
+    "delay_seconds": 90,
+    "priority": "low",
+    "name": "n",
+    "tags": {"team": "dba"},
+    "retry": {"max_attempts": 2, "initial_seconds": 1, "multiplier": 2, "max_seconds": 9},
+    "timeout_seconds": 30,
+    "deadline_seconds": 60,
+    "rollback": True,
+    "lock": {"key": "db-17", "limit": 1, "scope": "task"},
+    "target": {"kind": "http", "url": "http://127.0.0.1:9/x", "phases": ["rollback"], "queries": ["status"]},
+    "callback_url": "http://127.0.0.1:9/y",
+}
+SCHEDULE: Mapping[str, Any] = {
+    "name": "nightly",
+    "cron": "30 1 * * *",
+    "timezone": "Europe/London",
+    "dst_gap": "skip",
+    "dst_fold": "first",
+    "overlap": "skip",
+    "catch_up_seconds": 60,
+    "jitter_seconds": 1,
+    "calendars": ["holidays"],
+    "task": {"type": "report", "payload": 1},
+}
+SWEEP: Mapping[str, Any] = {"filter": {"type": "mail", "tags": {"a": "b"}}, "limit": 5, "dry_run": True, "order": "asc"}
+BODIES: Mapping[str, Any] = {
+    "createTask": TASK,
+    "createTasks": {"tasks": [TASK, {"type": "report"}]},
+    "changeTask": {"at": "2026-12-01T09:00:00Z", "payload": [1], "tags": {"a": "b"}, "lock": None},
+    "cancelTasks": {**SWEEP, "force": False},
+    "changeTasks": {**SWEEP, "change": {"priority": "low"}},
+    "redriveDeadLetters": {**SWEEP, "filter": {"error": "Boom"}},
+    "notifyTask": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
+    "heartbeatTask": {"fence": 1},
+    "tellProgress": {"fence": 1, "percent": 40, "message": "on the way"},
+    "leaseTasks": {"types": ["report"], "max": 1, "wait_seconds": 0, "lease_seconds": 30},
+    "putSwitch": {"scope": "type", "name": "mail", "stopped": False, "max_concurrent": 3, "reason": "for now"},
+    "createSchedule": SCHEDULE,
+    "changeSchedule": {"cron": "0 2 * * *"},
+    "previewSchedule": {"cron": "30 1 * * *", "timezone": "Europe/London", "count": 3},
+    "backfillSchedule": {"start": "2026-11-01T00:00:00Z", "until": "2026-11-02T00:00:00Z", "per_minute": 5},
+    "putCalendar": {
+        "kind": "excludes",
+        "timezone": "Europe/London",
+        "dates": {"2026-12-25": "Christmas Day"},
+        "except_dates": ["2026-12-26"],
+        "weekdays": ["sat"],
+    },
+    "renewLease": {"percent": 5, "message": "on"},
+    "completeLease": {"result": {"x": 1}},
+    "failLease": {"error": {"class": "Boom", "message": "no such row"}, "retriable": True},
+    "pauseLease": {"checkpoint": {"at": 17}},
+    "createTopology": {
+        "nodes": {
+            "a": {"type": "report"},
+            "b": {"type": "report", "depends_on": ["a"]},
+        },
+        "on_failure": "stop",
+        "name": "n",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """One request, as the gateway hands it on."""
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    raw: str | None = None
+    is_base64: bool = False
+
+
+class Corpus:
+    """An endless row of requests.
+
+    Args:
+        seed: of all chance.
+        known: what exists, by the name of its parameter in a path.
+    """
+
+    def __init__(self, seed: int, known: Mapping[str, Sequence[str]]) -> None:
+        self._chance = random.Random(seed)  # noqa: S311 - no secret: the same seed must make the same requests
+        self._known = known
+        self._hurts: tuple[Callable[[Hostile], Hostile], ...] = (
+            *[self._value] * 8,
+            *[self._bytes] * 2,
+            *[self._encoding] * 2,
+            self._header,
+            self._query,
+            self._path,
+            self._method,
+        )
+
+    def __iter__(self) -> Iterator[Hostile]:
+        while True:
+            request = self._good()
+            for _ in range(self._chance.choice((1, 1, 1, 2, 3))):
+                request = self._chance.choice(self._hurts)(request)
+            yield request
+
+    def _good(self) -> Hostile:
+        operation = self._chance.choice(OPERATIONS)
+        path = re.sub(r"\{(\w+)\}", self._named, operation.path)
+        body = BODIES.get(operation.id, {})
+        raw = json.dumps(body) if operation.method in {"POST", "PUT", "PATCH"} else None
+        return Hostile(operation.method, path, "", {}, raw)
+
+    def _named(self, parameter: re.Match[str]) -> str:
+        """What stands for a parameter of a path: mostly something that exists."""
+        known = self._known.get(parameter[1], ())
+        return self._chance.choice(known if known and self._chance.random() < _EXISTING else IDS)
+
+    def _value(self, request: Hostile) -> Hostile:
+        """Another value somewhere in the body, a field that is missing, one too many, or one twice."""
+        body = _parsed(request.raw)
+        if not body:
+            return self._chance.choice((self._header, self._query))(request)
+        text = self._chance.choice(self._chance.choice((VALUES, SPECIAL)))
+        way = self._chance.random()
+        holed = self._holed(body, way)
+        return _with(request, raw=json.dumps(holed).replace(_QUOTED_HOLE, text))
+
+    def _holed(self, body: Any, way: float) -> Any:  # noqa: ANN401 - any JSON
+        """A copy of a body with a hole in the place of one of its values."""
+        places = list(_places(body))
+        if not places or way < 0.05:
+            return HOLE
+        parent, key = self._chance.choice(places)
+        if way < 0.15 and isinstance(parent, dict):
+            del parent[key]
+        elif way < 0.25 and isinstance(parent, dict):
+            parent[self._chance.choice(("", "x", "owner", "id", "\ud800", "__class__", key.upper()))] = HOLE
+        else:
+            parent[key] = HOLE
+        return body
+
+    def _bytes(self, request: Hostile) -> Hostile:
+        """A body that was cut, doubled, shuffled or padded."""
+        raw = request.raw or "{}"
+        at = self._chance.randrange(len(raw) + 1)
+        hurts: tuple[Callable[[], str], ...] = (
+            lambda: raw[:at],
+            lambda: raw + raw,
+            lambda: raw[:at] + self._chance.choice(('"', "\\", "\x00", "{", "}", ",", "\ud800", "\u00a0")) + raw[at:],
+            lambda: "\ufeff" + raw,
+            lambda: " " * 400_000 + raw,
+            lambda: raw.replace(":", ": \t\r\n"),
+            lambda: raw.replace('"type"', '"type":"x","type"', 1),
+            raw.swapcase,
+            lambda: "",
+            lambda: json.dumps(raw),
+        )
+        return _with(request, raw=self._chance.choice(hurts)())
+
+    def _encoding(self, request: Hostile) -> Hostile:
+        """Bytes in another encoding than they should be, and a flag that lies about them."""
+        raw = (request.raw or "{}").encode("utf-8", "surrogatepass")
+        text = raw.decode("utf-8", "replace")
+        chosen = self._chance.choice(
+            (
+                (base64.b64encode(raw).decode(), True),
+                (base64.b64encode(raw).decode(), False),
+                (text, True),
+                (base64.b64encode(text.encode("utf-16")).decode(), True),
+                (base64.b64encode(text.encode("utf-32")).decode(), True),
+                (base64.b64encode(b"\xff\xfe\xfd" + raw).decode(), True),
+                (base64.b64encode(b"\xef\xbb\xbf" + raw).decode(), True),
+                (base64.b64encode(self._chance.randbytes(64)).decode(), True),
+                (base64.b64encode(b"\x1f\x8b\x08" + raw).decode(), True),
+                (base64.b64encode(raw).decode().rstrip("=") + "\n", True),
+                (base64.b64encode(b"[" * 300_000).decode(), True),
+            )
+        )
+        return _with(request, raw=chosen[0], is_base64=chosen[1])
+
+    def _header(self, request: Hostile) -> Hostile:
+        name = self._chance.choice(HEADERS)
+        value = self._chance.choice(TYPES if name == "Content-Type" else TEXTS)
+        return request if value is None else _with(request, headers={**request.headers, name: value})
+
+    def _query(self, request: Hostile) -> Hostile:
+        pairs = [
+            f"{self._chance.choice(PARAMETERS)}={self._chance.choice(TEXTS)}" for _ in range(self._chance.randint(1, 3))
+        ]
+        return _with(request, query=self._chance.choice(("&".join(pairs), self._chance.choice(QUERIES))))
+
+    def _path(self, request: Hostile) -> Hostile:
+        path = request.path
+        hurts: tuple[Callable[[], str], ...] = (
+            lambda: path + "/",
+            lambda: path + "/" + self._chance.choice(IDS),
+            lambda: path.replace("/v1", "/v2", 1),
+            lambda: path.replace("/", "//", 1),
+            path.upper,
+            lambda: "/v1/../v1" + path,
+            lambda: "/",
+            lambda: "",
+            lambda: "/v1/tasks/" + self._chance.choice(IDS),
+            lambda: "/v1/schedules/" + self._chance.choice(IDS),
+            lambda: path + "?x=y",
+            lambda: path + "\x00",
+        )
+        return _with(request, path=self._chance.choice(hurts)())
+
+    def _method(self, request: Hostile) -> Hostile:
+        return _with(request, method=self._chance.choice(METHODS))
+
+
+def _with(request: Hostile, **changes: Any) -> Hostile:  # noqa: ANN401 - fields of a request
+    return Hostile(**{**request.__dict__, **changes})
+
+
+def _parsed(raw: str | None) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return None if raw is None or len(raw) > 10_000 else json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - any JSON
+    """Every place in a JSON: what holds it, and where there."""
+    keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in list(keys):
+        yield value, key
+        yield from _places(value[key])

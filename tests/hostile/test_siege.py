@@ -1,0 +1,154 @@
+"""Whatever strangers send is answered: no request fails for a reason of our own, and none that is refused acts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from duetime import composition
+from duetime.domain.limits import MAX_BODY_BYTES
+from tests.functions.api.gateway import Gateway
+from tests.hostile.corpus import BODIES, HOLE, TASK, Hostile
+from tests.hostile.drawn import Drawn
+from tests.hostile.siege import BUCKET, Siege
+from tests.hostile.texts import DEEP, VALUES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REQUESTS = 1_500
+EXAMPLES = 3
+TASKS = "/v1/tasks"
+
+
+@pytest.fixture(scope="module")
+def siege() -> Iterator[Siege]:
+    """A siege over moto, its log silent."""
+    logging.disable(logging.CRITICAL)
+    with mock_aws():
+        session = boto3.Session("testing", "testing", region_name="us-east-1")
+        session.client("s3").create_bucket(Bucket=BUCKET)
+        yield Siege(session)
+    composition.use(None)
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def gateway(siege: Siege) -> Gateway:
+    """The function over stores with a few things of every kind."""
+    siege.fresh_world()
+    siege.broken.clear()
+    return Gateway()
+
+
+def encoded(data: bytes) -> Hostile:
+    """A creation whose body the gateway hands on in base 64."""
+    return Hostile("POST", TASKS, raw=base64.b64encode(data).decode(), is_base64=True)
+
+
+# Each with the statuses that it may have.
+BYTES: list[tuple[str, Hostile, set[int]]] = [
+    ("no body", Hostile("POST", TASKS), {400}),
+    ("100 000 levels of arrays", Hostile("POST", TASKS, raw="[" * DEEP), {400, 422}),
+    ("100 000 levels of objects", Hostile("POST", TASKS, raw='{"a":' * DEEP), {400, 413, 422}),
+    (
+        "100 000 levels in the payload",
+        Hostile("POST", TASKS, raw='{"type":"x","payload":' + "[" * DEEP + "]" * DEEP + "}"),
+        {422},
+    ),
+    ("too many bytes", Hostile("POST", TASKS, raw='{"type":"x","payload":"' + "x" * MAX_BODY_BYTES + '"}'), {413}),
+    ("too many spaces", Hostile("POST", TASKS, raw=" " * (MAX_BODY_BYTES + 1)), {400, 413}),
+    ("too many bytes in base 64", encoded(b'{"type":"x","payload":"' + b"x" * MAX_BODY_BYTES + b'"}'), {413}),
+    ("a number of 5 000 digits", Hostile("POST", TASKS, raw='{"type":"x","payload":' + "9" * 5_000 + "}"), {422}),
+    ("NaN", Hostile("POST", TASKS, raw='{"type":"x","payload":NaN}'), {400, 422}),
+    ("1e400", Hostile("POST", TASKS, raw='{"type":"x","payload":1e400}'), {400, 422}),
+    ("an escaped lone surrogate", Hostile("POST", TASKS, raw='{"type":"x","payload":"\\ud800"}'), {422}),
+    ("a lone surrogate as it is", Hostile("POST", TASKS, raw='{"type":"x","payload":"\ud800"}'), {400, 422}),
+    ("a lone surrogate in a key", Hostile("POST", TASKS, raw='{"type":"x","payload":{"\\ud800":1}}'), {422}),
+    ("a key twice", Hostile("POST", TASKS, raw='{"type":"x","type":"y"}'), {422}),
+    ("a mark of byte order", Hostile("POST", TASKS, raw='\ufeff{"type":"x"}'), {400}),
+    ("a mark of byte order in base 64", encoded(b'\xef\xbb\xbf{"type":"x"}'), {400}),
+    ("UTF-16", encoded('{"type":"x"}'.encode("utf-16")), {400}),
+    ("UTF-32", encoded('{"type":"x"}'.encode("utf-32")), {400}),
+    ("Latin-1", encoded('{"type":"x","name":"\u00e9"}'.encode("latin-1")), {400}),
+    ("overlong UTF-8", encoded(b'{"type":"\xc0\xaf"}'), {400}),
+    ("zero bytes", encoded(b"\x00" * 100), {400}),
+    ("a gzip header", encoded(b"\x1f\x8b\x08\x00"), {400}),
+    ("JSON that is called base 64", Hostile("POST", TASKS, raw='{"type":"x"}', is_base64=True), {400}),
+    ("base 64 that is called JSON", Hostile("POST", TASKS, raw=base64.b64encode(b'{"type":"x"}').decode()), {400}),
+    ("base 64 with a line break", Hostile("POST", TASKS, raw="eyJ0\neXBl", is_base64=True), {400}),
+    ("two bodies", Hostile("POST", TASKS, raw='{"type":"x"}{"type":"x"}'), {400}),
+    ("a comment", Hostile("POST", TASKS, raw='{"type":"x"}//'), {400}),
+    ("an id of 5 000 digits", Hostile("GET", f"{TASKS}/{'0' * 5_000}"), {404}),
+    ("an id beyond the calendar", Hostile("GET", f"{TASKS}/{'7' + 'Z' * 25}"), {404}),
+    ("an id with a zero byte", Hostile("GET", f"{TASKS}/%00"), {404}),
+    ("a path that climbs", Hostile("GET", "/v1/../../etc/passwd"), {404}),
+    ("a token of nobody's", Hostile("GET", TASKS, "next_token=AAAA"), {400}),
+    ("2 000 parameters", Hostile("GET", TASKS, "&".join(f"p{n}=1" for n in range(2_000))), {400}),
+    ("a parameter that is no UTF-8", Hostile("GET", TASKS, "name=%ff"), {400}),
+    ("an owner with a separator", Hostile("GET", TASKS, headers={"X-Duetime-Owner": "a#1"}), {400}),
+    ("an owner with a line break", Hostile("GET", TASKS, headers={"X-Duetime-Owner": "a\r\nb"}), {400}),
+    ("a key of 9 000 characters", Hostile("POST", TASKS, headers={"Idempotency-Key": "k" * 9_000}, raw="{}"), {400}),
+    ("a method of nobody's", Hostile("BREW", TASKS), {405}),
+]
+
+
+@pytest.mark.parametrize(("request_", "statuses"), [case[1:] for case in BYTES], ids=[case[0] for case in BYTES])
+def test_hostile_bytes_are_refused(siege: Siege, request_: Hostile, statuses: set[int]) -> None:
+    """With a problem that says why, and with nothing written."""
+    siege.broken.clear()
+    if not siege.answers:
+        siege.fresh_world()
+    answer = siege.send(Gateway(), request_)
+    assert answer is not None
+    assert (siege.broken, answer.status in statuses) == ([], True), answer.text[:300]
+
+
+def test_any_value_in_any_field_is_answered(siege: Siege, gateway: Gateway) -> None:
+    """Every hostile value in the place of every field of a task: accepted, or refused by the name of the field."""
+    for name in TASK:
+        for text in VALUES:
+            raw = json.dumps({**TASK, name: HOLE}).replace(json.dumps(HOLE), text)
+            siege.send(gateway, Hostile("POST", f"{TASKS}/batch", raw=f'{{"tasks":[{raw}]}}'))
+    assert siege.broken == []
+
+
+def test_a_siege_is_answered(siege: Siege) -> None:
+    """Good requests of every operation, each hurt somewhere; none raises, none that is refused writes."""
+    siege.broken.clear()
+    siege.lay(REQUESTS)
+    assert siege.broken == []
+    assert set(siege.answers) - {502, 504} <= set(range(500))
+
+
+def test_the_same_seed_lays_the_same_siege() -> None:
+    """A finding can be sent again."""
+    from itertools import islice  # noqa: PLC0415 - used here alone
+
+    from tests.hostile.corpus import Corpus  # noqa: PLC0415 - same
+
+    assert list(islice(Corpus(3, {}), 50)) == list(islice(Corpus(3, {}), 50)) != list(islice(Corpus(4, {}), 50))
+
+
+def test_answers_are_as_the_document_says(siege: Siege) -> None:
+    """Requests drawn from the document, good and bad, get documented statuses, and bodies that fit their schemas."""
+    siege.broken.clear()
+    Drawn(siege).lay(EXAMPLES)
+    assert siege.broken == []
+
+
+def test_a_siege_tells_what_is_broken(siege: Siege, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect in a route, and a refusal that has written, are found."""
+    monkeypatch.setattr("duetime.services.reading.Reading.record", lambda *_: 1 / 0)
+    siege.send(gateway, Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
+    creating = composition.composed().creating
+    create = type(creating).create
+    monkeypatch.setattr(type(creating), "create", lambda *given: (create(*given), 1 / 0))
+    siege.send(gateway, Hostile("POST", TASKS, raw=json.dumps(BODIES["createTask"])))
+    assert [wrong for wrong, _ in siege.broken] == ["500 internal", "500 internal"]

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aws_cdk import Validations
+from cdk_nag import AwsSolutionsChecks
+
+from duetime.settings import Variable
+from infra.app import add_stack
+from infra.environments import ENVIRONMENTS, UnsafeEnvironment, environment_named
+from tests.infra.synthesis import Synthesis, as_list, new_app, referred
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from layers.build import Layers
+
+DAY = 86_400
+SETTINGS = replace(
+    environment_named("prod"), intake_owner="123456789012:role/Events", intake_bus="events", retention_days=2
+)
+
+
+@pytest.fixture(scope="module")
+def taking(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
+    """A deployment with an intake."""
+    return Synthesis(SETTINGS, layers, tmp_path_factory.mktemp("taking"))
+
+
+def variables(synthesis: Synthesis) -> dict[str, Any]:
+    """What the intake is told."""
+    told: dict[str, Any] = synthesis.functions()["intake"]["Environment"]["Variables"]
+    return told
+
+
+def mapping(synthesis: Synthesis) -> dict[str, Any]:
+    """How its queue wakes it."""
+    (found,) = [
+        each
+        for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+        if synthesis.function_named(each["FunctionName"]) == "intake"
+    ]
+    return found
+
+
+def test_there_is_no_intake_unless_its_owner_is_named(dev: Synthesis) -> None:
+    """Whoever may put events on a bus could create tasks: nobody gets that by an update."""
+    assert "intake" not in dev.functions()
+    assert not dev.of_type("AWS::Events::Rule")
+    assert [name for name, environment in ENVIRONMENTS.items() if environment.intake_owner] == ["local"]
+
+
+def test_events_are_taken_in_large_batches(taking: Synthesis) -> None:
+    """More than ten, gathered for a moment, answered for one by one."""
+    found = mapping(taking)
+    assert found["BatchSize"] == 100
+    assert found["MaximumBatchingWindowInSeconds"] == 1
+    assert found["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert found["ScalingConfig"] == {"MaximumConcurrency": 20}
+
+
+def test_poison_has_a_queue_of_its_own(taking: Synthesis) -> None:
+    """The dead-letter function looks for tasks in what it is given; a person looks here, for two weeks."""
+    queues = taking.properties("AWS::SQS::Queue")
+    rejects, queue = (
+        referred(variables(taking)[Variable.INTAKE_REJECTS.value]),
+        referred(mapping(taking)["EventSourceArn"]),
+    )
+    assert referred(queues[queue]["RedrivePolicy"]["deadLetterTargetArn"]) == rejects
+    assert queues[rejects]["MessageRetentionPeriod"] == 14 * DAY
+    read = {referred(each["EventSourceArn"]) for each in taking.properties("AWS::Lambda::EventSourceMapping").values()}
+    assert rejects not in read
+
+
+def test_an_event_does_not_outlive_the_record_of_its_task(taking: Synthesis, local: Synthesis) -> None:
+    """Delivered again after the record has gone it would be another task."""
+    for synthesis, days in ((taking, 2), (local, 4)):
+        queue = synthesis.properties("AWS::SQS::Queue")[referred(mapping(synthesis)["EventSourceArn"])]
+        assert queue["MessageRetentionPeriod"] == days * DAY
+
+
+def test_a_message_is_hidden_while_its_batch_is_gathered_and_worked_on(taking: Synthesis) -> None:
+    """Else it would be delivered twice as a matter of course."""
+    queue = taking.properties("AWS::SQS::Queue")[referred(mapping(taking)["EventSourceArn"])]
+    assert queue["VisibilityTimeout"] == taking.functions()["intake"]["Timeout"] + 1
+
+
+def test_the_rule_takes_what_says_to_be_a_task_and_is_not_from_a_task(taking: Synthesis) -> None:
+    """From the named bus to the queue; what cannot be delivered lies with the rejects."""
+    (rule,) = taking.properties("AWS::Events::Rule").values()
+    assert rule["EventPattern"] == {"detail-type": ["duetime task"], "source": [{"anything-but": ["duetime"]}]}
+    assert rule["EventBusName"] == "events"
+    (target,) = rule["Targets"]
+    assert referred(target["Arn"]) == referred(mapping(taking)["EventSourceArn"])
+    assert referred(target["DeadLetterConfig"]["Arn"]) == referred(variables(taking)[Variable.INTAKE_REJECTS.value])
+
+
+def test_the_owner_is_the_settings(taking: Synthesis) -> None:
+    """The function is told; no event can say another."""
+    assert variables(taking)[Variable.INTAKE_OWNER.value] == SETTINGS.intake_owner
+
+
+def test_it_puts_aside_into_the_one_queue(taking: Synthesis) -> None:
+    """Besides the queues of due tasks, which it fills as the API does."""
+    resources = {
+        referred(resource)
+        for statement in taking.statements_of("intake")
+        if "sqs:SendMessage" in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+    }
+    assert referred(variables(taking)[Variable.INTAKE_REJECTS.value]) in resources
+    assert referred(mapping(taking)["EventSourceArn"]) not in resources
+
+
+def test_a_refused_event_is_an_alarm(taking: Synthesis) -> None:
+    """The first one within a minute: its sender believes that it is a task."""
+    rejects = referred(variables(taking)[Variable.INTAKE_REJECTS.value])
+    (alarm,) = [
+        each
+        for each in taking.properties("AWS::CloudWatch::Alarm").values()
+        if "GetAtt" in str(each["Dimensions"]) and referred(each["Dimensions"][0]["Value"]) == rejects
+    ]
+    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (1, 1)
+    assert alarm["AlarmActions"]
+
+
+def test_security_rules_find_nothing_in_an_intake(layers: Layers, tmp_path: Path) -> None:
+    """Nothing but what is acknowledged anyway."""
+    app = new_app(tmp_path)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    add_stack(app, SETTINGS, layers)
+    app.synth()
+
+
+@pytest.mark.parametrize("owner", ["two words", "a#b", "a" * 129, "ä"])
+def test_an_owner_that_nobody_could_be_is_refused(owner: str) -> None:
+    """As the API refuses such an identity."""
+    with pytest.raises(UnsafeEnvironment, match="cannot own tasks"):
+        replace(SETTINGS, intake_owner=owner)

@@ -1,0 +1,45 @@
+"""The demo's schedules: which seconds they mean, and what counts as having run at them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from local.receiver import Execution
+from local.recurring import PLAN, PlannedSchedule, count
+
+START = 1_795_228_387_000
+
+
+def execution(task_id: str, start: int, *, succeeded: bool = True) -> Execution:
+    """One execution, with what does not matter filled in."""
+    return Execution(task_id, 1, 1, start, start + 5, succeeded)
+
+
+@pytest.mark.parametrize("planned", PLAN, ids=lambda planned: planned.name)
+def test_a_planned_schedule_means_seconds_that_its_period_parts_evenly(planned: PlannedSchedule) -> None:
+    """Within start and end, both included, with no gap."""
+    times = planned.times_ms(START, START + 29_000)
+    assert START <= times[0] < START + planned.every_seconds * 1000
+    assert {later - earlier for earlier, later in pairwise(times)} == {planned.every_seconds * 1000}
+    assert times[-1] + planned.every_seconds * 1000 > START + 29_000
+    if "cron" in planned.timing:
+        assert times[0] % (planned.every_seconds * 1000) == 0
+
+
+def test_a_schedule_that_ran_at_each_time_once_keeps_its_promise() -> None:
+    """Nothing missed, doubled or strange; lateness is measured from the time that was meant."""
+    tasks = [("t1", "a", START), ("t2", "a", START + 2000)]
+    figures = count({"a": [START, START + 2000]}, tasks, [execution("t1", START + 3), execution("t2", START + 2001)])
+    assert (figures.expected, figures.ran, figures.promises_kept) == (2, 2, True)
+    assert figures.lateness_ms.max == 3
+
+
+def test_what_a_schedule_did_wrong_is_counted() -> None:
+    """A time without a run, two tasks at one time, and a task at a time that nobody meant."""
+    times = {"a": [START, START + 2000], "b": [START]}
+    tasks = [("t1", "a", START), ("t2", "a", START), ("t3", "a", START + 1000), ("t4", "b", START)]
+    ran = [*(execution(task_id, START) for task_id, _, _ in tasks[:3]), execution("t4", START, succeeded=False)]
+    figures = count(times, tasks, ran)
+    assert (figures.missed, figures.doubled, figures.strange, figures.promises_kept) == (2, 1, 1, False)

@@ -1,0 +1,233 @@
+"""Circuit breakers: a host that fails is left alone, asked once in a while, and costs nothing while it is well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.attempts import Ending, HeldBack, Succeeded, failure
+from duetime.domain.circuits import Circuit, CircuitState
+from duetime.domain.limits import CIRCUIT_OPEN, CIRCUIT_SPREAD, CIRCUIT_THRESHOLD, MAX_CIRCUITS_KNOWN
+from duetime.domain.retry import RetryPolicy
+from duetime.domain.states import State
+from duetime.domain.task import HttpTarget, Phase, TaskSpec
+from duetime.domain.times import HOUR, MINUTE, SECOND
+from duetime.services.breaking import Breaking
+from tests.adapters.targets.works import work
+from tests.clocks import StandingClock
+from tests.virtual.switched import FaultyCircuitStore, SwitchedWorld
+from tests.virtual.time import SeededChance
+from tests.virtual.world import Facts
+
+if TYPE_CHECKING:
+    from duetime.domain.task import Task
+    from duetime.ports.targets import Work
+
+HOST = "example.org"
+URL = f"https://{HOST}/report"
+DOWN = failure("Http503", "out of order")
+CHANCE = SeededChance()
+"""One for all processes: no nonce is drawn twice."""
+
+
+class Endpoint:
+    """A target that answers what the test says, and counts."""
+
+    def __init__(self) -> None:
+        self.ending: Ending = Succeeded(b"1")
+        self.calls = 0
+
+    def phases(self, task: Task) -> frozenset[Phase]:
+        """All of them."""
+        del task
+        return frozenset(Phase)
+
+    def run(self, work_: Work) -> Ending:
+        """Answer."""
+        del work_
+        self.calls += 1
+        return self.ending
+
+
+class Process:
+    """One process that calls an endpoint through its circuit breaker."""
+
+    def __init__(self, circuits: FaultyCircuitStore, clock: StandingClock, endpoint: Endpoint) -> None:
+        self.facts = Facts()
+        self.endpoint = endpoint
+        self.clock = clock
+        self.breaking = Breaking(endpoint, circuits, clock, CHANCE, self.facts)
+
+    def call(self, ending: Ending | None = None, url: str = URL, phase: Phase = Phase.RUN) -> Ending:
+        """Call the endpoint, which ends so."""
+        self.endpoint.ending = ending or self.endpoint.ending
+        wanted = work(url=url, phase=phase)
+        return self.breaking.run(wanted)
+
+    def fail(self, times: int = CIRCUIT_THRESHOLD) -> None:
+        """Fail so many times in a row."""
+        for _ in range(times):
+            assert self.call(DOWN) == DOWN
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    """The time."""
+    return StandingClock()
+
+
+@pytest.fixture
+def circuits() -> FaultyCircuitStore:
+    """The store of circuits, which processes share."""
+    return FaultyCircuitStore()
+
+
+@pytest.fixture
+def process(circuits: FaultyCircuitStore, clock: StandingClock) -> Process:
+    """One process."""
+    return Process(circuits, clock, Endpoint())
+
+
+def another(process: Process, circuits: FaultyCircuitStore) -> Process:
+    """Another process that calls the same endpoint at the same time."""
+    return Process(circuits, process.clock, process.endpoint)
+
+
+def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: FaultyCircuitStore) -> None:
+    """The sixth call is not made: its task is held back until the circuit's time is over, and it says why."""
+    process.fail()
+    held = process.call(Succeeded(b"1"))
+    now = process.clock.now()
+    assert isinstance(held, HeldBack)
+    assert now + CIRCUIT_OPEN < held.until <= now + CIRCUIT_OPEN + SECOND + CIRCUIT_SPREAD
+    assert held.reason == f"the circuit of {HOST} is open"
+    assert process.endpoint.calls == CIRCUIT_THRESHOLD
+    assert process.facts.counts["circuits_opened"] == 1
+    assert circuits.read(HOST, consistent=True).reason == "Http503"
+
+
+def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
+    """One success, or one answer that is no 5xx, and the count begins anew."""
+    for sign_of_life in (Succeeded(b"1"), failure("Http404", "", retriable=False)):
+        process.fail(CIRCUIT_THRESHOLD - 1)
+        process.call(sign_of_life)
+    process.fail(CIRCUIT_THRESHOLD)
+    assert isinstance(process.call(), HeldBack)
+
+
+def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
+    process: Process, circuits: FaultyCircuitStore
+) -> None:
+    """A hundred calls in a moment read once; a call a second reads once in five; single failures write nothing."""
+    for number in range(100):
+        process.call(DOWN if number % CIRCUIT_THRESHOLD else Succeeded(b"1"))
+    assert (circuits.readings, circuits.savings) == (1, 0)
+    for _ in range(60):
+        process.clock.at += SECOND
+        process.call(Succeeded(b"1"))
+    assert (circuits.readings, circuits.savings) == (1 + 12, 0)
+
+
+def test_another_process_learns_of_it_within_seconds(process: Process, circuits: FaultyCircuitStore) -> None:
+    """What one process has found out, the others need not find out by failing."""
+    other = another(process, circuits)
+    other.call(Succeeded(b"1"))
+    process.fail()
+    process.clock.at += 5 * SECOND
+    assert isinstance(other.call(), HeldBack)
+    assert isinstance(another(process, circuits).call(), HeldBack)
+    assert other.facts.counts["circuits_opened"] == 0
+
+
+def test_of_all_processes_one_makes_the_probe(process: Process, circuits: FaultyCircuitStore) -> None:
+    """While it is under way everybody else is held back, in this process and in others; well again, all are called."""
+    process.fail()
+    process.clock.at += CIRCUIT_OPEN
+    other = another(process, circuits)
+    outcomes: list[Ending] = []
+
+    class Slow(Endpoint):
+        def run(self, work_: Work) -> Ending:
+            outcomes.extend([other.call(), process.breaking.run(work_)] if not outcomes else [])
+            return super().run(work_)
+
+    slow = Breaking(Slow(), circuits, process.clock, CHANCE, Facts())
+    assert slow.run(work(url=URL)) == Succeeded(b"1")
+    assert [type(outcome) for outcome in outcomes] == [HeldBack, HeldBack]
+    assert process.endpoint.calls == CIRCUIT_THRESHOLD
+    process.clock.at += 5 * SECOND
+    assert process.call(Succeeded(b"2")) == other.call() == Succeeded(b"2")
+    assert circuits.read(HOST, consistent=True).state(process.clock.now()) is CircuitState.CLOSED
+
+
+def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process, circuits: FaultyCircuitStore) -> None:
+    """One failure is enough then; a probe that says nothing of the host leaves it to the next."""
+    process.fail()
+    process.clock.at += CIRCUIT_OPEN
+    assert process.call(failure("EgressFailed", "")) == failure("EgressFailed", "")
+    assert process.call(DOWN) == DOWN
+    assert isinstance(process.call(), HeldBack)
+    circuit = circuits.read(HOST, consistent=True)
+    assert (circuit.openings, circuit.open_until - process.clock.now()) == (2, 2 * CIRCUIT_OPEN)
+
+
+def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, circuits: FaultyCircuitStore) -> None:
+    """Its process died: after its deadline another one is made."""
+    process.fail()
+    process.clock.at += CIRCUIT_OPEN
+    circuit = circuits.read(HOST, consistent=True)
+    circuits.save(circuit.probed(process.clock.now() + MINUTE), "died", process.clock.now() + HOUR)
+    assert isinstance(process.call(Succeeded(b"1")), HeldBack)
+    process.clock.at += MINUTE
+    assert process.call() == Succeeded(b"1")
+
+
+def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
+    """A host that fails holds up no other, no Python handler, and no cleaning up after an outcome."""
+    process.fail()
+    for url in ("https://other.example.org/", f"https://{HOST}:8443/report", ""):
+        assert process.call(Succeeded(b"1"), url=url) == Succeeded(b"1")
+    assert process.call(phase=Phase.CLEAN) == Succeeded(b"1")
+    assert [isinstance(process.call(phase=phase), HeldBack) for phase in (Phase.PREPARE, Phase.ROLLBACK)] == [True] * 2
+
+
+def test_without_its_store_a_circuit_lets_calls_through(process: Process, circuits: FaultyCircuitStore) -> None:
+    """An outage of the store is no reason to call nobody, and raises nothing."""
+    circuits.available = False
+    process.fail(3 * CIRCUIT_THRESHOLD)
+    assert process.call(Succeeded(b"1")) == Succeeded(b"1")
+    assert process.facts.notes
+
+
+def test_a_process_keeps_no_more_hosts_in_mind_than_it_may(process: Process) -> None:
+    """Owners may name as many hosts as they like."""
+    for number in range(MAX_CIRCUITS_KNOWN + 5):
+        process.call(url=f"https://h{number}.example.org/")
+    assert len(process.breaking._known) <= MAX_CIRCUITS_KNOWN
+
+
+def test_an_old_reading_does_not_undo_what_was_written_here(process: Process, circuits: FaultyCircuitStore) -> None:
+    """An eventually consistent reading may be older than the opening; the circuit stays open."""
+    process.fail()
+    process.clock.at += 6 * SECOND
+    circuits.read = lambda host, **_: Circuit(host)  # type: ignore[method-assign] # a replica that lags behind
+    assert isinstance(process.call(Succeeded(b"1")), HeldBack)
+
+
+def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
+    """A hundred tasks, a host that is away for ten minutes: few calls reach it, none is failed, all succeed after."""
+    world = SwitchedWorld()
+    back_at = world.time.now() + 10 * MINUTE
+    world.behave = lambda _work: Succeeded(b"1") if world.time.now() >= back_at else DOWN
+    policy = RetryPolicy(max_attempts=10, initial_seconds=1)
+    for number in range(100):
+        world.create(TaskSpec("report", target=HttpTarget(URL), retry=policy, delay=number * 100))
+    world.pass_time(5 * MINUTE)
+    early = len(world.effects)
+    assert early <= 60
+    assert world.states()[State.POSTPONED] == 100
+    assert any((world.get(task).waits_for or "").startswith("the circuit of") for task in world.tasks._tasks.values())
+    world.pass_time(15 * MINUTE)
+    assert world.states() == {State.SUCCEEDED: 100}
+    assert world.facts.counts["circuits_closed"] == 1

@@ -1,0 +1,354 @@
+"""A deployed account in virtual time: the unmodified functions, over fakes of what they call, invoked as Lambda does."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from duetime import composition
+from duetime.domain.task import Priority
+from duetime.domain.times import DAY, MINUTE, SECOND, Millis
+from duetime.settings import QUEUE_VARIABLES, Variable
+from tests.adapters.tables import new_table
+from tests.clocks import NOW
+from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.s3 import FakeS3
+from tests.fakes.sqs import FakeSQS, Held, Queue
+from tests.simulation import works
+from tests.simulation.faults import Fault
+from tests.simulation.machines import Machine
+from tests.virtual.time import VirtualTime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.virtual.time import Strand
+
+TIMEOUTS = {"api": 29 * SECOND, "trigger": 5 * MINUTE, "worker": 15 * MINUTE, "deadletter": MINUTE}
+"""How long an invocation of each function may take, as the settings of the deployment have it."""
+PULLED = "storm-pulled"
+MOST_WORKERS = 10
+LEASE_SECONDS = 30
+SKEW = 2 * SECOND + 500
+"""How far a clock is off at most, either way."""
+_ASYNC_TRIES = 3
+"""How often Lambda tries an asynchronous invocation (Source: AWS Lambda Developer Guide, "Asynchronous invocation")."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What Lambda tells a function of its invocation."""
+
+    aws_request_id: str
+    function_name: str = "trigger"
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:trigger"
+
+
+@dataclass
+class Invocation:
+    """One invocation, and what came of it.
+
+    Attributes:
+        answer: what the function returned; `None` if it did not.
+        failed: the function raised, or its machine died, or its time was up.
+    """
+
+    function: str
+    event: Mapping[str, Any]
+    strand: Strand | None = None
+    answer: Any = None
+    failed: bool = True
+
+
+@dataclass
+class FakeLambda:
+    """Lambda, as far as functions call it."""
+
+    account: Account
+    exceptions: Any = None
+
+    def invoke(self, *, FunctionName: str, InvocationType: str, Payload: bytes) -> dict[str, Any]:
+        """Invoke a function without waiting for it."""
+        assert InvocationType == "Event"
+        self.account.invoke_later(FunctionName, json.loads(Payload))
+        return {"StatusCode": 202}
+
+
+class Account:
+    """Everything that is deployed, and the time it lives in.
+
+    Attributes:
+        rate: the chance of a fault at each call.
+        calls: how many calls of AWS were made.
+        faults: how many faults of each kind were injected.
+        lines: the trace.
+        ticking: whether the scheduler invokes the trigger.
+        receiving: whether Lambda polls the queues.
+        reordering: the chance that a message is delivered late, twice, or out of order.
+    """
+
+    def __init__(self, seed: int, *, rate: float = 0.0, shards: int = 2, most_receives: int = 1000) -> None:
+        self.random = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        self.time = VirtualTime(NOW + self.random.randrange(MINUTE))
+        self.rate = rate
+        self.reordering = rate
+        self.calls = 0
+        self.faults: dict[str, int] = {}
+        self.lines: list[tuple[Any, ...]] = []
+        self.ticking = self.receiving = True
+        self.generation = 0
+        self.shards = shards
+        self.machines: list[Machine] = []
+        self._machines_made = 0
+        self._invocations = 0
+        self.dynamodb = FakeDynamoDB(self.time.now)
+        self.dynamodb.lag = self._lag
+        self.dynamodb.processed = self._processed
+        self.dynamodb.page = self.random.choice([2, 7, 1000])
+        self.sqs = FakeSQS(self.time.now)
+        self.sqs.pick, self.sqs.changed, self.sqs.wait = self._pick, self._changed, self._long_poll
+        self.s3 = FakeS3()
+        self.lambdas = FakeLambda(self)
+        self._pollers: dict[str, Strand] = {}
+        self._listeners: dict[str, list[Strand]] = {}
+        self._deploy(most_receives)
+
+    def _deploy(self, most_receives: int) -> None:
+        table, bucket = new_table(self.dynamodb), "contents"  # type: ignore[arg-type]  # stands in for a client
+        # The name is drawn by chance, which no seed decides.
+        self.dynamodb.tables = {"tasks": self.dynamodb.tables[table]}
+        self.s3.create_bucket(Bucket=bucket)
+        dead = self.sqs.create_queue(QueueName="dead")["QueueUrl"]
+        redrive = {"deadLetterTargetArn": self.sqs.queues[dead].arn, "maxReceiveCount": most_receives}
+        attributes = {"VisibilityTimeout": "900", "RedrivePolicy": json.dumps(redrive)}
+        urls = {
+            each: self.sqs.create_queue(QueueName=each.value, Attributes=attributes)["QueueUrl"] for each in Priority
+        }
+        pulled = self.sqs.create_queue(QueueName="pulled", Attributes=attributes)["QueueUrl"]
+        self.environ: dict[str, str] = {
+            Variable.TABLE: "tasks",
+            Variable.BUCKET: bucket,
+            **{variable: urls[priority] for priority, variable in QUEUE_VARIABLES.items()},
+            Variable.SHARDS: str(self.shards),
+            Variable.AUTHENTICATION: "none",
+            Variable.LEASE_SECONDS: str(LEASE_SECONDS),
+            Variable.HANDLERS: works.__name__,
+            Variable.OPERATORS: "*",
+            Variable.PULLED_QUEUES: json.dumps({PULLED: pulled}),
+            Variable.PULLERS: json.dumps({PULLED: ["*"]}),
+            "AWS_LAMBDA_FUNCTION_NAME": "trigger",
+        }
+        composition.use_by_process(self._composition)
+        for url in urls.values():
+            self._pollers[url] = self.time.start_process(partial(self._poll, url, "worker"))
+        self._pollers[dead] = self.time.start_process(partial(self._poll, dead, "deadletter"))
+        self.time.start_process(self._tick)
+
+    def _composition(self) -> composition.Composition:
+        machine = self.time.process().home
+        assert isinstance(machine, Machine), "only what runs on a machine is composed"
+        return machine.composition
+
+    # What calls and faults need.
+
+    def travel(self) -> None:
+        """Let a request or an answer be under way."""
+        self.take(self.random.randrange(1, 9))
+
+    def take(self, milliseconds: Millis) -> None:
+        """Let time pass."""
+        self.time.sleep_until(self.time.now() + milliseconds)
+
+    def fault_for(self, machine: Machine, operation: str) -> Fault | None:
+        """What goes wrong with the next call, if anything."""
+        del operation
+        if self.random.random() >= self.rate:
+            return None
+        fault = self.random.choice(list(Fault))
+        if machine.function == "user":
+            return None
+        self.count(fault.name.lower())
+        return fault
+
+    def count(self, fault: str) -> None:
+        """Note that a fault was injected."""
+        self.faults[fault] = self.faults.get(fault, 0) + 1
+
+    def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
+        """Note what happens; it is put into words only if somebody asks."""
+        self.lines.append((self.time.now(), str(who), *what))
+
+    def _lag(self) -> Millis:
+        return self.random.choice([0, 20, 200, 2 * SECOND]) if self.rate else self.random.choice([0, 20])
+
+    def _processed(self, asked: int) -> int:
+        if asked < 2 or self.random.random() >= self.rate:  # noqa: PLR2004 - one key is not a part
+            return asked
+        self.count("keys unprocessed")
+        return self.random.randrange(1, asked)
+
+    # Lambda.
+
+    def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
+        """Begin an invocation, now, on a machine that is free or new."""
+        invocation = Invocation(function, event)
+        machine = self._free_machine(function)
+        self._invocations += 1
+        context = Context(f"{self._invocations:08x}-request")
+        machine.strand = invocation.strand = self.time.start_process(partial(self._run, machine, invocation, context))
+        machine.strand.home = machine
+        return invocation
+
+    def _run(self, machine: Machine, invocation: Invocation, context: Context) -> None:
+        handler = importlib.import_module(f"functions.{invocation.function}.handler").handler
+        try:
+            invocation.answer = handler(invocation.event, context)
+            invocation.failed = False
+        except Exception as error:  # noqa: BLE001 - Lambda reports whatever a function raises
+            self.trace(machine, "raised", error)
+        finally:
+            machine.strand = None
+
+    def _free_machine(self, function: str) -> Machine:
+        self.machines = [machine for machine in self.machines if not machine.dead]
+        free = [each for each in self.machines if each.function == function and each.strand is None]
+        # Machines of an earlier deploy finish what they do, and get nothing new.
+        current = [each for each in free if each.generation == self.generation]
+        if current:
+            return self.random.choice(current)
+        self._machines_made += 1
+        skew = self.random.randint(-SKEW, SKEW) if self.rate else 0
+        made = Machine(self, function, self._machines_made, skew, self.generation, dict(self.environ))
+        self.machines.append(made)
+        return made
+
+    def wait_for(self, invocation: Invocation) -> Invocation:
+        """Wait for an invocation's end, and end it if its time is up."""
+        strand = invocation.strand
+        assert strand is not None
+        until = self.time.now() + TIMEOUTS[invocation.function]
+        while not strand.done and self.time.now() < until:
+            self.time.wait([strand], until)
+        if not strand.done:
+            self.trace(invocation.function, "timed out")
+            machine = strand.home
+            assert isinstance(machine, Machine)
+            machine.die()
+            # It is buried when this strand has waited.
+            self.take(1)
+        return invocation
+
+    def invoke_later(self, function: str, event: Mapping[str, Any]) -> None:
+        """Queue an asynchronous invocation, which is tried again if it fails, and may come twice."""
+
+        def run() -> None:
+            self.take(self.random.randrange(5, 200))
+            for number in range(_ASYNC_TRIES):
+                if not self.wait_for(self.invoke(function, event)).failed:
+                    return
+                self.take(MINUTE * (number + 1))
+
+        self.time.start_process(run)
+        if self.random.random() < self.reordering:
+            self.count("invoked twice")
+            self.time.start_process(run)
+
+    def _tick(self) -> None:
+        while True:
+            if self.ticking and self.random.random() >= self.reordering * 10:
+                self.invoke_later("trigger", {})
+            else:
+                self.count("tick missed")
+            self.time.sleep_until((self.time.now() // MINUTE + 1) * MINUTE)
+
+    # The polling of queues.
+
+    def _poll(self, url: str, function: str) -> None:
+        running: list[Strand] = []
+        while True:
+            running = [each for each in running if not each.done]
+            batch = self._receive(url) if self.receiving and len(running) < MOST_WORKERS else []
+            if batch:
+                running.append(self.time.start_process(partial(self._work, url, function, batch)))
+                running[-1].waiters.append(self._pollers[url])
+                continue
+            now = self.time.now()
+            times = [each.visible_at for each in self.sqs.queues[url].messages if each.visible_at > now]
+            self.time.sleep_until(min(times, default=now + DAY))
+
+    def _receive(self, url: str) -> list[dict[str, Any]]:
+        answer = self.sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
+        )
+        return list(answer.get("Messages", []))
+
+    def _work(self, url: str, function: str, batch: list[dict[str, Any]]) -> None:
+        queue = self.sqs.queues[url]
+        records = [
+            {
+                "messageId": message["MessageId"],
+                "receiptHandle": message["ReceiptHandle"],
+                "body": message["Body"],
+                "attributes": message["Attributes"],
+                "messageAttributes": {},
+                "md5OfBody": message["MD5OfBody"],
+                "eventSource": "aws:sqs",
+                "eventSourceARN": queue.arn,
+                "awsRegion": "us-east-1",
+            }
+            for message in batch
+        ]
+        end = self.wait_for(self.invoke(function, {"Records": records}))
+        if end.failed:
+            return
+        kept = {failure["itemIdentifier"] for failure in end.answer["batchItemFailures"]}
+        self.travel()
+        done = [{"Id": str(n), "ReceiptHandle": m["ReceiptHandle"]} for n, m in enumerate(batch) if m["MessageId"] not in kept]
+        if done and self.random.random() >= self.reordering:
+            self.sqs.delete_message_batch(QueueUrl=url, Entries=done)
+
+    def _pick(self, messages: list[Held]) -> list[Held]:
+        """Messages come in any order; some are delivered twice, or late."""
+        self.random.shuffle(messages)
+        if not self.reordering:
+            return messages
+        picked = []
+        for each in messages:
+            draw = self.random.random()
+            if draw < self.reordering:
+                self.count("message delayed")
+                each.visible_at = self.time.now() + self.random.choice([300, 5 * SECOND, MINUTE])
+                continue
+            picked.append(each)
+            if draw < 2 * self.reordering:
+                self.count("message doubled")
+                self.time.start_process(partial(self._deliver_again, each))
+        return picked
+
+    def _deliver_again(self, held: Held) -> None:
+        """Let a received message be received once more, soon."""
+        self.take(self.random.choice([1, 50, 3 * SECOND]))
+        for queue in self.sqs.queues.values():
+            if held in queue.messages:
+                held.visible_at = self.time.now()
+                self._changed(queue, held.visible_at)
+
+    def _changed(self, queue: Queue, at: Millis) -> None:
+        del at
+        if (poller := self._pollers.get(queue.url)) is not None:
+            self.time.nudge(poller)
+        for strand in self._listeners.pop(queue.url, []):
+            self.time.nudge(strand)
+
+    def _long_poll(self, is_there: Callable[[], bool], until: Millis) -> None:
+        while not is_there() and self.time.now() < until:
+            self.time.sleep_until(min(until, self.time.now() + SECOND))
+
+    def close(self) -> None:
+        """End everything that still runs."""
+        composition.use_by_process(None)

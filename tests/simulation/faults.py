@@ -1,0 +1,119 @@
+"""What may go wrong with a call of AWS."""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
+
+from duetime.domain.times import SECOND
+from tests.fakes.dynamodb import FakePaginator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.simulation.machines import Machine
+
+_THROTTLES = {
+    "dynamodb": "ProvisionedThroughputExceededException",
+    "sqs": "RequestThrottled",
+    "s3": "SlowDown",
+    "lambda": "TooManyRequestsException",
+}
+_BATCHES = frozenset({"send_message_batch", "change_message_visibility_batch", "delete_message_batch"})
+
+
+class Fault(Enum):
+    """What goes wrong with one call."""
+
+    CRASH_BEFORE = "the process dies before the call"
+    CRASH_AFTER = "the process dies after the call"
+    THROTTLED = "the service throttles, until the SDK gives up"
+    AWAY = "the service does not answer, until the SDK gives up"
+    RESENT = "the answer is lost, and the SDK sends the call again"
+    LOST = "the call is made, but no answer ever comes"
+    STALLED = "the call hangs for a while"
+    PARTIAL = "only a part of a batch is done"
+
+
+class FaultyClient:
+    """A client whose calls take time, and go wrong now and then."""
+
+    def __init__(self, machine: Machine, fake: Any, service: str) -> None:  # noqa: ANN401 - any fake
+        self._machine = machine
+        self._fake = fake
+        self._service = service
+        self.exceptions = fake.exceptions
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        return partial(self._call, operation)
+
+    def get_paginator(self, operation: str) -> FakePaginator:
+        """What reads page after page."""
+        return FakePaginator(partial(self._call, operation))
+
+    def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
+        machine, account = self._machine, self._machine.account
+        machine.live()
+        fault = account.fault_for(machine, operation)
+        account.travel()
+        machine.live()
+        account.calls += 1
+        make = partial(self._make, operation, request)
+        answer = make() if fault is None else self._with(fault, operation, request, make)
+        account.travel()
+        machine.live()
+        return answer
+
+    def _make(self, operation: str, request: dict[str, Any]) -> Any:  # noqa: ANN401 - same
+        account = self._machine.account
+        try:
+            answer = getattr(self._fake, operation)(**request)
+        except Exception as error:
+            account.trace(self._machine, operation, request, error)
+            raise
+        account.trace(self._machine, operation, request, answer)
+        return answer
+
+    def _with(self, fault: Fault, operation: str, request: dict[str, Any], make: Callable[[], Any]) -> Any:  # noqa: ANN401 - same
+        machine, account = self._machine, self._machine.account
+        account.trace(machine, operation, fault.value)
+        match fault:
+            case Fault.CRASH_BEFORE:
+                machine.die()
+            case Fault.CRASH_AFTER:
+                make()
+                machine.die()
+            case Fault.THROTTLED:
+                account.take(300)
+                raise self._fake.exceptions.make(_THROTTLES[self._service], operation)
+            case Fault.AWAY:
+                account.take(account.random.choice([30, 3 * SECOND]))
+                raise ConnectTimeoutError(endpoint_url=self._service)
+            case Fault.LOST:
+                make()
+                account.take(account.random.choice([30, 6 * SECOND]))
+                raise ReadTimeoutError(endpoint_url=self._service)
+            case Fault.RESENT:
+                make()
+                account.take(account.random.choice([30, 5 * SECOND]))
+                machine.live()
+            case Fault.STALLED:
+                account.take(account.random.choice([100, SECOND, 5 * SECOND]))
+                machine.live()
+            case Fault.PARTIAL if operation in _BATCHES:
+                return self._in_part(operation, request)
+        return make()
+
+    def _in_part(self, operation: str, request: dict[str, Any]) -> Any:  # noqa: ANN401 - same
+        """Some entries of a batch are not taken by the service, through no fault of the sender."""
+        entries = list(request["Entries"])
+        self._machine.account.random.shuffle(entries)
+        done = entries[: len(entries) // 2]
+        answer = self._make(operation, request | {"Entries": done}) if done else {}
+        failed = [
+            {"Id": entry["Id"], "Code": "InternalError", "SenderFault": False} for entry in entries[len(entries) // 2 :]
+        ]
+        return {**answer, "Failed": [*answer.get("Failed", []), *failed]}

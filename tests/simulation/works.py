@@ -1,0 +1,47 @@
+"""The handlers of a storm, as a user registers them; what they do is up to the account they run in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.handlers import handler
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+    from tests.simulation.watching import Stage
+
+STAGE: list[Stage] = []
+"""The account that is simulated just now, the last one in the list."""
+PLAIN, UNDONE, PHASED = "storm-plain", "storm-undone", "storm-phased"
+
+
+@handler(PLAIN)
+def plain(context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Only `run`."""
+    return STAGE[-1].act("run", context, payload)
+
+
+@handler(UNDONE)
+class Undone:
+    """What can be undone."""
+
+    def run(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Do it."""
+        return STAGE[-1].act("run", context, payload)
+
+    def rollback(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Undo it."""
+        return STAGE[-1].act("rollback", context, payload)
+
+
+@handler(PHASED)
+class Phased(Undone):
+    """Every phase."""
+
+    def prepare(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Get ready."""
+        return STAGE[-1].act("prepare", context, payload)
+
+    def clean(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Put away."""
+        return STAGE[-1].act("clean", context, payload)

@@ -1,0 +1,222 @@
+"""Writes what today's code stores into `frozen/v<schema>/`, one file for each scene; a file that is there stays.
+
+python -m tests.upgrades.freezing
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from moto import mock_aws
+
+from duetime import composition
+from duetime.adapters.dynamodb.schema import SCHEMA_VERSION
+from duetime.composition import composed
+from duetime.domain.attempts import Yielded
+from duetime.domain.times import HOUR, SECOND
+from tests.adapters.clouds import Cloud
+from tests.functions.api.world import claimed_by_a_worker
+from tests.upgrades.life import Life
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FROZEN = Path(__file__).parent / "frozen"
+PAYLOAD = {
+    "rows": [1, 2.5, None, True, "ü"],
+    "text": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+}
+BIG = {"rows": [f"{number * 7919 % 100_003:x}" for number in range(2_000)]}
+
+
+def scheduled(life: Life) -> None:
+    """Tasks that wait for their time, with every field that a user can set."""
+    life.create(delay_seconds=60)
+    life.create(
+        payload=PAYLOAD,
+        delay_seconds=3_600,
+        name="a name",
+        tags={"team": "dba", "x": ""},
+        retry={"max_attempts": 3, "initial_seconds": 0.5, "multiplier": 3, "max_seconds": 60},
+        timeout_seconds=30,
+        deadline_seconds=600,
+        rollback=True,
+        lock={"key": "db-17", "limit": 2, "scope": "run"},
+    )
+
+
+def targets(life: Life) -> None:
+    """Records that are only read: what they call is not there."""
+    life.create(
+        delay_seconds=9_000,
+        priority="high",
+        target={
+            "kind": "http",
+            "url": "https://example.org/x?y=1",
+            "phases": ["prepare", "clean"],
+            "queries": ["status"],
+        },
+        callback_url="https://example.org/ended",
+    )
+    life.create(delay_seconds=9_000, priority="low", target={"kind": "http", "url": "https://example.org/"})
+
+
+def running(life: Life) -> None:
+    """A task under a live lease, whose worker is gone when it is read."""
+    claimed_by_a_worker(life.create(payload=PAYLOAD), life.stack.clock)
+    asked = claimed_by_a_worker(life.create(), life.stack.clock)
+    assert life.api.send("POST", f"/v1/tasks/{asked.id}/pause").status == 202
+    told = claimed_by_a_worker(life.create(), life.stack.clock)
+    body = {"fence": told.fence, "percent": 40, "message": "on the way"}
+    assert life.api.send("POST", f"/v1/tasks/{told.id}/progress", body).status == 200
+
+
+def postponed(life: Life) -> None:
+    """A task whose first attempt failed: error, ledger, a wake or a message for the next."""
+    life.work(life.create("flaky", retry={"max_attempts": 5, "initial_seconds": 2_000, "max_seconds": 3_000}))
+
+
+def paused(life: Life) -> None:
+    """A task that is held before its first attempt, and one that left a checkpoint."""
+    held = life.create(delay_seconds=60)
+    assert life.api.send("POST", f"/v1/tasks/{held}/pause").status == 200
+    task = claimed_by_a_worker(life.create(), life.stack.clock)
+    from duetime.domain.attempts import Run  # noqa: PLC0415 - used here alone
+
+    run = Run(task, life.stack.clock.at, life.stack.clock.at + SECOND)
+    composed().steering.finishing.finish(run, Yielded(b'{"at":17}'), frozenset())
+
+
+def deferred(life: Life) -> None:
+    """A task whose target only accepted the work; its deadline has a wake."""
+    life.work(life.create("deferring", deadline_seconds=120))
+
+
+def ended(life: Life) -> None:
+    """Tasks of every end, their results and errors."""
+    life.work(life.create(payload=PAYLOAD))
+    life.work(life.create("boom", retry={"max_attempts": 1}))
+    cancelled = life.create(delay_seconds=60)
+    assert life.api.send("DELETE", f"/v1/tasks/{cancelled}").status == 200
+    undone = life.create("undoing", retry={"max_attempts": 1}, rollback=True)
+    life.finish(undone)
+
+
+def phases(life: Life) -> None:
+    """A task whose target prepares and cleans up, waiting."""
+    life.create("staged", delay_seconds=5)
+
+
+def outside(life: Life) -> None:
+    """A payload that lies beside its record."""
+    life.create(payload=BIG, delay_seconds=5)
+
+
+def moved(life: Life) -> None:
+    """A task that waits in another minute than its own: a wake."""
+    task = life.create(delay_seconds=600)
+    assert life.api.send("PATCH", f"/v1/tasks/{task}", {"delay_seconds": 7_200, "priority": "normal"}).status == 200
+
+
+def keyed(life: Life) -> None:
+    """A task with an idempotency key."""
+    life.api.create({"type": "report", "delay_seconds": 60}, {"Idempotency-Key": "frozen-1"})
+
+
+def locked(life: Life) -> None:
+    """A lock that one task holds and another waits for."""
+    inside = composed()
+    for _ in range(2):
+        task = claimed_by_a_worker(life.create(lock={"key": "db-17"}), life.stack.clock)
+        if (held := inside.locking.take(task, inside.locking.claims(task)[0])) is not None:
+            inside.working.attempting.finishing.hold_back(task, held)
+
+
+def switched(life: Life) -> None:
+    """Switches, and a task that one of them holds back."""
+    assert (
+        life.api.send(
+            "PUT", "/v1/switches", {"scope": "type", "name": "report", "max_concurrent": 3, "reason": "for now"}
+        ).status
+        == 200
+    )
+    life.create(delay_seconds=5)
+
+
+def recurring(life: Life) -> None:
+    """A calendar, and schedules that have begun."""
+    calendar = {"dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sat"]}
+    assert life.api.send("PUT", "/v1/calendars/holidays", calendar).status == 200
+    for body in (
+        {
+            "name": "nightly",
+            "cron": "30 1 * * *",
+            "timezone": "Europe/London",
+            "calendars": ["holidays"],
+            "task": {"type": "report"},
+        },
+        {"name": "often", "rate": "1 minute", "task": {"type": "report", "payload": PAYLOAD}, "overlap": "skip"},
+    ):
+        answer = life.api.send("POST", "/v1/schedules", body)
+        assert answer.status == 201, answer.text
+    life.stack.call("trigger", {})
+
+
+def ticked(life: Life) -> None:
+    """The trigger's cursors, after two ticks."""
+    life.create(delay_seconds=7_200)
+    life.stack.call("trigger", {})
+    life.stack.clock.at += HOUR
+    life.stack.call("trigger", {})
+
+
+SCENES: tuple[Callable[[Life], None], ...] = (
+    scheduled,
+    targets,
+    running,
+    postponed,
+    paused,
+    deferred,
+    ended,
+    phases,
+    outside,
+    moved,
+    keyed,
+    locked,
+    switched,
+    recurring,
+    ticked,
+)
+READ = ("/v1/locks/db-17", "/v1/switches", "/v1/schedules", "/v1/calendars")
+"""What is read besides tasks, where it is there."""
+
+
+def frozen_scene(life: Life, scene: Callable[[Life], None]) -> dict[str, Any]:
+    """A scene as its file holds it: the time, every item, what the API answers of them."""
+    scene(life)
+    paths = [f"/v1/tasks/{item['s']['S']}" for item in life.items() if "z" in item]
+    answers = {path: answer.body for path in (*paths, *READ) if (answer := life.api.send("GET", path)).status == 200}
+    return {"scene": scene.__doc__, "clock": life.stack.clock.at, "items": life.items(), "answers": answers}
+
+
+def main() -> None:
+    """Freeze every scene that is not frozen yet."""
+    folder = FROZEN / f"v{SCHEMA_VERSION}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for scene in SCENES:
+        path = folder / f"{scene.__name__}.json"
+        if path.exists():
+            continue
+        session = boto3.Session("testing", "testing", region_name="us-east-1")
+        with mock_aws():
+            cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+            text = json.dumps(frozen_scene(Life.over(cloud, session), scene), indent=1, ensure_ascii=False)
+        composition.use(None)
+        path.write_text(f"{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

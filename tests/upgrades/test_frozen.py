@@ -1,0 +1,166 @@
+"""Records that earlier code wrote are read and finished by the present code."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from duetime import composition
+from duetime.adapters.dynamodb import schema
+from duetime.composition import composed
+from duetime.domain.states import TERMINAL, State
+from duetime.domain.times import from_datetime, minute_of
+from tests.adapters.clouds import Cloud
+from tests.functions.stack import OWNER
+from tests.upgrades.freezing import FROZEN, SCENES
+from tests.upgrades.life import Life
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FILES = sorted(FROZEN.glob("v*/*.json"))
+NAMES = [f"{path.parent.name}-{path.stem}" for path in FILES]
+UNKNOWN = {"zz": {"S": "of a newer version"}, "zn": {"N": "7"}, "zm": {"M": {"a": {"L": [{"BOOL": True}]}}}}
+"""Attributes that no code of today knows."""
+
+
+@pytest.fixture
+def life() -> Iterator[Life]:
+    """An empty deployment."""
+    session = boto3.Session("testing", "testing", region_name="us-east-1")
+    with mock_aws():
+        yield Life.over(Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs")), session)
+    composition.use(None)
+
+
+def thawed(life: Life, path: Path, extra: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A frozen scene, put into the table at its time; every item gets these attributes on top."""
+    scene: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    life.stack.clock.at = scene["clock"]
+    life.put({**item, **(extra or {})} for item in scene["items"])
+    return scene
+
+
+def tasks_in(scene: dict[str, Any]) -> list[str]:
+    """Ids of the tasks of a scene that can be finished here: what calls others is only read."""
+    items = [item for item in scene["items"] if "z" in item and "u" not in item]
+    return [item["s"]["S"] for item in items]
+
+
+def covers(now: Any, then: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Whether an answer of today says all that an earlier one said."""
+    if isinstance(then, dict):
+        return isinstance(now, dict) and all(key in now and covers(now[key], value) for key, value in then.items())
+    if isinstance(then, list):
+        return isinstance(now, list) and len(now) == len(then) and all(map(covers, now, then))
+    return bool(now == then)
+
+
+def end_of(then: dict[str, Any]) -> set[str]:
+    """Where a task may end that stood so."""
+    if then["state"] in TERMINAL:
+        return {then["state"]}
+    return {"succeeded"}
+
+
+def test_every_scene_of_the_present_schema_is_frozen() -> None:
+    """A kind of item that nobody froze would be found out only by an upgrade."""
+    frozen = {path.stem for path in (FROZEN / f"v{schema.SCHEMA_VERSION}").glob("*.json")}
+    assert {scene.__name__ for scene in SCENES} <= frozen
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
+    """Every answer of then is part of the answer of today: a newer one may only say more."""
+    scene = thawed(life, path)
+    for asked, then in scene["answers"].items():
+        now = life.api.send("GET", asked)
+        assert now.status == 200
+        assert covers(now.body, then), asked
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_what_was_frozen_lies_where_the_trigger_reads_it(life: Life, path: Path) -> None:
+    """Every record and wake is found in its minute, and none is unreadable."""
+    scene = thawed(life, path)
+    unread: list[object] = []
+    composed().tasks._unreadable = unread.append
+    for item in scene["items"]:
+        minute, _, shard = item["p"]["S"].partition("#")
+        if len(minute) == len("2026-11-21T02:33"):
+            at = minute_of(from_datetime(datetime.fromisoformat(f"{minute}:00+00:00")))
+            assert list(composed().tasks.read_minute(at, int(shard, 16), consistent=True))
+    assert unread == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_what_was_frozen_is_finished(life: Life, path: Path) -> None:
+    """Each task goes on from where it stood, whatever that was, and ends as it should; twice finished is once."""
+    scene = thawed(life, path)
+    for task_id in tasks_in(scene):
+        then = scene["answers"][f"/v1/tasks/{task_id}"]
+        assert life.finish(task_id) in end_of(then), then
+        task = life.read(task_id)
+        assert task.finished_at is not None
+        assert task.fence >= then["fence"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_attributes_of_a_newer_version_are_kept(life: Life, path: Path) -> None:
+    """Code that was rolled back finishes records of newer code, and takes nothing away that it does not know."""
+    scene = thawed(life, path, UNKNOWN)
+    for task_id in tasks_in(scene):
+        life.finish(task_id)
+        item = life.item(task_id)
+        assert {name: item.get(name) for name in UNKNOWN} == UNKNOWN, task_id
+        assert life.read(task_id).finished_at is not None
+
+
+def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
+    """It is in the list of dead letters, and runs again."""
+    thawed(life, FROZEN / "v1" / "ended.json")
+    (letter,) = life.api.send("GET", "/v1/dead-letters").body["tasks"]
+    assert letter["error"]["class"] == "ValueError"
+    assert life.api.send("POST", "/v1/dead-letters/redrive", {"filter": {}, "all": True}).body["changed"] == 1
+    assert life.read(letter["id"]).state is State.SCHEDULED
+    assert life.finish(letter["id"]) == "failed"
+
+
+def test_a_key_of_an_earlier_version_is_known(life: Life) -> None:
+    """The request of then, sent again, answers the task of then; another body is refused."""
+    scene = thawed(life, FROZEN / "v1" / "keyed.json")
+    (task_id,) = tasks_in(scene)
+    key = {"Idempotency-Key": "frozen-1"}
+    assert life.api.create({"type": "report", "delay_seconds": 60}, key)["id"] == task_id
+    assert life.api.send("POST", "/v1/tasks", {"type": "mail"}, key).status == 422
+
+
+def test_cursors_of_an_earlier_version_go_on(life: Life) -> None:
+    """The trigger reads on where the earlier code stopped, and sends what is due by then."""
+    scene = thawed(life, FROZEN / "v1" / "ticked.json")
+    before = [item for item in life.items() if item["p"]["S"].startswith(schema.CURSOR_PREFIX)]
+    life.stack.clock.at = scene["clock"] + 3_600_000 - 60_000
+    life.stack.call("trigger", {})
+    after = [item for item in life.items() if item["p"]["S"].startswith(schema.CURSOR_PREFIX)]
+    assert [item["p"] for item in before] == [item["p"] for item in after]
+    assert before != after
+    assert sum(sum(life.stack.waiting(priority).values()) for priority in life.stack.queues) == 1
+
+
+def test_a_schedule_of_an_earlier_version_goes_on(life: Life) -> None:
+    """Its next occurrences are made by the next ticks, and are tasks that end."""
+    scene = thawed(life, FROZEN / "v1" / "recurring.json")
+    before = {item["s"]["S"] for item in scene["items"] if "z" in item}
+    for _ in range(4):
+        life.stack.clock.at += 60_000
+        life.stack.call("trigger", {})
+    made = {item["s"]["S"] for item in life.items() if "z" in item} - before
+    assert made
+    assert {life.finish(task_id) for task_id in sorted(made)[:1]} == {"succeeded"}
+    assert life.api.send("GET", "/v1/schedules/often", headers={"X-Duetime-Owner": OWNER}).status == 200

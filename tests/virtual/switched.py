@@ -1,0 +1,101 @@
+"""A world with switches and circuits: what is stopped does not begin, and hosts that fail are left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.adapters.memory.circuits import MemoryCircuitStore
+from duetime.adapters.memory.switches import MemorySwitchStore
+from duetime.domain.errors import Unavailable
+from duetime.domain.operators import Operators
+from duetime.domain.switches import Switch, SwitchKey, SwitchScope
+from duetime.services.breaking import Breaking
+from duetime.services.heeding import Heeding
+from duetime.services.switching import Switching
+from tests.virtual.world import World
+
+if TYPE_CHECKING:
+    from duetime.domain.circuits import Circuit
+    from duetime.domain.switches import Switches
+    from duetime.domain.times import Millis
+
+OPERATOR = "ops"
+
+
+class FaultySwitchStore(MemorySwitchStore):
+    """Switches in memory, which can be away; counts its readings.
+
+    Attributes:
+        quarrels: so many times yet, somebody else's write comes first.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.readable = True
+        self.readings = 0
+        self.quarrels = 0
+
+    def save(self, switches: Switches, nonce: str) -> bool:
+        """Store all switches, after somebody else if there is a quarrel."""
+        if self.quarrels:
+            self.quarrels -= 1
+            other = Switch(SwitchKey(SwitchScope.EVERYTHING), stopped=True, changed_at=self.quarrels)
+            super().save(self._stored[0].with_switch(other), f"quarrel {self.quarrels}")
+        return super().save(switches, nonce)
+
+    def read(self, *, consistent: bool) -> Switches:
+        """Read all switches, unless that is not possible just now."""
+        self.readings += 1
+        if not self.readable:
+            raise Unavailable("away")
+        return super().read(consistent=consistent)
+
+
+class FaultyCircuitStore(MemoryCircuitStore):
+    """Circuits in memory, which can be away; counts what is read and written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.available = True
+        self.readings = 0
+        self.savings = 0
+
+    def read(self, host: str, *, consistent: bool) -> Circuit:
+        """Read a circuit, unless that is not possible just now."""
+        self.readings += 1
+        if not self.available:
+            raise Unavailable("away")
+        return super().read(host, consistent=consistent)
+
+    def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
+        """Store a circuit, unless that is not possible just now."""
+        self.savings += 1
+        if not self.available:
+            raise Unavailable("away")
+        return super().save(circuit, nonce, expires_at)
+
+
+class SwitchedWorld(World):
+    """A world whose workers heed switches and circuits."""
+
+    def _wire(self) -> None:
+        super()._wire()
+        self.switches = FaultySwitchStore()
+        self.circuits = FaultyCircuitStore()
+        self.heeding = Heeding(self.switches, self.time, self.chance, self.facts)
+        operators = Operators(frozenset({OPERATOR}))
+        self.switching = Switching(self.switches, self.circuits, operators, self.time, self.chance)
+        self.breaking = Breaking(self, self.circuits, self.time, self.chance, self.facts)
+        self.locking = replace(self.locking, caps=self.heeding.caps)
+        self.steering = replace(self.steering, locking=self.locking)
+        self.attempting = replace(self.attempting, locking=self.locking, held=self.heeding.held, targets=self.breaking)
+        self.working = replace(self.working, attempting=self.attempting)
+
+    def stop(self, key: SwitchKey) -> None:
+        """Stop something."""
+        self.switching.put(OPERATOR, Switch(key, stopped=True, reason="an incident"))
+
+    def lift(self, key: SwitchKey) -> None:
+        """Let it go on."""
+        self.switching.remove(OPERATOR, key)

@@ -1,0 +1,139 @@
+"""Topologies in the virtual world: a frame that goes through the same states as the state machine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.memory.topologies import MemoryTopologyStore
+from duetime.contract.guard import Document
+from duetime.contract.topologies import read_graph, topology_asked
+from duetime.domain.attempts import Deferred
+from duetime.domain.task import TopologyTarget
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.outline import outline_of
+from duetime.services.creating import Order
+from duetime.services.topologies.conducting import Conducting
+from duetime.services.topologies.directing import Directing
+from duetime.services.topologies.following import Following
+from duetime.services.topologies.giving import Giving
+from duetime.services.topologies.nodes import Nodes
+from duetime.services.topologies.running import Running
+from duetime.services.topologies.wholes import Wholes
+from tests.virtual.world import OWNER, RETENTION, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.domain.attempts import Ending
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
+    from duetime.ports.targets import Work
+    from duetime.services.topologies.directing import View
+
+_PATIENCE = 5 * SECOND
+"""How long an invocation may take before the frame invokes it again."""
+_LOOK = 200
+
+
+class Topologies(World):
+    """A world that runs topologies.
+
+    Attributes:
+        begun: the names of the nodes whose targets were called, in order.
+    """
+
+    def _wire(self) -> None:
+        super()._wire()
+        time, chance = self.time, self.chance
+        self.begun: list[str] = []
+        self.topologies: MemoryTopologyStore = self.around(MemoryTopologyStore())
+        self._frames: set[tuple[TaskId, int]] = set()
+        self._answered: set[str] = set()
+        wholes = Wholes(self.tasks, self.contents, self.topologies, chance, read_graph, RETENTION)
+        nodes = Nodes(wholes, self.tasks, self.topologies, self.placing, time, RETENTION)
+        self.conducting = Conducting(wholes, nodes, self.steering, time)
+        following = Following(wholes, nodes, self.conducting, self.topologies, self, time)
+        self.running = Running(
+            wholes=replace(wholes, read_graph=outline_of),
+            in_full=wholes,
+            nodes=nodes,
+            conducting=self.conducting,
+            steering=self.steering,
+            tasks=self.tasks,
+            contents=self.contents,
+            store=self.topologies,
+            machine=self,
+            clock=time,
+            chance=chance,
+            crew=time,
+            shards=self.shards,
+        )
+        self.directing = Directing(wholes, self.conducting, self.creating, self.reading, self.steering)
+        closing = replace(self.attempting.closing, follow=following.follow)
+        giving = Giving(wholes, self.tasks, self.contents)
+        self.attempting = replace(self.attempting, closing=closing, inputs=giving.inputs_of)
+        self.working = replace(self.working, attempting=self.attempting)
+
+    def run(self, work: Work) -> Ending:
+        """Have a target do a phase; of a topology, begin its frame."""
+        if isinstance(work.task.target, TopologyTarget):
+            self.start(work.task.id, work.task.fence)
+            return Deferred()
+        if work.task.member is not None:
+            self.begun.append(work.task.member.key)
+        return super().run(work)
+
+    # The world is the state machine as well.
+
+    def start(self, topology: TaskId, fence: int) -> None:
+        """Start a frame, once for each attempt."""
+        if (topology, fence) not in self._frames:
+            self._frames.add((topology, fence))
+            self.time.start_process(partial(self._frame, topology, fence))
+
+    def answer(self, token: str) -> None:
+        """Note that a node has ended."""
+        self._answered.add(token)
+
+    def _frame(self, topology: TaskId, fence: int) -> None:
+        plan = self._invoke_state(lambda: self.running.plan(topology, fence))
+        for chunk in plan.chunks:
+            for number in chunk:
+                token = f"{topology} {fence} {number}"
+                self._invoke_state(partial(self.running.wait, topology, fence, number, token, 0))
+                self._until(partial(self._answered.__contains__, token))
+        while not (look := self._invoke_state(lambda: self.running.finish(topology, fence))).over:
+            self.time.sleep_until(self.time.now() + look.again_after * SECOND)
+
+    def _invoke_state(self, use_case: Callable[[], Any]) -> Any:  # noqa: ANN401 - what a state answers
+        """Invoke a state's function, again until it answers."""
+        answers: list[Any] = []
+        while not answers:
+            self.time.start_process(partial(self._invoke, lambda: answers.append(use_case())))
+            until = self.time.now() + _PATIENCE
+            while not answers and self.time.now() < until:
+                self.time.sleep_until(self.time.now() + _LOOK)
+        return answers[0]
+
+    def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            self.time.sleep_until(self.time.now() + _LOOK)
+
+    # What users do.
+
+    def submit(self, nodes: Mapping[str, Mapping[str, Any]], **fields: Any) -> Task:  # noqa: ANN401 - JSON
+        """Accept a topology; a node without a type is a report."""
+        graph = {key: {"type": "report", **node} for key, node in nodes.items()}
+        asked = topology_asked(Document(json.loads(json.dumps({"nodes": graph, **fields})), marked=False))
+        return self.directing.create(OWNER, Order(asked.spec), asked.graph)
+
+    def view(self, topology: Task) -> View:
+        """See where a topology stands."""
+        return self.directing.get(OWNER, topology.id)
+
+    def stands(self, topology: Task) -> dict[str, str]:
+        """Where each node stands: its state, or why it was cancelled."""
+        return {key: str(status.reason or status.state) for key, status in self.view(topology).statuses.items()}
