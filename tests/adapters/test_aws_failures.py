@@ -131,7 +131,8 @@ def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubb
     for found, left in answers:
         unprocessed = {"t": {"Keys": left}} if left else {}
         answer = {"Responses": {"t": [item_of(each) for each in found]}, "UnprocessedKeys": unprocessed}
-        dynamodb.add_response("batch_get_item", answer, {"RequestItems": {"t": {"Keys": asked}}})
+        request = {"t": {"Keys": asked, "ConsistentRead": False}}
+        dynamodb.add_response("batch_get_item", answer, {"RequestItems": request})
         asked = left
     read = DynamoTaskStore(cloud.dynamodb, "t", CREW).read_many([each.id for each in tasks])
     assert list(read.values()) == tasks

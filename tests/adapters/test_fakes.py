@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.adapters.clouds import Cloud
 from tests.adapters.tables import new_table
 from tests.fakes.calls import Drawn, StoreCalls
-from tests.fakes.queue_calls import QueueCalls
 from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.queue_calls import QueueCalls
 from tests.fakes.sqs import FakeSQS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.adapters.clouds import Cloud
 
 SEEDS = 15
 CALLS = 250
@@ -42,7 +41,9 @@ def test_the_fake_of_dynamodb_answers_as_the_engine_does(engine_cloud: Cloud, se
         call = drawn.draw()
         real = outcome(engine_cloud.dynamodb, call.on(real_table))
         mine = outcome(fake, call.on(fake_table))
-        assert call.comparable(mine, fake_table) == call.comparable(real, real_table), f"seed {seed}, call {number}: {call}"
+        assert call.comparable(mine, fake_table) == call.comparable(real, real_table), (
+            f"seed {seed}, call {number}: {call}"
+        )
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

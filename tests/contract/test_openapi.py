@@ -27,7 +27,14 @@ OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in 
 MODELS = {"notice": "Notification", "heartbeat": "Heartbeat", "progress": "ProgressReport", "refuse_fields": "NoFields"}
 REPORTS = ("NoFields", "Notification", "NotifiedError", "Heartbeat", "ProgressReport")
 # JSON Schema knows no control characters and no offsets, and Python's `$` forgives a line's end.
-CODE_ALONE_SEES = ("2026-12-01T09:00:00", "nul\x00", "\x9b31m", {"team": "a\x00"}, "report\n", "https://me:secret@example.org")
+CODE_ALONE_SEES = (
+    "2026-12-01T09:00:00",
+    "nul\x00",
+    "\x9b31m",
+    {"team": "a\x00"},
+    "report\n",
+    "https://me:secret@example.org",
+)
 
 
 def fits(model: str, value: object) -> bool:

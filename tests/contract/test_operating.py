@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from duetime.contract.encoding import json_text
 from duetime.contract.sweeps import swept_answer
@@ -33,7 +34,7 @@ CODE_ALONE_SEES = (
     "nonsense",
     "2.0",
 )
-NEEDS_CODE = ({"filter": {"state": "succeeded"}}, {"filter": {}})
+NEEDS_CODE: tuple[dict[str, Any], ...] = ({"filter": {"state": "succeeded"}}, {"filter": {}})
 
 
 def test_answers_are_as_described() -> None:

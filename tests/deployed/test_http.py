@@ -38,7 +38,7 @@ def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, clie
         callback_url=f"{receiver.url}/ended",
         wait_seconds=20,
     )
-    assert (task.state, task.result) == ("succeeded", {"rows": 3})
+    assert (task.state, task.result, task.error) == ("succeeded", {"rows": 3}, None)
     reply = client.ask_target(task.id, "status")
     assert (reply.status, reply.body) == (200, "fine")
     until = time.monotonic() + 10

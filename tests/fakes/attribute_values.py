@@ -67,10 +67,11 @@ def order(one: Value, other: Value) -> int | None:
     kind = kind_of(one)
     if kind not in _ORDERED or kind != kind_of(other):
         return None
-    mine, theirs = one[kind], other[kind]
+    mine: Any = one[kind]
+    theirs: Any = other[kind]
     if kind == "N":
         mine, theirs = number_of(mine), number_of(theirs)
-    return (mine > theirs) - (mine < theirs)
+    return int(mine > theirs) - int(mine < theirs)
 
 
 def checked(value: Value) -> Value:

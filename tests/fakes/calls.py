@@ -161,7 +161,9 @@ class StoreCalls:
     def _changes(self) -> str:
         pick = self.random.choice
         labels = self.random.sample(["#n", "#t", "#e", "#q", "#g", "#m", "#f"], self.random.randint(1, 4))
-        sets, adds, removes = [], [], []
+        sets: list[str] = []
+        adds: list[str] = []
+        removes: list[str] = []
         for label in labels:
             name = self._name(label)
             if label in {"#g", "#f"}:

@@ -43,7 +43,7 @@ class FakeDynamoDB:
         self.exceptions = Exceptions()
         self.tables: dict[str, Table] = {}
 
-    def create_table(self, *, TableName: str, KeySchema: Any, **rest: Any) -> dict[str, Any]:
+    def create_table(self, *, TableName: str, KeySchema: Any, **rest: Any) -> dict[str, Any]:  # noqa: ANN401 - as boto3 has them
         """Create a table, with its indexes."""
         partition, sort = (key["AttributeName"] for key in KeySchema)
         indexes = {
@@ -78,7 +78,7 @@ class FakeDynamoDB:
         table.write(self.now(), key, stored)
         return dict(_META)
 
-    def update_item(
+    def update_item(  # noqa: PLR0913 - same
         self,
         *,
         TableName: str,
@@ -157,7 +157,7 @@ class FakeDynamoDB:
                 unprocessed[name] = {"Keys": rest}
         return {"Responses": responses, "UnprocessedKeys": unprocessed, **_META}
 
-    def query(
+    def query(  # noqa: PLR0913 - as boto3 has them
         self,
         *,
         TableName: str,
@@ -227,7 +227,9 @@ class FakeDynamoDB:
         if partition is None or sort is None:
             raise self._invalid(operation, "Type mismatch for key")
         if not partition or not sort:
-            raise self._invalid(operation, "The AttributeValue for a key attribute cannot contain an empty string value")
+            raise self._invalid(
+                operation, "The AttributeValue for a key attribute cannot contain an empty string value"
+            )
         if len(partition.encode()) > _MOST_PARTITION_BYTES or len(sort.encode()) > _MOST_SORT_BYTES:
             raise self._invalid(operation, "Size of a key has exceeded the size limit")
         return partition, sort
@@ -331,7 +333,7 @@ class FakePaginator:
     def __init__(self, call: Callable[..., dict[str, Any]]) -> None:
         self._call = call
 
-    def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:
+    def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - the call's own
         """The pages."""
         while True:
             page = self._call(**request)

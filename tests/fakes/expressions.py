@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tests.fakes.attribute_values import Item, Value, equal, kind_of, number_of, number_text, order
 
@@ -317,7 +317,9 @@ class _Parser:
         def total(item: Item, names: Names, values: Values) -> Value:
             one, other = left(item, names, values), right(item, names, values)
             if one is None or other is None:
-                raise ExpressionInvalid("The provided expression refers to an attribute that does not exist in the item")
+                raise ExpressionInvalid(
+                    "The provided expression refers to an attribute that does not exist in the item"
+                )
             if "N" not in one or "N" not in other:
                 raise ExpressionInvalid("An operand in the update expression has an incorrect data type")
             mine, theirs = number_of(one["N"]), number_of(other["N"])

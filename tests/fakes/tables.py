@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tests.fakes.attribute_values import Item, Value
 
@@ -64,13 +64,18 @@ class Index:
 
 @dataclass
 class Table:
-    """A table whose keys are two texts."""
+    """A table whose keys are two texts.
+
+    Attributes:
+        watch: told of every write: the item before, and after.
+    """
 
     partition_name: str
     sort_name: str
     indexes: dict[str, Index] = field(default_factory=dict)
     partitions: dict[str, dict[str, Item]] = field(default_factory=dict)
     earlier: dict[str, dict[str, list[tuple[Millis, Item | None]]]] = field(default_factory=dict)
+    watch: Callable[[Item | None, Item | None], None] = lambda _old, _new: None
 
     def get(self, key: tuple[str, str], since: Millis | None = None) -> Item | None:
         """An item, as it was at `since` if that is given."""
@@ -84,6 +89,7 @@ class Table:
         """Replace an item, or remove it."""
         partition = self.partitions.setdefault(key[0], {})
         old = partition.get(key[1])
+        self.watch(old, new)
         if new is None:
             partition.pop(key[1], None)
         else:

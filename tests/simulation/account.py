@@ -1,11 +1,11 @@
-"""A deployed account in virtual time: the unmodified functions, over fakes of what they call, invoked as Lambda does."""
+"""A deployed account in virtual time: the unmodified functions over fakes of what they call, invoked as by Lambda."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from tests.fakes.s3 import FakeS3
 from tests.fakes.sqs import FakeSQS, Held, Queue
 from tests.simulation import works
 from tests.simulation.faults import Fault
-from tests.simulation.machines import Machine
+from tests.simulation.machines import SKEW, Machine
 from tests.virtual.time import VirtualTime
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ TIMEOUTS = {"api": 29 * SECOND, "trigger": 5 * MINUTE, "worker": 15 * MINUTE, "d
 PULLED = "storm-pulled"
 MOST_WORKERS = 10
 LEASE_SECONDS = 30
-SKEW = 2 * SECOND + 500
-"""How far a clock is off at most, either way."""
 _ASYNC_TRIES = 3
 """How often Lambda tries an asynchronous invocation (Source: AWS Lambda Developer Guide, "Asynchronous invocation")."""
 
@@ -187,7 +185,7 @@ class Account:
         return self.random.choice([0, 20, 200, 2 * SECOND]) if self.rate else self.random.choice([0, 20])
 
     def _processed(self, asked: int) -> int:
-        if asked < 2 or self.random.random() >= self.rate:  # noqa: PLR2004 - one key is not a part
+        if asked < 2 or self.random.random() >= self.rate:
             return asked
         self.count("keys unprocessed")
         return self.random.randrange(1, asked)
@@ -282,9 +280,7 @@ class Account:
             self.time.sleep_until(min(times, default=now + DAY))
 
     def _receive(self, url: str) -> list[dict[str, Any]]:
-        answer = self.sqs.receive_message(
-            QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
-        )
+        answer = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"])
         return list(answer.get("Messages", []))
 
     def _work(self, url: str, function: str, batch: list[dict[str, Any]]) -> None:
@@ -308,7 +304,11 @@ class Account:
             return
         kept = {failure["itemIdentifier"] for failure in end.answer["batchItemFailures"]}
         self.travel()
-        done = [{"Id": str(n), "ReceiptHandle": m["ReceiptHandle"]} for n, m in enumerate(batch) if m["MessageId"] not in kept]
+        done = [
+            {"Id": str(n), "ReceiptHandle": m["ReceiptHandle"]}
+            for n, m in enumerate(batch)
+            if m["MessageId"] not in kept
+        ]
         if done and self.random.random() >= self.reordering:
             self.sqs.delete_message_batch(QueueUrl=url, Entries=done)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
+from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 
 from duetime.domain.times import SECOND
 from tests.fakes.dynamodb import FakePaginator
@@ -34,6 +35,7 @@ class Fault(Enum):
     AWAY = "the service does not answer, until the SDK gives up"
     RESENT = "the answer is lost, and the SDK sends the call again"
     LOST = "the call is made, but no answer ever comes"
+    LATE = "the call arrives long after its sender has given it up"
     STALLED = "the call hangs for a while"
     PARTIAL = "only a part of a batch is done"
 
@@ -96,6 +98,10 @@ class FaultyClient:
                 make()
                 account.take(account.random.choice([30, 6 * SECOND]))
                 raise ReadTimeoutError(endpoint_url=self._service)
+            case Fault.LATE:
+                account.time.start_process(partial(self._make_later, make))
+                account.take(5 * SECOND)
+                raise ReadTimeoutError(endpoint_url=self._service)
             case Fault.RESENT:
                 make()
                 account.take(account.random.choice([30, 5 * SECOND]))
@@ -106,6 +112,12 @@ class FaultyClient:
             case Fault.PARTIAL if operation in _BATCHES:
                 return self._in_part(operation, request)
         return make()
+
+    def _make_later(self, make: Callable[[], Any]) -> None:
+        """Make a call that was long under way; nobody hears its answer."""
+        self._machine.account.take(self._machine.account.random.choice([6, 20, 45, 90]) * SECOND)
+        with suppress(ClientError):
+            make()
 
     def _in_part(self, operation: str, request: dict[str, Any]) -> Any:  # noqa: ANN401 - same
         """Some entries of a batch are not taken by the service, through no fault of the sender."""

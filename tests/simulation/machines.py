@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
+SKEW = 2_500
+"""Milliseconds that a clock is off at most, either way."""
 FAR = 1_000_000_000
 """Milliseconds."""
 

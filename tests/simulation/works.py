@@ -8,9 +8,9 @@ from duetime.handlers import handler
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-    from tests.simulation.watching import Stage
+    from tests.simulation.storms import Storm
 
-STAGE: list[Stage] = []
+STAGE: list[Storm] = []
 """The account that is simulated just now, the last one in the list."""
 PLAIN, UNDONE, PHASED = "storm-plain", "storm-undone", "storm-phased"
 

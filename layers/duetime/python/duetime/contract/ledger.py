@@ -55,7 +55,7 @@ def _attempt(line: LedgerLine, task: Task) -> AttemptAnswer:
 
 
 def _worked_here(line: LedgerLine, task: Task) -> Millis:
-    """How long an attempt kept a worker function busy: not after its target accepted, nor while a pull worker worked."""
+    """How long an attempt kept a worker function busy: not after its target accepted, nor while a pull worker ran."""
     return 0 if isinstance(task.target, PullTarget) else min(line.took, task.timeout_seconds * SECOND)
 
 

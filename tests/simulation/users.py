@@ -1,0 +1,181 @@
+"""Users of a simulated account: they ask its API for everything it offers, and pull its tasks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.task import Priority
+from duetime.domain.times import SECOND, Millis
+from tests.functions.api.gateway import event_of
+from tests.simulation import works
+from tests.simulation.account import LEASE_SECONDS, PULLED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.simulation.storms import Storm
+
+LEASE = LEASE_SECONDS * SECOND
+_ANSWERED = range(200, 500)
+
+
+@dataclass
+class Reply:
+    """An answer of the API."""
+
+    status: int
+    body: Any
+
+
+class Users:
+    """What users and pull workers do, at random moments."""
+
+    def __init__(self, storm: Storm) -> None:
+        self.storm = storm
+        self.random = storm.random
+        self._keys = count(1)
+
+    def ask(
+        self, method: str, path: str, body: object = None, query: str = "", headers: dict[str, str] | None = None
+    ) -> Reply | None:
+        """Send a request; `None` if no answer comes."""
+        text = None if body is None else json.dumps(body)
+        event = event_of(method, path, text, headers or {}, query, None, is_base64=False)
+        # What names a request is not decided by the seed.
+        event["requestContext"]["requestId"] = "request"
+        end = self.storm.wait_for(self.storm.invoke("api", event))
+        if end.failed:
+            return None
+        answer = Reply(end.answer["statusCode"], json.loads(end.answer["body"] or "null"))
+        self.storm.trace("user", method, path, query, answer.status)
+        self.storm.watching.check(answer.status in {*_ANSWERED, 503}, f"{method} {path} was answered {answer.status}")
+        return answer
+
+    def use(self, until: Millis) -> None:
+        """Do what users do."""
+        while self.storm.time.now() < until:
+            self.storm.take(self.random.randrange(1, 20 * SECOND))
+            if not self.storm.watching.accepted or self.random.random() < 0.45:
+                self._create()
+            else:
+                self._steer(self.random.choice(self.storm.watching.accepted))
+
+    def _create(self) -> None:
+        """Create a task, and send the same request again until it is answered."""
+        body, headers = self._body(), {"Idempotency-Key": f"key-{next(self._keys)}"}
+        for _ in range(4):
+            answer = self.ask("POST", "/v1/tasks", body, headers=headers)
+            if answer is not None and answer.status in _ANSWERED:
+                self.storm.watching.check(
+                    answer.status == 201, f"a creation was answered {answer.status}: {answer.body}"
+                )
+                self.storm.watching.accepted.append(answer.body["id"])
+                return
+            self.storm.take(2 * SECOND)
+
+    def _body(self) -> dict[str, Any]:
+        pick = self.random.choice
+        body: dict[str, Any] = {
+            "type": pick([works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED, PULLED]),
+            "payload": pick([None, {"any": "json"}, ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]]),
+            "delay_seconds": pick([0, 0.3, 5, 90, 270, 400]),
+            "priority": pick([each.value for each in Priority]),
+            "retry": {"max_attempts": pick([1, 3, 5]), "initial_seconds": pick([0, 1, 60])},
+            "timeout_seconds": pick([30, 120]),
+            "deadline_seconds": pick([10, 300]),
+            "rollback": pick([True, False]),
+        }
+        if body["type"] == PULLED:
+            body["rollback"] = False
+        lock = pick([None, None, {"key": "a"}, {"key": "a", "scope": "run"}, {"key": "b", "limit": 2}])
+        return body | ({"lock": lock} if lock else {})
+
+    def _steer(self, task_id: str) -> None:
+        path = f"/v1/tasks/{task_id}"
+        calls: list[Callable[[], object]] = [
+            partial(self._cancel, task_id),
+            partial(self.ask, "DELETE", path, query="force=true"),
+            partial(self.ask, "PATCH", path, {"delay_seconds": self.random.choice([0, 1, 240, 600])}),
+            *(partial(self.ask, "POST", f"{path}/{verb}") for verb in ("pause", "resume", "run", "retry", "rollback")),
+            partial(self._notify, task_id),
+            partial(self.ask, "GET", "/v1/tasks"),
+            partial(self.ask, "GET", f"{path}/attempts"),
+        ]
+        self.random.choice(calls)()
+
+    def _cancel(self, task_id: str) -> None:
+        answer = self.ask("DELETE", f"/v1/tasks/{task_id}")
+        if answer is not None and answer.status == 200 and answer.body["state"] == "cancelled":
+            self.storm.watching.cancelled.add(task_id)
+
+    def _notify(self, task_id: str) -> None:
+        stored = self.storm.watching.record(task_id)
+        # Only a target that has returned tells an end, and it knows that it has.
+        if stored is None or not stored.deferred:
+            return
+        told = {"outcome": "succeeded", "result": 1}
+        if self.random.random() < 0.3:
+            told = {"outcome": "failed", "error": {"class": "Boom", "message": "told"}}
+        self.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": stored.fence, **told})
+
+    def resume_all(self) -> None:
+        """Let go on whatever is paused."""
+        for task in self.storm.watching.unfinished():
+            if task.state == "paused":
+                self.ask("POST", f"/v1/tasks/{task.id}/resume")
+
+    # Pull workers.
+
+    def pull(self) -> None:
+        """Lease a task, do it, tell its end, for ever."""
+        while True:
+            asked_at = self.storm.time.now()
+            wanted = {"types": [PULLED], "wait_seconds": 10, "lease_seconds": LEASE_SECONDS, "worker": "w"}
+            answer = self.ask("POST", "/v1/leases", wanted)
+            leases = answer.body["leases"] if answer is not None and answer.status == 200 else []
+            for lease in leases:
+                self._work(lease, asked_at + LEASE)
+            self.storm.take(5 * SECOND)
+
+    def _work(self, lease: dict[str, Any], ends_at: Millis) -> None:
+        if self.storm.time.now() >= ends_at:
+            return
+        watching, task = self.storm.watching, lease["task"]
+        effect = watching.began("run", task["id"], task["fence"])
+        path = f"/v1/leases/{lease['lease']}"
+        until = self.storm.time.now() + self.random.choice([0, 2, 25]) * SECOND
+        while (now := self.storm.time.now()) < until:
+            if now >= ends_at:
+                watching.ended(effect)
+                return
+            self.storm.take(min(5 * SECOND, until - now, ends_at - now))
+            asked_at = self.storm.time.now()
+            renewed = self._beat(path, ends_at)
+            if renewed is None:
+                watching.ended(effect)
+                return
+            ends_at = asked_at + LEASE if renewed else ends_at
+        watching.ended(effect)
+        how = self.random.choice(["complete", "complete", "fail", "release"])
+        told = {"complete": {"result": 1}, "fail": {"error": {"class": "Boom", "message": "x"}}}.get(how)
+        for _ in range(3):
+            answer = self.ask("POST", f"{path}/{how}", told)
+            if answer is not None and answer.status in _ANSWERED:
+                return
+
+    def _beat(self, path: str, ends_at: Millis) -> bool | None:
+        """Renew a lease: whether it was, or `None` if it is lost, or its end comes before an answer."""
+        replies: list[Reply | None] = []
+        strand = self.storm.time.start(lambda: replies.append(self.ask("POST", f"{path}/heartbeat")))
+        while not strand.done and self.storm.time.now() < ends_at:
+            self.storm.time.wait([strand], ends_at)
+        if not strand.done:
+            return None
+        reply = replies[0] if replies else None
+        if reply is None or reply.status == 503:
+            return False
+        return True if reply.status == 200 else None
