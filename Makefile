@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo check format test test-deployed docs simulate fuzz kill bench lock clean distclean
+.PHONY: help setup run demo check format test test-deployed docs simulate mutants fuzz kill bench lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ docs: setup ## write what the code knows into the reference pages
 
 simulate: setup ## run storms of random faults in virtual time (FIRST=0 SEEDS=100)
 	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100)
+
+mutants: setup ## break the code in one place after the other: the storms must find it (SEEDS=150)
+	@$(BIN)/python -m tests.simulation.mutants --seeds $(or $(SEEDS),150)
 
 fuzz: setup ## send hostile requests to the API in process (REQUESTS=100000 SEED=0)
 	@$(BIN)/python -m tests.hostile --requests $(or $(REQUESTS),100000) --seed $(or $(SEED),0)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import string
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -108,7 +109,13 @@ def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(ever
 def test_the_signing_secret_is_read_by_the_egress_alone(every: Synthesis) -> None:
     """One secret, made by AWS: 64 letters and digits, which are base64 of the 48 bytes that receivers decode."""
     ((id_, secret),) = every.properties("AWS::SecretsManager::Secret").items()
-    assert secret["GenerateSecretString"] == {"ExcludePunctuation": True, "IncludeSpace": False, "PasswordLength": 64}
+    generated = secret["GenerateSecretString"]
+    assert (generated["ExcludePunctuation"], generated["IncludeSpace"], generated["PasswordLength"]) == (
+        True,
+        False,
+        64,
+    )
+    assert set(generated["ExcludeCharacters"]) == set(string.punctuation)
     assert "SecretString" not in secret
     readers = {
         function

@@ -6,7 +6,7 @@ from duetime.domain.times import MINUTE
 from tests.simulation.storm import Storm
 
 SEEDS = 60
-"""How many seeds the ordinary tests run; `make simulate FIRST=60 SEEDS=1000` runs more."""
+"""How many seeds the ordinary tests run; `python -m tests.simulation --of services --first 60` runs more."""
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
