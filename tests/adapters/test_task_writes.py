@@ -62,7 +62,8 @@ LEASED_TASK = task(state=State.RUNNING, turn=2, fence=3, version=4, lease_holder
 WAITING_TASK = task(state=State.POSTPONED, turn=2, fence=3, version=4, lease_ends_at=HOME - 6_000)
 HOLDING = [
     (WAITING_TASK, Guard(owner=OWNER, turn=2, fence=3, version=4, due_by=HOME)),
-    (WAITING_TASK, Guard(turn=2, due_by=HOME, leased_until_before=0)),
+    (WAITING_TASK, Guard(turn=2, due_by=HOME, leased_until_before=HOME - 6_000)),
+    (replace(WAITING_TASK, lease_ends_at=None), Guard(turn=2, due_by=HOME, leased_until_before=0)),
     (LEASED_TASK, Guard(owner=OWNER, fence=3, version=4, leased_until_before=HOME - 6_000)),
     (LEASED_TASK, Guard(turn=9, due_by=HOME, leased_until_before=HOME - 6_000)),
     (replace(LEASED_TASK, lease_ends_at=None), Guard(leased_until_before=0)),
@@ -74,6 +75,7 @@ BROKEN = [
     (WAITING_TASK, Guard(version=5)),
     (WAITING_TASK, Guard(due_by=HOME - 1)),
     (WAITING_TASK, Guard(turn=3, leased_until_before=HOME)),
+    (WAITING_TASK, Guard(turn=2, leased_until_before=HOME - 6_001)),
     (LEASED_TASK, Guard(turn=3)),
     (LEASED_TASK, Guard(due_by=HOME - 1)),
     (LEASED_TASK, Guard(turn=2, leased_until_before=HOME - 6_001)),

@@ -163,30 +163,6 @@ def test_a_late_finisher_whom_nobody_replaced_still_counts() -> None:
     assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 1)
 
 
-def test_a_target_that_does_not_end_is_ended_with_its_process() -> None:
-    """A thread cannot be stopped: the timeout is written down, the process ends, and the task is tried again."""
-    world = World()
-    world.behave = lambda work: world.hang(work, attempts=1)
-    task = world.create(TaskSpec("report", timeout_seconds=5))
-    world.pass_time(MINUTE)
-    done = world.get(task)
-    assert world.crashes == 1
-    assert (done.state, done.attempt) == (State.SUCCEEDED, 2)
-    assert world.effects[1].at - world.effects[0].at >= 5 * SECOND
-
-
-def test_the_batch_of_a_stuck_target_may_end_first() -> None:
-    """Others in the same batch finish before their process ends; none is run twice."""
-    world = World()
-    stuck = world.create(TaskSpec("stuck", delay=10 * SECOND, timeout_seconds=5))
-    others = [world.create(TaskSpec("other", delay=10 * SECOND)) for _ in range(5)]
-    world.behave = lambda work: world.hang(work, attempts=1) if work.task.type == "stuck" else world.take(9 * SECOND)
-    world.pass_time(2 * MINUTE)
-    assert world.crashes == 1
-    assert [world.get(task).attempt for task in [stuck, *others]] == [2, 1, 1, 1, 1, 1]
-    assert world.states() == {State.SUCCEEDED: 6}
-
-
 def test_a_store_that_is_away_for_a_while_costs_no_outcome() -> None:
     """The end of a run is written again and again while the lease lasts: it is not run twice."""
     world = World()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import (
+    LEASE_RETURN_MARGIN,
     LEDGER_ERROR_LENGTH,
     LEDGER_LINES_INLINE,
     MAX_CLOCK_DIFFERENCE,
@@ -39,11 +40,18 @@ class Failed:
     Attributes:
         retriable: another attempt might help.
         wait_at_least: the target asked not to be tried again for so long.
+        lingers_until: the target has not ended, its process will have by then: nothing of the task begins before.
     """
 
     error: TaskError
     retriable: bool = True
     wait_at_least: Millis = 0
+    lingers_until: Millis | None = None
+
+    def retry_at(self, ended_at: Millis, wait: Millis) -> Millis:
+        """When the next attempt may begin, by a policy that waits for so long."""
+        after_it = 0 if self.lingers_until is None else self.lingers_until + LEASE_RETURN_MARGIN
+        return max(ended_at + max(wait, self.wait_at_least), after_it)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Lifeline:
     if task.state in LEASED:
         return ComeBack((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")
     if task.state in WAITING:
-        return _until_due(task, now)
+        return _until_due(task, max(task.next_at, (task.lease_ends_at or 0) + LEASE_RETURN_MARGIN), now)
     return LetGo(f"{task.state}")
 
 
@@ -69,12 +69,12 @@ def _after_the_attempt(task: Task, now: Millis) -> Lifeline:
     if over_at > now:
         return ComeBack((task.lease_ends_at or 0) + LEASE_RETURN_MARGIN, "leased")
     if task.next_at > now:
-        return _until_due(task, now)
+        return _until_due(task, task.next_at, now)
     return FollowUp(task) if task.is_terminal else Undo(task)
 
 
-def _until_due(task: Task, now: Millis) -> Lifeline:
+def _until_due(task: Task, at: Millis, now: Millis) -> Lifeline:
     """Not due by this worker's clock. Beyond the queue's reach the record's wake takes over."""
     if task.next_at - now > MAX_DELAY:
         return LetGo("not due for long")
-    return ComeBack(max(task.next_at, now + SECOND), "not due")
+    return ComeBack(max(at, now + SECOND), "not due")

@@ -220,6 +220,8 @@ CALLBACK_ROOM = 20 * SECOND
 """How much longer a worker may take to follow an outcome up, if there is a callback to be made."""
 OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may still end by itself before its process is ended."""
+PROCESS_END_TIME = 3 * SECOND
+"""How long a process that must end may take to write down what has not ended in it, before it ends all the same."""
 HEARTBEATS_PER_LEASE = 3
 """A lease is renewed so many times in its length; as many failures in a row end the attempt."""
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND

@@ -143,4 +143,6 @@ def is_dead(holder: Holder, task: Task | None) -> bool:
         return False
     if task is None or task.fence > holder.fence:
         return True
-    return task.state in WAITING or task.state is State.PAUSED or task.finished_at is not None
+    # As long as there is a lease the attempt's process may not be gone yet.
+    is_over = task.state in WAITING or task.state is State.PAUSED or task.finished_at is not None
+    return is_over and task.lease_ends_at is None

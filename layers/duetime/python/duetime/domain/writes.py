@@ -100,9 +100,10 @@ def permits(write: Write, task: Task) -> bool:
         return False
     if guard.due_by is not None and task.next_at > guard.due_by:
         return False
-    if guard.leased_until_before is not None and task.state not in WAITING:
-        return (task.lease_ends_at or 0) <= guard.leased_until_before
-    return guard.turn in (None, task.turn)
+    if guard.leased_until_before is not None and (task.lease_ends_at or 0) > guard.leased_until_before:
+        return False
+    is_of_a_turn = guard.leased_until_before is None or task.state in WAITING
+    return not is_of_a_turn or guard.turn in (None, task.turn)
 
 
 def applied(write: Write, task: Task) -> Task:

@@ -20,7 +20,14 @@ from duetime.domain.attempts import (
 )
 from duetime.domain.errors import RecordUnreadable, Unavailable
 from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, Undo, after_refusal
-from duetime.domain.limits import CALLBACK_ROOM, CLAIM_LEAD, HEARTBEATS_PER_LEASE, MAX_DELAY, MAX_HOLD
+from duetime.domain.limits import (
+    CALLBACK_ROOM,
+    CLAIM_LEAD,
+    HEARTBEATS_PER_LEASE,
+    LEASE_RETURN_MARGIN,
+    MAX_DELAY,
+    MAX_HOLD,
+)
 from duetime.domain.states import Move, State
 from duetime.domain.task import Asked, LockScope, Phase, TaskError
 from duetime.domain.times import SECOND, Millis
@@ -142,8 +149,13 @@ class Attempting:
         finally:
             shift.task = None
 
-    def finish_overdue(self, shift: Shift) -> None:
-        """Write down that a target has not ended in time; its process must be ended right after."""
+    def finish_overdue(self, shift: Shift, lingers_until: Millis) -> None:
+        """Write down that a target has not ended in time.
+
+        Args:
+            shift: what it works on.
+            lingers_until: its process must have been ended by then; nothing of the task begins before.
+        """
         task, started = shift.task, shift.started_at
         if task is None or started is None:
             return
@@ -153,9 +165,11 @@ class Attempting:
             shift.fate = LetGo("overdue")
             return
         error = TaskError("Timeout", f"the target did not end within {task.timeout_seconds} s")
-        # The wait keeps another worker from starting while this process is still ending.
-        end = self._written(task, Run(task, started, self.clock.now()), Failed(error, wait_at_least=SECOND))
+        ending = Failed(error, lingers_until=lingers_until)
+        end = self._written(task, Run(task, started, self.clock.now()), ending)
         shift.fate = self._decided(shift, end)
+        if isinstance(end, Applied) and end.task.is_terminal:
+            shift.fate = ComeBack(lingers_until + LEASE_RETURN_MARGIN, "its process is still ending")
 
     def _fate(self, shift: Shift, watch: Watch) -> LetGo | ComeBack:
         message = shift.delivery.message

@@ -90,13 +90,17 @@ class Finishing:
             task: the record as it was claimed, for its work or for its rollback.
             held: until when, and why.
         """
-        sets: dict[str, Any] = {"attempt": task.attempt - 1, "waits_for": held.reason[:MAX_WAIT_REASON_LENGTH]}
+        sets: dict[str, Any] = {
+            "attempt": task.attempt - 1,
+            "waits_for": held.reason[:MAX_WAIT_REASON_LENGTH],
+            "lease_ends_at": None,
+        }
         if task.started_at == task.run_at:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
         move = Move.HOLD_BACK
         if task.state is State.ROLLING_BACK:
-            move, sets["lease_ends_at"] = Move.RETRY_ROLLBACK, None
+            move = Move.RETRY_ROLLBACK
         self.telemetry.count("tasks_held_back")
         return self.placing.move(task, move, held.until, Guard(fence=task.fence), sets)
 
@@ -156,7 +160,13 @@ class Finishing:
         return self.write_outcome(task, Move.GIVE_UP, sets, now, Guard(version=task.version))
 
     def write_outcome(
-        self, task: Task, move: Move, sets: dict[str, Any], ended_at: Millis, guard: Guard | None = None
+        self,
+        task: Task,
+        move: Move,
+        sets: dict[str, Any],
+        ended_at: Millis,
+        guard: Guard | None = None,
+        lingers_until: Millis | None = None,
     ) -> WriteResult:
         """Write an outcome; if something follows it, the task is not finished yet, and must be closed.
 
@@ -166,15 +176,18 @@ class Finishing:
             sets: what else it changes.
             ended_at: when it came about.
             guard: what must hold; the fence, unless something else is named.
+            lingers_until: its target still works, until then at the latest: it is closed by somebody after that.
         """
         result: Content | None = sets.get("result", task.result)
-        follows = self.closing.is_needed(replace(task, result=result))
+        follows = lingers_until is not None or self.closing.is_needed(replace(task, result=result))
         sets["expires_at"] = ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
         if (task.deferred or task.lane) and not self.closing.is_here:
             # Nobody works under it. A worker that still waits for its target's answer keeps its lease: what follows
             # must not begin beside it.
             sets["lease_ends_at"] = None
+        if lingers_until is not None:
+            sets["lease_ends_at"] = lingers_until
         write = Write(task.id, move, self.chance.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.tasks.apply(write)
         if isinstance(end, Applied):
@@ -204,22 +217,25 @@ class Finishing:
             return self._retry(run, ending)
         if task.rollback and Phase.ROLLBACK in phases:
             self.keep_old_lines(run, AttemptOutcome.FAILED)
-            return self._undo(task, {**run.changes(AttemptOutcome.FAILED), "error": ending.error})
-        return self._end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error})
+            sets = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
+            return self._undo(task, sets, ending.lingers_until)
+        return self._end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
 
     def _retry(self, run: Run, ending: Failed) -> WriteResult:
         task = run.task
         self.keep_old_lines(run, AttemptOutcome.RETRIED)
-        wait = max(task.retry.wait(task.attempt, self.chance.fraction()), ending.wait_at_least)
-        sets = {**run.changes(AttemptOutcome.RETRIED), "error": ending.error, "progress": None}
-        result = self.placing.move(task, Move.RETRY, run.ended_at + wait, Guard(fence=task.fence), sets)
+        at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
+        changes = run.changes(AttemptOutcome.RETRIED)
+        sets = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
+        result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence), sets)
         self.telemetry.count("tasks_retried")
         return result
 
-    def _undo(self, task: Task, sets: dict[str, Any]) -> WriteResult:
-        """Have the target roll back: attempts are counted anew, and the lease is let go."""
-        sets = {**sets, "attempt": 0, "lease_ends_at": None}
-        return self.placing.move(task, Move.UNDO, self.clock.now(), Guard(fence=task.fence), sets)
+    def _undo(self, task: Task, sets: dict[str, Any], lingers_until: Millis | None = None) -> WriteResult:
+        """Have the target roll back: attempts are counted anew, and the lease is let go, unless it still works."""
+        sets = {**sets, "attempt": 0, "lease_ends_at": lingers_until}
+        at = self.clock.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
+        return self.placing.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
     def _defer(self, run: Run) -> WriteResult:
         """Wait for the target's notification until its deadline: the reminder first, then the long lease."""
@@ -243,9 +259,12 @@ class Finishing:
             sets["checkpoint"] = self.contents.keep(task.id, f"checkpoint.{self.chance.nonce()}", checkpoint)
         return self.tasks.apply(Write(task.id, Move.YIELD, self.chance.nonce(), Guard(fence=task.fence), sets))
 
-    def _end(self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any]) -> WriteResult:
+    def _end(
+        self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any], lingers_until: Millis | None = None
+    ) -> WriteResult:
         self.keep_old_lines(run, outcome)
-        return self.write_outcome(run.task, move, {**run.changes(outcome), **sets}, run.ended_at)
+        changes = {**run.changes(outcome), **sets}
+        return self.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
 
 
 def _lost(task: Task, last: int) -> Failed:

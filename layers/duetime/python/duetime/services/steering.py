@@ -98,7 +98,8 @@ class Steering:
     def retry(self, owner: str, task_id: TaskId) -> Task:
         """Have a failed task tried again from its first attempt on."""
         task = self._read(owner, task_id)
-        sets = {**self._reopened(task, Move.REOPEN), "error": None, "ledger": told_ledger(task)}
+        reopened = self._reopened(task, Move.REOPEN)
+        sets = {**reopened, "error": None, "ledger": told_ledger(task), "lease_ends_at": None}
         return self._placed(task, Move.REOPEN, self.clock.now(), sets)
 
     def roll_back(self, owner: str, task_id: TaskId) -> Task:

@@ -13,6 +13,7 @@ from duetime.domain.writes import Guard, WriteResult
 
 if TYPE_CHECKING:
     from duetime.domain.task import Task
+    from duetime.domain.times import Millis
     from duetime.ports.surroundings import Chance, Clock
     from duetime.services.finishing import Finishing
     from duetime.services.placing import Placing
@@ -37,13 +38,14 @@ class Undoing:
         failed = ending if isinstance(ending, Failed) else _unfit()
         if failed.retriable and task.retry.allows_after(task.attempt):
             self.finishing.keep_old_lines(run, AttemptOutcome.RETRIED)
-            wait = max(task.retry.wait(task.attempt, self.chance.fraction()), failed.wait_at_least)
-            again = {**run.changes(AttemptOutcome.RETRIED), "error": failed.error, "lease_ends_at": None}
-            return self.placing.move(task, Move.RETRY_ROLLBACK, run.ended_at + wait, Guard(fence=task.fence), again)
+            at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
+            changes = run.changes(AttemptOutcome.RETRIED)
+            again = {**changes, "error": failed.error, "lease_ends_at": failed.lingers_until}
+            return self.placing.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
         sets: dict[str, object] = {"error": failed.error}
         if task.member is not None:
             sets["member"] = replace(task.member, note=ROLLBACK_FAILED)
-        return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets)
+        return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.lingers_until)
 
     def give_up(self, task: Task) -> WriteResult:
         """Fail a rollback whose last worker vanished."""
@@ -51,9 +53,17 @@ class Undoing:
         error = failure("RollbackLost", "the worker of the last rollback allowed vanished", retriable=False)
         return self.finish(Run(task, now, now), error)
 
-    def _end(self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, object]) -> WriteResult:
+    def _end(
+        self,
+        run: Run,
+        move: Move,
+        outcome: AttemptOutcome,
+        sets: dict[str, object],
+        lingers_until: Millis | None = None,
+    ) -> WriteResult:
         self.finishing.keep_old_lines(run, outcome)
-        return self.finishing.write_outcome(run.task, move, {**run.changes(outcome), **sets}, run.ended_at)
+        changes = {**run.changes(outcome), **sets}
+        return self.finishing.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
 
 
 def _unfit() -> Failed:

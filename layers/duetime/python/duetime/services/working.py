@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.lifeline import ComeBack
-from duetime.domain.limits import HEARTBEATS_PER_LEASE, LEASE_RETURN_MARGIN, MAX_HOLD, OVERDUE_GRACE
+from duetime.domain.limits import HEARTBEATS_PER_LEASE, LEASE_RETURN_MARGIN, MAX_HOLD, OVERDUE_GRACE, PROCESS_END_TIME
 from duetime.domain.states import Move
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.writes import Applied, Guard, Refused, Write
@@ -163,20 +163,29 @@ class _Batch:
         return is_time or all(self._is_overdue(shift) for shift in open_shifts)
 
     def _end(self) -> None:
+        """End the process at its time, whether or not what is written down before has been answered by then."""
+        inside = self.inside
+        until = inside.clock.now() + PROCESS_END_TIME
+        overdue = [shift for shift in self.shifts if shift.fate is None and self._is_overdue(shift)]
         for shift in self.shifts:
             if shift.fate is None and shift.task is None:
-                shift.fate = ComeBack(self.inside.clock.now(), "the worker is ending")
-            elif shift.fate is None and self._is_overdue(shift):
-                self._finish_overdue(shift)
-        self._give_back()
-        self.inside.process.end()
+                shift.fate = ComeBack(inside.clock.now(), "the worker is ending")
+        jobs = [inside.crew.start(self._give_back)]
+        jobs += [inside.crew.start(partial(self._finish_overdue, shift, until)) for shift in overdue]
+        while (open_jobs := [job for job in jobs if not job.done]) and inside.clock.now() < until:
+            inside.crew.wait(open_jobs, until)
+        inside.process.end()
 
-    def _finish_overdue(self, shift: Shift) -> None:
+    def _finish_overdue(self, shift: Shift, lingers_until: Millis) -> None:
         try:
-            self.inside.attempting.finish_overdue(shift)
+            self.inside.attempting.finish_overdue(shift, lingers_until)
         except Unavailable as error:
             # The lease runs out, and the message comes back after it.
             self.inside.telemetry.note("a timeout was not written down", error=str(error))
+            return
+        if isinstance(fate := shift.fate, ComeBack):
+            seconds = -(-(fate.at - self.inside.clock.now()) // SECOND)
+            self._come_back([shift.delivery], [max(0, seconds)])
 
     def _give_back(self) -> None:
         """Set when those messages come back whose fate is to come back."""

@@ -81,15 +81,16 @@ class _Expression:
         sources, ended = LEGAL[write.move].sources, write.guard.leased_until_before
         if ended is None:
             return self._at_turn(sources, write.guard)
+        over = self._compare("lease_ends_at", "<=", "leased_until", ended)
+        never = f"attribute_not_exists({self._field('lease_ends_at')})"
         kinds = []
         if held := sources - WAITING:
-            over = self._compare("lease_ends_at", "<=", "leased_until", ended)
-            never = f"attribute_not_exists({self._field('lease_ends_at')})"
-            kinds.append(f"{self._state_in(held)} AND ({never} OR {over})")
+            kinds.append(self._state_in(held))
         if waiting := sources & WAITING:
             kinds.append(self._at_turn(waiting, write.guard))
         # AND binds tighter than OR; DynamoDB refuses parentheses that change nothing.
-        return f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]
+        states = f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]
+        return f"{states} AND ({never} OR {over})"
 
     def _at_turn(self, states: frozenset[State], guard: Guard) -> str:
         clauses = [self._state_in(states)]
