@@ -9,7 +9,7 @@ from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import State
 from duetime.domain.task import AttemptOutcome, Progress, TaskSpec
-from duetime.domain.times import MINUTE, SECOND
+from duetime.domain.times import MINUTE, SECOND, Millis
 from tests.virtual.world import LEASE, START, World
 
 if TYPE_CHECKING:
@@ -147,15 +147,40 @@ def test_a_zombies_outcome_is_refused() -> None:
     assert second.at - first.at >= LEASE + MAX_CLOCK_DIFFERENCE
 
 
-def test_a_late_finisher_whom_nobody_replaced_still_counts() -> None:
-    """Its lease is over by a second, but no other attempt has begun: its outcome is taken."""
+def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over() -> None:
+    """Ten tasks run when no call of their worker is answered any more: no task runs again beside its first run."""
     world = World()
-    world.behave = lambda _work: world.take(LEASE + SECOND)
+    world.behave = lambda work: world.take(5 * MINUTE if work.task.attempt == 1 else SECOND)
+    tasks = [world.create(TaskSpec("report", delay=10 * SECOND, timeout_seconds=800)) for _ in range(10)]
+    world.pass_time(11 * SECOND)
+    (zombie,) = [worker for worker in world.workers if not worker.done]
+    ended_at: list[Millis] = []
+
+    def cut_off(_write: Write) -> None:
+        if world.time.process() is zombie:
+            world.time.sleep_until(world.time.now() + 17 * SECOND)
+            raise Unavailable("cut off")
+
+    world.tasks.before_write = cut_off
+    while not zombie.done:
+        world.pass_time(100)
+        ended_at.append(world.time.now())
+    assert ended_at[-1] <= START + 10 * SECOND + LEASE
+    world.pass_time(10 * MINUTE)
+    assert {world.get(task).attempt for task in tasks} == {2}
+    assert min(effect.at for effect in world.effects[10:]) > ended_at[-1]
+    assert world.states() == {State.SUCCEEDED: 10}
+
+
+def test_a_late_finisher_whom_nobody_replaced_still_counts() -> None:
+    """It can write its end down only when its lease is over, but no other attempt has begun: its outcome is taken."""
+    world = World()
+    world.behave = lambda _work: world.take(LEASE - 6 * SECOND)
     task = world.create()
     world.pass_time(SECOND)
 
     def away(_write: Write) -> None:
-        if world.time.now() < START + LEASE:
+        if world.time.now() <= START + LEASE:
             raise Unavailable("away")
 
     world.tasks.before_write = away

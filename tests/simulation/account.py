@@ -33,6 +33,8 @@ TIMEOUTS = {"api": 29 * SECOND, "trigger": 5 * MINUTE, "worker": 15 * MINUTE, "d
 PULLED = "storm-pulled"
 MOST_WORKERS = 10
 LEASE_SECONDS = 30
+LATE_WRITES = 0.3
+"""How many of the faults of conditional writes are that they arrive late."""
 _ASYNC_TRIES = 3
 """How often Lambda tries an asynchronous invocation (Source: AWS Lambda Developer Guide, "Asynchronous invocation")."""
 
@@ -162,14 +164,13 @@ class Account:
         """Let time pass."""
         self.time.sleep_until(self.time.now() + milliseconds)
 
-    def fault_for(self, machine: Machine, operation: str) -> Fault | None:
+    def fault_for(self, operation: str) -> Fault | None:
         """What goes wrong with the next call, if anything."""
-        del operation
         if self.random.random() >= self.rate:
             return None
-        fault = self.random.choice(list(Fault))
-        if machine.function == "user":
-            return None
+        # What conditions are for: a write that arrives when the world has gone on.
+        is_late = operation == "update_item" and self.random.random() < LATE_WRITES
+        fault = Fault.LATE if is_late else self.random.choice(list(Fault))
         self.count(fault.name.lower())
         return fault
 

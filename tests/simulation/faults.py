@@ -23,6 +23,8 @@ _THROTTLES = {
     "s3": "SlowDown",
     "lambda": "TooManyRequestsException",
 }
+_DIES_MEANWHILE = 0.5
+"""How often the sender of a call that is long under way dies before it arrives."""
 _BATCHES = frozenset({"send_message_batch", "change_message_visibility_batch", "delete_message_batch"})
 
 
@@ -59,7 +61,7 @@ class FaultyClient:
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
         machine, account = self._machine, self._machine.account
         machine.live()
-        fault = account.fault_for(machine, operation)
+        fault = account.fault_for(operation)
         account.travel()
         machine.live()
         account.calls += 1
@@ -101,6 +103,8 @@ class FaultyClient:
             case Fault.LATE:
                 account.time.start_process(partial(self._make_later, make))
                 account.take(5 * SECOND)
+                if account.random.random() < _DIES_MEANWHILE:
+                    machine.die()
                 raise ReadTimeoutError(endpoint_url=self._service)
             case Fault.RESENT:
                 make()

@@ -223,7 +223,7 @@ OVERDUE_GRACE = SECOND
 PROCESS_END_TIME = 3 * SECOND
 """How long a process that must end may take to write down what has not ended in it, before it ends all the same."""
 HEARTBEATS_PER_LEASE = 3
-"""A lease is renewed so many times in its length; as many failures in a row end the attempt."""
+"""A lease is renewed so many times in its length; an attempt that could not renew it ends with its process."""
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased comes back this long after the lease's end."""
 

@@ -67,7 +67,7 @@ class Shift:
         asked: what the user asks of the attempt, as of the last heartbeat.
         progress: what the target told last, written with the next heartbeat.
         renew_at: when its lease must be renewed.
-        failed_beats: heartbeats in a row that the store did not answer.
+        leased_until: when its lease is over, as far as its own writes were answered.
         locks: what the attempt holds besides its lease.
         fate: what becomes of the message; `None` while that is open.
     """
@@ -79,7 +79,7 @@ class Shift:
     asked: Asked | None = None
     progress: Progress | None = None
     renew_at: Millis = 0
-    failed_beats: int = 0
+    leased_until: Millis = 0
     locks: tuple[LockClaim, ...] = ()
     fate: LetGo | ComeBack | None = None
 
@@ -339,6 +339,7 @@ class Attempting:
         if shift.task is None:
             # What follows the outcome goes on under the same lease, which is renewed when it was to be.
             shift.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
+            shift.leased_until = task.lease_ends_at or 0
         shift.started_at = self.clock.now() if task.is_terminal else None
         shift.ended = False
         shift.task = task

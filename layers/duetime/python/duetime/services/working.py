@@ -15,7 +15,7 @@ from duetime.domain.writes import Applied, Guard, Refused, Write
 from duetime.services.attempting import Shift, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.task import Task
     from duetime.ports.queues import Delivery, WorkQueues
@@ -27,6 +27,8 @@ _MAX_VISIBILITY = 43_200
 """Seconds; Source: SQS quotas."""
 _LOOK_INTERVAL = SECOND
 """How often a batch looks for leases to renew and for targets that do not end."""
+_BEAT_AGAIN: Millis = 2 * SECOND
+"""After a heartbeat that the store did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class _Batch:
         self.holder = holder
         self.given_back: set[int] = set()
         self.doomed_until: Millis | None = None
+        self.errands: dict[object, Job] = {}
 
     def run(self) -> None:
         inside = self.inside
@@ -80,13 +83,21 @@ class _Batch:
         jobs = [inside.crew.start(partial(self._attempt, shift)) for shift in self.shifts]
         while open_jobs := [job for job in jobs if not job.done]:
             inside.crew.wait(open_jobs, inside.clock.now() + _LOOK_INTERVAL)
-            self._give_back()
+            self._run_errand("give back", self._give_back)
             self._renew_leases()
             self._look_for_overdue()
+            self._look_for_cut_off()
             if self.doomed_until is not None and self._must_end(jobs):
                 self._end()
                 return
+        while under_way := [job for job in self.errands.values() if not job.done]:
+            inside.crew.wait(under_way, inside.clock.now() + _LOOK_INTERVAL)
         self._give_back()
+
+    def _run_errand(self, key: object, errand: Callable[[], None]) -> None:
+        """Do something beside the watch, which no call that hangs may hold up; not while the same is under way."""
+        if key not in self.errands or self.errands[key].done:
+            self.errands[key] = self.inside.crew.start(errand)
 
     def _attempt(self, shift: Shift) -> None:
         watch = Watch(self.holder, lambda: self.doomed_until is not None, partial(self._beat, shift))
@@ -105,9 +116,9 @@ class _Batch:
         now = self.inside.clock.now()
         due = [shift for shift in self.shifts if shift.task and shift.renew_at <= now and not self._is_overdue(shift)]
         if due:
-            self._stay_invisible()
+            self._run_errand("stay invisible", self._stay_invisible)
         for shift in due:
-            self._beat(shift)
+            self._run_errand(id(shift), partial(self._beat, shift))
 
     def _beat(self, shift: Shift) -> None:
         """Renew one lease, and write down the progress that was told since."""
@@ -121,19 +132,21 @@ class _Batch:
         inside = self.inside
         progress, shift.progress = shift.progress, None
         shift.renew_at = inside.clock.now() + inside.lease // HEARTBEATS_PER_LEASE
-        sets: dict[str, object] = {"lease_ends_at": inside.clock.now() + inside.lease}
+        until = inside.clock.now() + inside.lease
+        sets: dict[str, object] = {"lease_ends_at": until}
         if progress is not None:
             sets["progress"] = progress
         try:
             result = inside.tasks.apply(
                 Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), Guard(fence=task.fence), sets)
             )
-            has_locks = inside.attempting.renew_locks(shift, task, inside.clock.now() + inside.lease)
-        except Unavailable:
-            shift.failed_beats += 1
-            return shift.failed_beats >= HEARTBEATS_PER_LEASE
-        shift.failed_beats = 0
+            has_locks = inside.attempting.renew_locks(shift, task, until)
+        except Unavailable as error:
+            inside.telemetry.note("a lease was not renewed", error=str(error), delivery=shift.delivery.id)
+            shift.renew_at = inside.clock.now() + _BEAT_AGAIN
+            return False
         if isinstance(result, Applied):
+            shift.leased_until = until
             shift.asked = result.task.asked
         is_taken = isinstance(result, Refused) and (result.task is None or result.task.fence != task.fence)
         return is_taken or not has_locks
@@ -149,10 +162,18 @@ class _Batch:
                 rest = self.inside.lease - self.inside.lease // HEARTBEATS_PER_LEASE
                 self._doom(self.inside.clock.now() + rest // 2, "a target did not end in time", shift)
 
+    def _look_for_cut_off(self) -> None:
+        """Find what has not renewed its lease: it must be gone when the lease is over."""
+        now = self.inside.clock.now()
+        for shift in self.shifts:
+            if shift.task and not shift.ended and now >= shift.leased_until - PROCESS_END_TIME - _LOOK_INTERVAL:
+                self._doom(now, "a lease could not be renewed", shift)
+
     def _doom(self, until: Millis, reason: str, shift: Shift) -> None:
+        if self.doomed_until is None:
+            self.inside.telemetry.count("processes_ended")
+            self.inside.telemetry.note("ending the worker's process", reason=reason, delivery=shift.delivery.id)
         self.doomed_until = until if self.doomed_until is None else min(until, self.doomed_until)
-        self.inside.telemetry.count("processes_ended")
-        self.inside.telemetry.note("ending the worker's process", reason=reason, delivery=shift.delivery.id)
 
     def _must_end(self, jobs: Sequence[Job]) -> bool:
         """Whether nobody is left to wait for: the time has come, or only the overdue still run."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-_JOBS = 10
-"""A batch has at most ten messages."""
+_JOBS = 32
+"""A batch has at most ten messages, each with its attempt, its heartbeat, and the end of a target that does not end."""
 _REQUESTS = 16
 """Requests under way at once: a group of shards is read in one go."""
 
