@@ -80,8 +80,9 @@ def checked(value: Value) -> Value:
     Raises:
         ValueInvalid: it cannot be.
     """
-    kind = kind_of(value)
-    inside = value[kind]
+    ((kind, inside),) = value.items()
+    if kind == "S":
+        return value
     if kind == "N":
         return value if inside.isascii() and inside.isdigit() and _is_plain(inside) else {"N": _checked_number(inside)}
     if kind == "M":
@@ -107,12 +108,20 @@ def _checked_number(text: str) -> str:
 
 def size_of(item: Mapping[str, Value]) -> int:
     """About the bytes of an item: names and values (Source: DynamoDB Developer Guide, "Item sizes")."""
-    return sum(len(name.encode()) + _size(value) for name, value in item.items())
+    total = 0
+    for name, value in item.items():
+        ((kind, inside),) = value.items()
+        total += len(name if name.isascii() else name.encode())
+        if kind == "S":
+            total += len(inside if inside.isascii() else inside.encode())
+        elif kind == "N":
+            total += (len(inside) + 3) // 2 if inside[0] != "-" else len(inside) // 2 + 1
+        else:
+            total += _size(kind, inside)
+    return total
 
 
-def _size(value: Value) -> int:
-    kind = kind_of(value)
-    inside = value[kind]
+def _size(kind: str, inside: Any) -> int:  # noqa: ANN401 - any attribute value
     match kind:
         case "S":
             return len(inside.encode())
@@ -121,8 +130,8 @@ def _size(value: Value) -> int:
         case "N":
             return -(-len(inside.lstrip("-")) // 2) + 1
         case "M":
-            return 3 + sum(1 + len(name.encode()) + _size(each) for name, each in inside.items())
+            return 3 + len(inside) + size_of(inside)
         case "L":
-            return 3 + sum(1 + _size(each) for each in inside)
+            return 3 + sum(1 + _size(*item) for each in inside for item in each.items())
         case _:
             return 1

@@ -60,20 +60,24 @@ class Queue:
         """Its ARN."""
         return f"arn:aws:sqs:us-east-1:{_ACCOUNT}:{self.name}"
 
+    def visible_at(self, now: int) -> int | None:
+        """When there is something to receive: now, or later; `None` if nothing is in it."""
+        return min((max(now, each.visible_at) for each in self.messages), default=None)
+
 
 class FakeSQS:
     """A client of SQS whose queues are in this object.
 
     Attributes:
         now: the time in milliseconds.
-        wait: what a long poll does instead of waiting, given a test of whether there is something, and until when.
+        wait: what a long poll of a queue in which nothing is visible does until something is, or the time has come.
         pick: which of the messages that can be received are, and in which order.
         changed: told of each message that can be received at a time, so that a poller may wake.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
         self.now = now
-        self.wait: Callable[[Callable[[], bool], int], None] = lambda _is_there, _until: None
+        self.wait: Callable[[Queue, int], None] = lambda _queue, _until: None
         self.pick: Callable[[list[Held]], list[Held]] = lambda messages: messages
         self.changed: Callable[[Queue, int], None] = lambda _queue, _at: None
         self.exceptions = Exceptions()
@@ -156,7 +160,7 @@ class FakeSQS:
             raise self.exceptions.make("InvalidParameterValue", "ReceiveMessage")
         self._give_up(queue)
         if WaitTimeSeconds and not self._visible(queue):
-            self.wait(lambda: bool(self._visible(queue)), self.now() + WaitTimeSeconds * 1000)
+            self.wait(queue, self.now() + WaitTimeSeconds * 1000)
             self._give_up(queue)
         seconds = queue.visibility if VisibilityTimeout is None else VisibilityTimeout
         received = self.pick(self._visible(queue))[:MaxNumberOfMessages]

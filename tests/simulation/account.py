@@ -115,7 +115,7 @@ class Account:
         self.s3 = FakeS3()
         self.lambdas = FakeLambda(self)
         self._pollers: dict[str, Strand] = {}
-        self._listeners: dict[str, list[Strand]] = {}
+        self._listeners: dict[str, list[tuple[Strand, int]]] = {}
         self._deploy(most_receives)
 
     def _deploy(self, most_receives: int) -> None:
@@ -343,12 +343,19 @@ class Account:
         del at
         if (poller := self._pollers.get(queue.url)) is not None:
             self.time.nudge(poller)
-        for strand in self._listeners.pop(queue.url, []):
-            self.time.nudge(strand)
+        for strand, wait in self._listeners.pop(queue.url, []):
+            if strand.waits == wait:
+                self.time.nudge(strand)
 
-    def _long_poll(self, is_there: Callable[[], bool], until: Millis) -> None:
-        while not is_there() and self.time.now() < until:
-            self.time.sleep_until(min(until, self.time.now() + SECOND))
+    def _long_poll(self, queue: Queue, until: Millis) -> None:
+        """Wait until something is visible in a queue; whatever changes there wakes who waits."""
+        while (now := self.time.now()) < until:
+            at = queue.visible_at(now)
+            if at == now:
+                return
+            strand = self.time.current()
+            self._listeners.setdefault(queue.url, []).append((strand, strand.waits))
+            self.time.sleep_until(until if at is None else min(at, until))
 
     def close(self) -> None:
         """End everything that still runs."""

@@ -98,10 +98,14 @@ class VirtualTime:
         """End a strand's wait now; it has to look for itself why."""
         self._wake(strand, self._now)
 
+    def current(self) -> Strand:
+        """What is running just now."""
+        assert self._current is not None
+        return self._current
+
     def process(self) -> Strand:
         """The process that is running just now."""
-        strand = self._current
-        assert strand is not None
+        strand = self.current()
         while strand.parent is not None:
             strand = strand.parent
         return strand
