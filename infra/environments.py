@@ -14,6 +14,7 @@ from duetime.contract.fields import OWNER_PATTERN, TYPE_PATTERN
 from duetime.domain.arns import service_of
 from duetime.domain.costs import WORKER_GIGABYTES
 from duetime.domain.dispatch import Precision
+from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
 from duetime.domain.task import Priority
 from duetime.settings import Authentication
 from layers.target import Target
@@ -107,7 +108,7 @@ class Environment:
     precision: Precision = Precision.NORMAL
     """How much of a wait the worker holds to be on time, and so is paid for."""
     lease_seconds: int = 30
-    """How long a silent worker keeps its task before another may take it."""
+    """How long a silent worker keeps its task before another may take it (at least 15)."""
     retention_days: int = 30
     """How long a finished task can be read."""
     concurrency: Mapping[Priority, int] = field(
@@ -165,25 +166,38 @@ class Environment:
 
     def __post_init__(self) -> None:
         """Refuse settings that would leave the deployment open or half configured."""
+        if self.lease_seconds < SHORTEST_WORKER_LEASE_SECONDS:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: a lease of {self.lease_seconds} s cannot be renewed in time;"
+                f" {SHORTEST_WORKER_LEASE_SECONDS} s is the shortest"
+            )
+        self._check_identities()
+        self._check_targets()
+
+    def _check_identities(self) -> None:
+        """Who may call, pull, operate, and own what events make."""
         if self.authentication is Authentication.NONE and self.name != LOCAL:
             raise UnsafeEnvironment(f"environment {self.name!r} would let anyone call its API; use `iam` or `jwt`")
+        if (self.authentication is Authentication.JWT) != bool(self.jwt_issuer and self.jwt_audience):
+            raise UnsafeEnvironment(f"environment {self.name!r}: `jwt` needs issuer and audience, and only `jwt` does")
+        if any(not name or set(name) & set(" \t\n#") for name in self.operators):
+            raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
+        if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
+            raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
+
+    def _check_targets(self) -> None:
+        """What may be pulled, and called."""
         for task_type, pullers in self.pulled_types.items():
             if re.fullmatch(TYPE_PATTERN, task_type) is None:
                 raise UnsafeEnvironment(f"environment {self.name!r}: {task_type!r} cannot be a task's type")
             if not pullers or any(not name or set(name) & set(" \t\n#") for name in pullers):
                 raise UnsafeEnvironment(f"environment {self.name!r}: say who may pull {task_type!r}; `*` is any caller")
-        if any(not name or set(name) & set(" \t\n#") for name in self.operators):
-            raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
         for pattern in self.aws_targets:
             if service_of(pattern) is None or _TARGETS.fullmatch(pattern) is None:
                 raise UnsafeEnvironment(
                     f"environment {self.name!r}: {pattern!r} is no ARN of a function, queue, topic, event bus or state"
                     " machine whose service and account are named"
                 )
-        if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
-            raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
-        if (self.authentication is Authentication.JWT) != bool(self.jwt_issuer and self.jwt_audience):
-            raise UnsafeEnvironment(f"environment {self.name!r}: `jwt` needs issuer and audience, and only `jwt` does")
 
 
 _DEV = Environment(

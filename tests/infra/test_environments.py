@@ -48,6 +48,13 @@ def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple
         Environment(name="dev", pulled_types=pulled)
 
 
+def test_a_lease_that_cannot_be_renewed_in_time_is_refused() -> None:
+    """The process of a worker must be gone before its lease is over: there must be time for heartbeats before that."""
+    assert replace(environment_named("dev"), lease_seconds=15).lease_seconds == 15
+    with pytest.raises(UnsafeEnvironment, match="a lease of 14 s"):
+        replace(environment_named("dev"), lease_seconds=14)
+
+
 @pytest.mark.parametrize("name", ["", "two words", "a\tb", "a#b"])
 def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
     """Identities are handed to the functions separated by spaces: one that has any would be two others."""
