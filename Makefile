@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo check format test test-deployed docs simulate mutants fuzz kill bench lock clean distclean
+.PHONY: help setup run demo check format test test-deployed docs simulate mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,8 +49,8 @@ test-deployed: setup ## run only the tests of the whole path on the deployed sta
 docs: setup ## write what the code knows into the reference pages
 	@$(BIN)/python docs/generate.py
 
-simulate: setup ## run storms of random faults in virtual time (FIRST=0 SEEDS=100)
-	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100)
+simulate: setup ## run storms of random faults in virtual time (FIRST=0 SEEDS=100 RATE=0.03)
+	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100) $(if $(RATE),--rate $(RATE))
 
 mutants: setup ## break the code in one place after the other: the storms must find it (SEEDS=150)
 	@$(BIN)/python -m tests.simulation.mutants --seeds $(or $(SEEDS),150)
@@ -58,11 +58,20 @@ mutants: setup ## break the code in one place after the other: the storms must f
 fuzz: setup ## send hostile requests to the API in process (REQUESTS=100000 SEED=0)
 	@$(BIN)/python -m tests.hostile --requests $(or $(REQUESTS),100000) --seed $(or $(SEED),0)
 
-kill: setup ## kill workers of a local stack in mid-task, stop its ticks, send messages twice (TASKS=120 KILLS=20 OUTAGE=300)
+fuzz-deployed: setup ## the same over HTTP, to a local stack of its own (REQUESTS=3000 SEED=0)
+	@$(BIN)/python -m tests.deployed.besieging --requests $(or $(REQUESTS),3000) --seed $(or $(SEED),0)
+
+kill: setup ## kill workers of a local stack in mid-task, restart it, stop its ticks, send messages twice (TASKS=120 KILLS=20 OUTAGE=300)
 	@$(BIN)/python -m tests.deployed.killing --tasks $(or $(TASKS),120) --kills $(or $(KILLS),20) --outage $(or $(OUTAGE),300)
+
+load: setup ## find what a local stack of this machine carries, and overload it (SECONDS_EACH=12 MOST=400)
+	@$(BIN)/python -m bench.load --seconds $(or $(SECONDS_EACH),12) --most $(or $(MOST),400)
 
 bench: setup ## measure (see bench/)
 	@$(BIN)/python -m bench
+
+workflows: setup ## run recorded workflow graphs on a local stack, against their critical paths (FOLDER=..., MADE=1000)
+	@$(BIN)/python -m bench.workflows $(FOLDER) $(if $(MADE),--made $(MADE))
 
 lock: $(VENV)/.uv ## pin all versions again in constraints.txt (UPGRADE=1: newer ones)
 	@$(BIN)/uv pip compile pyproject.toml client/pyproject.toml --all-extras --universal --python-version 3.11 \

@@ -141,7 +141,7 @@ class Functions(Construct):
                 Variable.TOPOLOGY_MACHINE: self.machine.machine.state_machine_arn,
             },
         )
-        door.allow(["states:StartExecution"], [self.machine.machine.state_machine_arn])
+        self.machine.let_start(door)
         door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
         self._let_call(door)
         let_call(door, settings.aws_targets)

@@ -11,14 +11,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from aws_cdk import Acknowledgment, Duration, RemovalPolicy, Stack, Validations
+from aws_cdk import Acknowledgment, ArnFormat, Duration, RemovalPolicy, Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from duetime.domain.limits import MAX_DEADLINE_SECONDS
-from duetime.services.topologies.running import AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, WAITS_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 
 HEARTBEAT_SECONDS = 7_200
 """After so long without a word of a node its wait begins anew, with another token and a look at the node."""
+CHILDREN_AT_ONCE = 10
+"""Executions that wait for the nodes of one large graph at a time: begun all at once, ten thousand waits would take the
+account's concurrency (1 000 by default; Source: AWS Lambda quotas) from the workers. No node waits for them."""
 _INVOKE = "arn:aws:states:::lambda:invoke"
 _OFTEN = 1_000_000
 _TROUBLE = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxDelaySeconds": 60, "MaxAttempts": 12}
@@ -76,18 +78,44 @@ class TopologyMachine(Construct):
         start = iam.PolicyStatement(actions=["states:StartExecution"], resources=[own])
         iam.Policy(self, "StartsChildren", statements=[start], roles=[self.role])
 
+    def let_start(self, door: Door) -> None:
+        """Let a function start runs, and ask whether one is still going."""
+        door.allow(["states:StartExecution"], [self.machine.state_machine_arn])
+        executions = Stack.of(self).format_arn(
+            service="states",
+            resource="execution",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+            resource_name=f"{self.machine.state_machine_name}:*",
+        )
+        policy = iam.Policy(
+            self,
+            "Describes",
+            statements=[iam.PolicyStatement(actions=["states:DescribeExecution"], resources=[executions])],
+            roles=[door.role],
+        )
+        of_account = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>"
+        Validations.of(policy).acknowledge(
+            Acknowledgment(
+                id=f"AwsSolutions-IAM5[Resource::{of_account}:execution:<{self._logical_id}.Name>:*]",
+                reason="Executions are named after topologies and attempts",
+            )
+        )
+
     def let_answer(self, doors: Sequence[Door]) -> None:
         """Let functions tell of the ends of nodes, also to the executions that a distributed map has started."""
         own = self.machine.state_machine_arn
         answer = iam.PolicyStatement(actions=["states:SendTaskSuccess"], resources=[own, f"{own}/*"])
         policy = iam.Policy(self, "Answers", statements=[answer], roles=[door.role for door in doors])
-        logical_id = Stack.of(self).get_logical_id(cast("CfnElement", self.machine.node.default_child))
         Validations.of(policy).acknowledge(
             Acknowledgment(
-                id=f"AwsSolutions-IAM5[Resource::<{logical_id}>/*]",
+                id=f"AwsSolutions-IAM5[Resource::<{self._logical_id}>/*]",
                 reason="The executions of a distributed map are named after the machine",
             )
         )
+
+    @property
+    def _logical_id(self) -> str:
+        return Stack.of(self).get_logical_id(cast("CfnElement", self.machine.node.default_child))
 
 
 def definition(function_arn: str) -> dict[str, Any]:
@@ -153,11 +181,11 @@ def _nodes(function_arn: str, items: str) -> dict[str, Any]:
     """Waits for some nodes, all at once."""
     waiting = {"state": "wait", **_RUN, "number.$": "$.number"}
     silent = {"ErrorEquals": ["States.HeartbeatTimeout"], "IntervalSeconds": 1, "MaxAttempts": _OFTEN, "BackoffRate": 1}
-    wait = _task(function_arn, {**waiting, "token.$": "$$.Task.Token", "tries.$": "$$.State.RetryCount"}, waits=True)
+    wait = _task(function_arn, {**waiting, "token.$": "$$.Task.Token"}, waits=True)
     return {
         "Type": "Map",
         "ItemsPath": items,
-        "MaxConcurrency": AT_ONCE,
+        "MaxConcurrency": WAITS_AT_ONCE,
         "ItemSelector": {**_RUN, "number.$": "$$.Map.Item.Value"},
         "ItemProcessor": {
             "ProcessorConfig": {"Mode": "INLINE"},
@@ -182,6 +210,7 @@ def _chunks(function_arn: str) -> dict[str, Any]:
     return {
         "Type": "Map",
         "ItemsPath": "$.plan.chunks",
+        "MaxConcurrency": CHILDREN_AT_ONCE,
         "ItemSelector": {**_RUN, "numbers.$": "$$.Map.Item.Value"},
         "ItemProcessor": {
             "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},

@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from duetime_client import Client, ClientError
-from local import ready, stack
+from local import graph, ready, stack
 from local.demo import Demo, TasksRefused
 from local.deployment import ToolFailed, ToolNotInstalled
 from local.display import Display
@@ -76,7 +77,7 @@ def run_demo(
     count: Annotated[int, typer.Option(min=1, max=300, help="How many tasks.")] = 300,
     seconds: Annotated[float, typer.Option(min=1, max=300, help="Over how long they are due.")] = 30.0,
 ) -> None:
-    """Run a few hundred real CI jobs as tasks and count what came of them."""
+    """Run a few hundred real CI jobs as tasks, and a real workflow, and count what came of them."""
     demo = Demo(count, round(seconds * 1000), _now_ms())
     display = Display()
     with _told(display), ExitStack() as context:
@@ -93,8 +94,12 @@ def run_demo(
 
 def _run(demo: Demo, api_url: str, display: Display) -> Figures:
     display.note(f"\n{demo.count} periodic jobs of the Kubernetes project's CI, due over {demo.spread_ms / 1000:.0f} s")
-    with Client(api_url) as client, display.demo() as show:
-        figures = demo.run(client, show)
+    with Client(api_url) as client:
+        with display.demo() as show:
+            figures = demo.run(client, show)
+        display.note("A workflow that once put images of the sky together, a hundred times as fast")
+        with display.graph() as draw:
+            figures = replace(figures, graph=graph.run(client, draw))
     display.figures(figures)
     return figures
 

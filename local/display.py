@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
+from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from duetime_client.commands.topology_views import Picture
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from duetime_client.topology import Topology
     from local.demo import Progress as DemoProgress
-    from local.figures import Figures, RecurringFigures
+    from local.figures import Figures, GraphFigures, RecurringFigures
     from local.ready import Ready
 
 LONGEST_DETAIL = 90
@@ -72,6 +77,17 @@ class Display:
 
             yield show
 
+    @contextmanager
+    def graph(self) -> Iterator[Callable[[Topology], None]]:
+        """Show how far a topology is; only on a terminal, and gone afterwards."""
+        with Live(console=self._console, auto_refresh=False, transient=True) as live:
+
+            def show(topology: Topology) -> None:
+                if self._console.is_terminal:
+                    live.update(Picture(topology, datetime.now(UTC)), refresh=True)
+
+            yield show
+
     def figures(self, figures: Figures) -> None:
         """Show the result as a table."""
         table = Table(box=box.ROUNDED, title="What the receiver counted", title_justify="left", show_header=False)
@@ -91,7 +107,7 @@ class Display:
             ("lateness p99", f"{lateness.p99:.1f} ms", ""),
             ("lateness max", f"{lateness.max:.1f} ms", ""),
         )
-        for row in (*rows, *_recurring_rows(figures.recurring)):
+        for row in (*rows, *_recurring_rows(figures.recurring), *_graph_rows(figures.graph)):
             table.add_row(*row)
         self._console.print(table)
 
@@ -122,6 +138,17 @@ def _recurring_rows(figures: RecurringFigures | None) -> Iterator[tuple[str, str
     yield "recurring", ran, f"times of {figures.schedules} schedules, each run at its second"
     yield "run twice or amiss", _zero(figures.doubled + figures.strange), "at one time, or at none that is meant"
     yield "lateness max", f"{figures.lateness_ms.max:.1f} ms", "of recurring runs"
+
+
+def _graph_rows(figures: GraphFigures | None) -> Iterator[tuple[str, str, str]]:
+    if figures is None:
+        return
+    every = figures.succeeded and figures.ran == figures.nodes
+    ran = f"[{'green' if every else 'bold red'}]{figures.ran} of {figures.nodes}[/]"
+    yield "workflow", ran, f"nodes of {figures.name}, each run once"
+    yield "before a parent", _zero(figures.before_parents), f"of {figures.edges} dependencies"
+    took = f"times its longest chain of {figures.shortest_seconds:.1f} s"
+    yield "makespan", f"{figures.ratio:.2f}", took
 
 
 def _zero(count: int) -> str:

@@ -58,6 +58,44 @@ class RecurringFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphFigures:
+    """What came of a workflow."""
+
+    name: str
+    nodes: int
+    edges: int
+    ran: int
+    """Nodes that ran once, and succeeded."""
+    before_parents: int
+    """Dependencies of which the node started before its parent had ended."""
+    succeeded: bool
+    """Whether the API says so of the whole."""
+    seconds: float
+    """From its creation to the end of its last node."""
+    shortest_seconds: float
+    """How long its longest chain takes."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long it took as nothing could undercut."""
+        return self.seconds / self.shortest_seconds
+
+    @property
+    def promises_kept(self) -> bool:
+        """Whether each node ran once, and only after all of its parents."""
+        return self.succeeded and self.ran == self.nodes and not self.before_parents
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures as `--json` writes them."""
+        names = ("name", "nodes", "edges", "ran", "before_parents", "succeeded")
+        times = {"seconds": self.seconds, "shortest_seconds": self.shortest_seconds, "ratio": self.ratio}
+        return {
+            **{name: getattr(self, name) for name in names},
+            **{name: round(value, 3) for name, value in times.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """The demo's result."""
 
@@ -77,12 +115,14 @@ class Figures:
     seconds_to_first_task: float
     recurring: RecurringFigures | None = None
     """What came of the schedules, if there were any."""
+    graph: GraphFigures | None = None
+    """What came of the workflow, if there was one."""
 
     @property
     def promises_kept(self) -> bool:
-        """Whether nothing was lost, doubled or early, and each schedule ran at each of its times."""
-        is_recurring_kept = self.recurring is None or self.recurring.promises_kept
-        return is_recurring_kept and not (self.lost or self.doubled or self.early)
+        """Whether nothing was lost, doubled or early, and the schedules and the workflow ran as they say."""
+        others = [part for part in (self.recurring, self.graph) if part is not None]
+        return all(part.promises_kept for part in others) and not (self.lost or self.doubled or self.early)
 
     def as_json(self) -> dict[str, Any]:
         """The figures as `--json` writes them."""
@@ -92,6 +132,7 @@ class Figures:
             "lateness_ms": self.lateness_ms.as_json(),
             "seconds_to_first_task": round(self.seconds_to_first_task, 2),
             **({} if self.recurring is None else {"recurring": self.recurring.as_json()}),
+            **({} if self.graph is None else {"graph": self.graph.as_json()}),
         }
 
 

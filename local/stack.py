@@ -44,7 +44,7 @@ def running(display: Display, port: int | None = None, data_dir: Path | None = N
             deployed = deployment.deploy(started, report)
             report(f"{deployed.resources} resources")
         with display.step("Starting the workers") as report:
-            names = deployed.outputs["WorkerFunctionName"], deployed.outputs["EgressFunctionName"]
+            names = (deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology"))
             count = workers.warm_up(started, *names)
             report(f"{count} processes")
         yield Stack(started, deployed)

@@ -39,6 +39,7 @@ class TopologyNode(Answered):
     rule: str
     expected_seconds: float | None = None
     started_at: datetime | None = None
+    ended_at: datetime | None = None
     finished_at: datetime | None = None
 
 

@@ -32,14 +32,14 @@ router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its const
 @router.post(requests.pattern(routes.PAUSE))
 def pause_task(task_id: str) -> Response[str]:
     """Hold a task that has not started; ask a running one to pause."""
-    task = _steered(task_id, composed().steering.pause)
+    task = composed().directing.heed(_steered(task_id, composed().steering.pause))
     return _answer(task, HTTPStatus.OK if task.state is State.PAUSED else HTTPStatus.ACCEPTED)
 
 
 @router.post(requests.pattern(routes.RESUME))
 def resume_task(task_id: str) -> Response[str]:
     """Let a paused task go on."""
-    return _answer(_steered(task_id, composed().steering.resume))
+    return _answer(composed().directing.heed(_steered(task_id, composed().steering.resume)))
 
 
 @router.post(requests.pattern(routes.RUN))

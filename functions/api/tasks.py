@@ -115,7 +115,7 @@ def cancel_task(task_id: str) -> Response[str]:
     wanted = requests.task_id(task_id)
     inside = composed()
     cancel = inside.steering.cancel_by_force if query.force else inside.changing.cancel
-    task = cancel(owner, wanted, version)
+    task = inside.directing.heed(cancel(owner, wanted, version))
     status = HTTPStatus.OK if task.is_terminal else HTTPStatus.ACCEPTED
     return task_answer(inside.reading.with_contents(task), status)
 

@@ -21,7 +21,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
                 plan = running.plan(topology, fence)
                 return {"chunks": plan.chunks, "large": plan.is_large}
             case "wait":
-                running.wait(topology, fence, int(event["number"]), event["token"], int(event["tries"]))
+                running.wait(topology, fence, int(event["number"]), event["token"])
             case "finish":
                 look = running.finish(topology, fence)
                 return {"state": look.state, "over": look.over, "again_after": look.again_after}

@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_stepfunctions import SFNClient
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / ".venv-emulator" / "bin" / "ministack"
+PROGRAM = ROOT / ".venv-emulator" / "bin" / "python"
+GATE = Path(__file__).with_name("gate.py")
+"""What that Python starts the emulator by."""
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 HOME, TEMPORARY = "home", "tmp"
@@ -82,8 +85,13 @@ class Emulator:
     def client(self, service: Literal["secretsmanager"]) -> SecretsManagerClient: ...
     @overload
     def client(self, service: Literal["sqs"]) -> SQSClient: ...
+    @overload
+    def client(self, service: Literal["stepfunctions"]) -> SFNClient: ...
     def client(
-        self, service: Literal["cloudformation", "dynamodb", "events", "lambda", "s3", "secretsmanager", "sqs"]
+        self,
+        service: Literal[
+            "cloudformation", "dynamodb", "events", "lambda", "s3", "secretsmanager", "sqs", "stepfunctions"
+        ],
     ) -> object:
         """Return a boto3 client of `service` that talks to this emulator."""
         # The caller's own AWS profile and files are none of our business, and a profile that is missing would be fatal.
@@ -112,7 +120,8 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
     with (
         tempfile.TemporaryFile() as log,
         guarded(
-            [str(PROGRAM)],
+            # -P: the names of the modules beside it are none of the emulator's.
+            [str(PROGRAM), "-P", str(GATE)],
             environ=_environment(port, folder, data_dir),
             cwd=folder,
             output=log,

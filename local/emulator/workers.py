@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from local.emulator.differences import WAITS_AT_ONCE
 from local.emulator.server import TEMPORARY
 
 if TYPE_CHECKING:
     from local.emulator.server import Emulator
 
 
-NOTHING = b'{"Records": [], "calls": []}'
-"""A batch without messages, and one without calls."""
+NOTHING = json.dumps({"Records": [], "calls": [], "state": "none", "task_id": "0" * 26, "fence": 0}).encode()
+"""A batch without messages, one without calls, and a state that no run of a topology has."""
 
 
-def warm_up(emulator: Emulator, function_name: str, called: str) -> int:
-    """Start as many processes of a function as one of its queues may call at once, and as many of one that it calls.
+def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
+    """Start as many processes of functions as may be called at once.
 
     The server unpacks code and layers itself, one function at a time and between two answers: ten cold starts in
     the middle of the work would make everything late by seconds, which tells nothing about AWS.
 
+    Args:
+        emulator: that they run in.
+        worker: the function that the queues call, as many at once as one of them may.
+        called: the function that the worker calls.
+        waiting: the function that waits for the nodes of topologies.
+
     Returns:
-        How many processes of each there are.
+        How many processes there are.
     """
     functions = emulator.client("lambda")
-    mappings = functions.list_event_source_mappings(FunctionName=function_name)["EventSourceMappings"]
-    count = max(mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 1) for mapping in mappings)
-    with ThreadPoolExecutor(count) as threads:
-        for name in (function_name, called):
+    mappings = functions.list_event_source_mappings(FunctionName=worker)["EventSourceMappings"]
+    at_once = max(mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 1) for mapping in mappings)
+    counts = {worker: at_once, called: at_once, waiting: WAITS_AT_ONCE}
+    with ThreadPoolExecutor(max(counts.values())) as threads:
+        for name, count in counts.items():
             # At once: one after the other would all find the first process free.
             for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for _ in range(count)]:
                 call.result()
-    return count
+    return sum(counts.values())
 
 
 def processes_of(emulator: Emulator, function_name: str) -> list[int]:

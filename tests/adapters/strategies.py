@@ -31,6 +31,7 @@ from duetime.domain.task import (
     Query,
     Task,
     TaskError,
+    TopologyTarget,
 )
 from duetime.domain.times import SECOND
 from duetime.domain.writes import Guard, Write
@@ -90,7 +91,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "created_at": INSTANTS,
     "payload": contents("payload"),
     "priority": st.sampled_from(Priority),
-    "target": st.just(HandlerTarget())
+    "target": st.sampled_from([HandlerTarget(), TopologyTarget()])
     | st.just(PullTarget())
     | st.builds(HttpTarget, TEXT, st.frozensets(st.sampled_from(Phase)), st.frozensets(st.sampled_from(Query)))
     | st.sampled_from(AwsService).flatmap(aws_targets),

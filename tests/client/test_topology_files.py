@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duetime.contract.topologies import TopologyCreate, TopologyNode
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.limits import MAX_EDGES, MAX_NODES
+from duetime.domain.limits import MAX_BODY_BYTES, MAX_EDGES, MAX_JSON_DEPTH, MAX_NODES
 from duetime.domain.task import TaskSpec
 from duetime.domain.topologies import checking
 from duetime.domain.topologies.graph import Node, OnFailure
 from duetime.domain.topologies.progress import critical_path
 from duetime.domain.topologies.rules import TriggerRule
-from duetime_client import topology_faults
+from duetime_client import topologies, topology_faults
 from duetime_client.topologies import TopologyInvalid, read_topology, validate_topology
 
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "run-a-graph-of-tasks.md"
 WORKFLOWS = Path(__file__).parents[3] / "shared" / "data" / "workflows"
 RECORDED = {
     "name": "tiny",
@@ -191,6 +194,13 @@ def test_the_client_and_the_domain_have_the_same_limits() -> None:
     assert set(OnFailure) == topology_faults.ON_FAILURE
     assert topology_faults._KEY.pattern == checking.NODE_KEY_PATTERN
     assert (topology_faults.MAX_NODES, topology_faults.MAX_DEPENDENCIES) == (MAX_NODES, MAX_EDGES)
+    assert (topologies.MAX_BODY_BYTES, topologies.MAX_DEPTH) == (MAX_BODY_BYTES, MAX_JSON_DEPTH)
+
+
+def test_the_client_knows_every_field_that_the_api_takes() -> None:
+    """A field that is misspelt is found without a server, and none is refused that the API would take."""
+    assert frozenset(TopologyCreate.model_fields) == topology_faults.OF_A_TOPOLOGY
+    assert frozenset(TopologyNode.model_fields) == topology_faults.OF_A_NODE | {"at"}
 
 
 @pytest.mark.parametrize(
@@ -218,6 +228,13 @@ def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> No
         assert refused({"nodes": nodes})
     else:
         validate_topology({"nodes": nodes})
+
+
+def test_the_graphs_of_the_how_to_can_be_run(tmp_path: Path) -> None:
+    """Whoever copies a file from the page has one that works."""
+    shown = re.findall(r"^```json\n(.*?)^```", HOW_TO.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    sizes = [len(read_topology(written(tmp_path, each))["nodes"]) for each in shown]
+    assert sizes == [5, 3]
 
 
 @pytest.mark.skipif(not WORKFLOWS.is_dir(), reason="the recorded workflows are not beside the checkout")

@@ -1,7 +1,4 @@
-"""Workers killed in mid-task at random, ticks that stop, messages that come twice: what becomes of the tasks.
-
-python -m tests.deployed.killing --tasks 120 --seconds 90 --outage 300
-"""
+"""Workers killed in mid-task, an AWS that restarts, ticks that stop, messages that come twice: `make kill`."""
 
 from __future__ import annotations
 
@@ -12,24 +9,27 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from duetime.adapters.sqs.messages import body_of
 from duetime.domain.dispatch import Message
 from duetime.domain.ids import TaskId
+from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
 from duetime.domain.task import Priority
 from duetime.settings import Variable
 from duetime_client import Client
 from duetime_client.client import MAX_BATCH
-from local import receiver, stack
+from local import receiver
 from local.display import Display
-from local.emulator.workers import processes_of
+from local.emulator.workers import processes_of, warm_up
+from tests.deployed.restarting import restartable
+from tests.deployed.stopping import no_ticks
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from duetime_client import Task
     from local.receiver import Execution, Receiver
     from local.stack import Stack
+    from tests.deployed.restarting import Restartable
 
-LEASE_SECONDS = 6
+LEASE_SECONDS = SHORTEST_WORKER_LEASE_SECONDS
 DOUBLED = 0.1
 """So many of the messages are sent twice."""
+KILL, RESTART = "kill", "restart"
 PATIENCE_SECONDS = 420
 """A worker that dies between receiving and its first change of visibility is made good by a patrol only."""
 
@@ -51,8 +53,9 @@ class Plan:
     """What is done to the stack.
 
     Attributes:
-        tasks: how many, due over `seconds`.
+        tasks: how many, due over `seconds`: those beyond the trigger's look-ahead need its ticks.
         kills: how often half of the processes of the worker are killed.
+        restarts: how often the whole embedded AWS is stopped and started again, all of its workers with it.
         every: seconds between two kills, on the average.
         outage: seconds without ticks, from the start on.
     """
@@ -61,6 +64,7 @@ class Plan:
     seconds: int = 20
     work_ms: int = 1_500
     kills: int = 4
+    restarts: int = 0
     every: float = 2.0
     outage: int = 20
     seed: int = 0
@@ -71,58 +75,68 @@ class Came:
     """What came of it.
 
     Attributes:
-        recoveries: seconds from a kill to the next start of a task that it struck.
+        away: seconds for which the embedded AWS was stopped, each time.
+        recoveries: seconds from a kill or a restart to the next start of a task that it struck.
     """
 
     ended: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     kills: int = 0
+    away: list[float] = field(default_factory=list)
     doubled: int = 0
     again: int = 0
     overlaps: int = 0
     early: int = 0
     after_success: int = 0
-    recoveries: list[float] = field(default_factory=list)
+    late: float = 0.0
+    recoveries: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
 
-@contextmanager
-def short_lease(over: Stack) -> Iterator[str]:
-    """The worker function's name, with a lease that can be waited for."""
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A task that ran when something was struck."""
+
+    what: str
+    at: float
+    task_id: str
+
+
+def short_lease(over: Stack) -> str:
+    """Give the worker function a lease that can be waited for; its name."""
     functions = over.emulator.client("lambda")
     name = over.deployment.outputs["WorkerFunctionName"]
     variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     short = {**variables, Variable.LEASE_SECONDS.value: str(LEASE_SECONDS)}
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": short})
-    try:
-        yield name
-    finally:
-        functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+    return name
 
 
-def killed(over: Stack, client: Client, counter: Receiver, plan: Plan) -> Came:
+def worker_functions(over: Stack) -> list[str]:
+    """The functions that are warm when a stack is up: changed settings have ended their processes."""
+    return [over.deployment.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
+
+
+def killed(standing: Restartable, client: Client, counter: Receiver, plan: Plan) -> Came:
     """Create tasks, strike, and wait until all have ended."""
     chance = random.Random(plan.seed)  # noqa: S311 - the plan can be carried out again
     came = Came()
-    with short_lease(over) as worker:
-        tasks = [_created(client, counter, plan, chance) for _ in range(plan.tasks)]
-        for task in tasks:
-            if chance.random() < DOUBLED:
-                _double(over, task)
-                came.doubled += 1
-        struck = _strike(over, client, worker, plan, chance, tasks)
-        until(lambda: set(_states(client, tasks).values()) == {"succeeded"}, PATIENCE_SECONDS)
-        ends = [client.get_task(task.id) for task in tasks]
-    came.kills = len({at for at, _ in struck})
+    worker = short_lease(standing.over)
+    warm_up(standing.over.emulator, *worker_functions(standing.over))
+    tasks = [_created(client, counter, plan, chance) for _ in range(plan.tasks)]
+    for task in tasks:
+        if chance.random() < DOUBLED:
+            _double(standing.over, task)
+            came.doubled += 1
+    struck = _strike(standing, client, worker, plan, came, tasks)
+    until(lambda: set(_states(client, tasks).values()) == {"succeeded"}, PATIENCE_SECONDS)
+    ends = [client.get_task(task.id) for task in tasks]
     for task in ends:
         came.ended[task.state] += 1
         came.again += task.attempt > 1
     _count(came, ends, counter.executions)
-    by_task = {
-        task.id: sorted(one.started_at_ms for one in counter.executions if one.task_id == task.id) for task in ends
-    }
-    for at, task_id in struck:
-        later = [start for start in by_task[task_id] if start > at * 1000]
-        if later:
-            came.recoveries.append(later[0] / 1000 - at)
+    for one in struck:
+        starts = (ran.started_at_ms / 1000 for ran in counter.executions if ran.task_id == one.task_id)
+        if later := sorted(start - one.at for start in starts if start > one.at):
+            came.recoveries[one.what].append(later[0])
     return came
 
 
@@ -143,57 +157,50 @@ def _double(over: Stack, task: Task) -> None:
 
 
 def _strike(
-    over: Stack, client: Client, worker: str, plan: Plan, chance: random.Random, tasks: Sequence[Task]
-) -> list[tuple[float, str]]:
-    """Kill workers while tasks become due; when, and which tasks ran then."""
-    struck: list[tuple[float, str]] = []
-    kills = 0
-    with _no_ticks(over, plan.outage):
-        while kills < plan.kills:
+    standing: Restartable, client: Client, worker: str, plan: Plan, came: Came, tasks: Sequence[Task]
+) -> list[Struck]:
+    """Kill workers while no ticks come, and restart everything afterwards; which tasks ran then."""
+    chance = random.Random(plan.seed + 1)  # noqa: S311 - same
+    struck: list[Struck] = []
+    over_at = time.monotonic() + plan.outage
+
+    def strike(blows: list[str], until_: float) -> None:
+        """Carry out blows until then, each while something runs."""
+        while blows and time.monotonic() < until_:
             # Never at a fixed pace: a random moment of whatever runs.
             time.sleep(chance.expovariate(1 / plan.every))
             states = _states(client, tasks)
             if all(state == "succeeded" for state in states.values()):
-                break
+                return
             running = [task_id for task_id, state in states.items() if state == "running"]
-            processes = processes_of(over.emulator, worker)
+            processes = processes_of(standing.over.emulator, worker)
             if not running or not processes:
                 continue
-            at = time.time()
-            for process in chance.sample(processes, max(1, len(processes) // 2)):
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-            kills += 1
-            struck += [(at, task_id) for task_id in running]
+            at, what = time.time(), blows.pop(0)
+            if what == RESTART:
+                came.away.append(standing.restart())
+            else:
+                came.kills += 1
+                _kill(chance.sample(processes, max(1, len(processes) // 2)))
+            struck.extend(Struck(what, at, task_id) for task_id in running)
+
+    kills = [KILL] * plan.kills
+    with no_ticks(standing.over, plan.outage):
+        strike(kills, over_at)
+    strike([*kills, *[RESTART] * plan.restarts], over_at + PATIENCE_SECONDS)
     return struck
+
+
+def _kill(processes: Sequence[int]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _states(client: Client, tasks: Sequence[Task]) -> dict[str, str]:
     ids = [task.id for task in tasks]
     chunks = (ids[first : first + MAX_BATCH] for first in range(0, len(ids), MAX_BATCH))
     return {task.id: task.state for chunk in chunks for task in client.list_tasks(ids=chunk)}
-
-
-@contextmanager
-def _no_ticks(over: Stack, seconds: int) -> Iterator[None]:
-    """Stop the trigger's clock, at least for so long."""
-    # The emulator's client is typed for the services that others call.
-    scheduler: Any = cast("Any", over.emulator).client("scheduler")
-    started = time.monotonic()
-    schedules = [
-        scheduler.get_schedule(Name=one["Name"], GroupName=one["GroupName"])
-        for one in scheduler.list_schedules()["Schedules"]
-    ]
-    kept = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Target")
-    fields = [{name: one[name] for name in kept} for one in schedules]
-    for one in fields:
-        scheduler.update_schedule(**one, State="DISABLED")
-    try:
-        yield
-        time.sleep(max(0.0, started + seconds - time.monotonic()))
-    finally:
-        for one in fields:
-            scheduler.update_schedule(**one, State="ENABLED")
 
 
 def _count(came: Came, ends: Sequence[Task], executions: Sequence[Execution]) -> None:
@@ -203,34 +210,42 @@ def _count(came: Came, ends: Sequence[Task], executions: Sequence[Execution]) ->
         came.early += any(one.started_at_ms < int(task.due_at.timestamp() * 1000) for one in mine)
         came.overlaps += any(former.ended_at_ms > later.started_at_ms for former, later in pairwise(mine))
         came.after_success += len([one for one in mine if one.succeeded]) > 1
+        came.late = max(came.late, *(one.started_at_ms / 1000 - task.due_at.timestamp() for one in mine[:1]), 0.0)
 
 
 def table(came: Came) -> Iterator[str]:
     """What came of it, in lines."""
-    yield f"ended {dict(came.ended)}; kills {came.kills}, messages sent twice {came.doubled}"
-    yield f"tasks that needed more than one attempt {came.again}"
+    away = ", ".join(f"{seconds:.1f} s" for seconds in came.away) or "never"
+    yield f"ended {dict(came.ended)}; kills {came.kills}, AWS away {away}, messages sent twice {came.doubled}"
+    yield f"tasks that needed more than one attempt {came.again}, the latest first start {came.late:.1f} s"
     yield f"overlaps {came.overlaps}, early {came.early}, done twice before the outcome was stored {came.after_success}"
-    if lengths := sorted(seconds / LEASE_SECONDS for seconds in came.recoveries):
-        middle, last = lengths[len(lengths) // 2], lengths[-1]
-        yield f"from a kill to the next start, in leases of {LEASE_SECONDS} s: median {middle:.1f}, longest {last:.1f}"
+    for what, seconds in came.recoveries.items():
+        lengths = sorted(one / LEASE_SECONDS for one in seconds)
+        middle, most, last = lengths[len(lengths) // 2], lengths[len(lengths) * 9 // 10], lengths[-1]
+        yield (
+            f"from a {what} to the next start, in leases of {LEASE_SECONDS} s: {len(lengths)} tasks,"
+            f" median {middle:.1f}, 90 % {most:.1f}, longest {last:.1f}"
+        )
 
 
 def main() -> int:
     """Carry out a plan on a stack of its own; 1 if a promise was broken."""
     parser = argparse.ArgumentParser(prog="kill", description="Kill workers of a local stack in mid-task, at random.")
     parser.add_argument("--tasks", type=int, default=120)
-    parser.add_argument("--seconds", type=int, default=90, help="over which the tasks are due")
+    parser.add_argument("--seconds", type=int, default=360, help="over which the tasks are due")
+    parser.add_argument("--work-ms", type=int, default=5_000, help="how long each works")
     parser.add_argument("--kills", type=int, default=20, help="how often half of the worker's processes are killed")
+    parser.add_argument("--restarts", type=int, default=1, help="how often the embedded AWS is restarted")
     parser.add_argument("--outage", type=int, default=300, help="seconds without ticks")
+    parser.add_argument("--every", type=float, default=12.0, help="seconds between two kills, on the average")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    plan = Plan(tasks=asked.tasks, seconds=asked.seconds, kills=asked.kills, outage=asked.outage, seed=asked.seed)
+    plan = Plan(**vars(parser.parse_args()))
     with (
-        stack.running(Display(Console()), port=0) as over,
+        restartable(Display(Console())) as standing,
         receiver.receiving() as counter,
-        Client(over.ready.api_url) as client,
+        Client(standing.over.ready.api_url) as client,
     ):
-        came = killed(over, client, counter, plan)
+        came = killed(standing, client, counter, plan)
     print(*table(came), sep="\n")  # noqa: T201 - its report
     return int(came.ended != {"succeeded": plan.tasks} or came.overlaps + came.early > 0)
 

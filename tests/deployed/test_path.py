@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Unpack
 
 import pytest
 
+from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
 from duetime.settings import Variable
+from local import graph
 from local.demo import Demo
 from local.emulator.workers import processes_of
 from tests.deployed.shifted import ShiftedClock, event_of, function_at
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from local.stack import Stack
 
 TYPE = "ci.job"
-SHORT_LEASE_SECONDS = 6
 
 
 def soon(seconds: float) -> datetime:
@@ -66,6 +67,15 @@ def test_the_demo_keeps_its_promises(client: Client) -> None:
     assert (figures.accepted, figures.succeeded, figures.failed) == (60, 60, 0)
     assert figures.retried > 0
     assert figures.lateness_ms.max < 10_000
+
+
+def test_the_demos_workflow_keeps_its_promises(client: Client) -> None:
+    """By the receiver's own count, each of its nodes runs once, and only after all of its parents."""
+    figures = graph.run(client, lambda _: None)
+
+    assert figures.promises_kept, figures
+    assert (figures.ran, figures.before_parents) == (58, 0)
+    assert figures.ratio >= 1
 
 
 @pytest.mark.parametrize("fields", [calling, reporting])
@@ -181,7 +191,7 @@ def short_lease(deployed: Stack) -> Iterator[str]:
     functions = deployed.emulator.client("lambda")
     name = deployed.deployment.outputs["WorkerFunctionName"]
     variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-    short = {**variables, Variable.LEASE_SECONDS.value: str(SHORT_LEASE_SECONDS)}
+    short = {**variables, Variable.LEASE_SECONDS.value: str(SHORTEST_WORKER_LEASE_SECONDS)}
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": short})
     yield name
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})

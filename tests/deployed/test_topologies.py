@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.sqs.messages import body_of
+from duetime.domain.ids import TaskId
+from duetime.services.placing import message_for
+from tests.adapters.clouds import CREW
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from duetime_client import Client
     from duetime_client.topology import Topology
+    from local.stack import Stack
 
 PATIENCE = 60.0
 
@@ -30,15 +36,56 @@ def nap(*parents: str, seconds: float = 0.2) -> dict[str, Any]:
     return {"type": "sleep", "payload": {"seconds": seconds}, "depends_on": list(parents)}
 
 
+def assert_in_order(client: Client, topology: Topology) -> None:
+    """Every node ran exactly once, and began only when its parents had ended."""
+    assert topology.state == "succeeded", topology.error
+    assert topology.counts == {"succeeded": len(topology.nodes)}
+    ids = [str(node.task_id) for node in topology.nodes.values()]
+    assert {task.id: task.attempt for task in client.list_tasks(ids=ids)} == dict.fromkeys(ids, 1)
+    for key, node in topology.nodes.items():
+        assert node.started_at is not None
+        for parent in node.depends_on:
+            before = topology.nodes[parent].ended_at
+            assert before is not None
+            assert node.started_at >= before, f"{key} began before {parent} had ended"
+
+
+DIAMOND = {"top": nap(), "left": nap("top"), "right": nap("top"), "bottom": nap("left", "right")}
+
+
 def test_a_diamond_runs_from_top_to_bottom(client: Client) -> None:
     """The state machine plans it, each node starts after its parents have ended, and the topology succeeds."""
-    nodes = {"top": nap(), "left": nap("top"), "right": nap("top"), "bottom": nap("left", "right")}
-    topology = ended(client, client.create_topology({"nodes": nodes}).id)
-    assert topology.state == "succeeded", topology.error
-    assert topology.counts == {"succeeded": 4}
-    for node in topology.nodes.values():
-        for parent in node.depends_on:
-            before = topology.nodes[parent].finished_at
-            assert node.started_at is not None
-            assert before is not None
-            assert client.get_task(str(node.task_id)).attempt == 1
+    assert_in_order(client, ended(client, client.create_topology({"nodes": DIAMOND}).id))
+
+
+def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
+    """More nodes than one execution waits for: a distributed map over child executions."""
+    width, levels = 10, 5
+    nodes = {
+        f"n{level}-{place}": nap(
+            *(f"n{level - 1}-{(place + step) % width}" for step in (0, 3) if level), seconds=0.05 * (place % 3)
+        )
+        for level in range(levels)
+        for place in range(width)
+    }
+    assert_in_order(client, ended(client, client.create_topology({"nodes": nodes}).id))
+
+
+def test_an_execution_that_is_stopped_is_replaced(client: Client, deployed: Stack) -> None:
+    """A look at the topology finds that it is gone, and has another take the run up; no node runs again."""
+    nodes = {key: {**node, "payload": {"seconds": 2}} for key, node in DIAMOND.items()}
+    topology = client.create_topology({"nodes": nodes}).id
+    machines, outputs = deployed.emulator.client("stepfunctions"), deployed.deployment.outputs
+    execution = outputs["TopologyMachineArn"].replace(":stateMachine:", ":execution:") + f":{topology}-1"
+    assert until(lambda: client.get_topology(topology).nodes["top"].state == "running", PATIENCE)
+    machines.stop_execution(executionArn=execution)
+    # As the trigger does when a look is due: five minutes after the start for the first time.
+    tasks = DynamoTaskStore(deployed.emulator.client("dynamodb"), outputs["TableName"], CREW)
+    task = tasks.read(TaskId(topology))
+    assert task is not None
+    queue = outputs[f"QueueUrl{task.priority.capitalize()}"]
+    deployed.emulator.client("sqs").send_message(QueueUrl=queue, MessageBody=body_of(message_for(task)))
+    assert_in_order(client, ended(client, topology))
+    succeeded = execution.removesuffix("-1") + "-2"
+    assert until(lambda: machines.describe_execution(executionArn=succeeded)["status"] == "SUCCEEDED", PATIENCE)
+    assert machines.describe_execution(executionArn=execution)["status"] == "ABORTED"

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, Undo, after_refusal
+from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
 from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.states import LEASED, TERMINAL, State
+from duetime.domain.task import HandlerTarget, TopologyTarget
 from duetime.domain.times import DAY, SECOND
 from tests.domain.factories import NOW, message, task
 
@@ -19,6 +22,17 @@ def test_a_message_of_a_leased_task_comes_back_after_the_lease(state: State) -> 
     """It is the lifeline of that attempt: if its worker vanishes, this message takes the task over."""
     fate = after_refusal(task(state=state, lease_ends_at=NOW + 30 * SECOND), message(), NOW)
     assert fate == ComeBack(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
+
+
+def test_a_topology_that_runs_is_looked_after() -> None:
+    """Its wakes on the way to its deadline lead to a look at it; another turn's lead to nothing."""
+    running = task(
+        state=State.RUNNING, target=TopologyTarget(), fence=2, deferred_fence=2, lease_ends_at=NOW + 9 * SECOND
+    )
+    assert after_refusal(running, message(), NOW) == LookAfter(running)
+    assert isinstance(after_refusal(replace(running, turn=1), message(), NOW), LetGo)
+    assert isinstance(after_refusal(replace(running, deferred_fence=1), message(), NOW), ComeBack)
+    assert isinstance(after_refusal(replace(running, target=HandlerTarget()), message(), NOW), ComeBack)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))

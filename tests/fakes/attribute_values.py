@@ -57,9 +57,26 @@ def equal(one: Value, other: Value) -> bool:
         return mine.keys() == theirs.keys() and all(equal(each, theirs[name]) for name, each in mine.items())
     if kind == "L":
         return len(mine) == len(theirs) and all(map(equal, mine, theirs))
-    if kind in {"SS", "BS"}:
+    if kind in {"SS", "BS", "NS"}:
         return set(mine) == set(theirs)
     return bool(mine == theirs)
+
+
+def contains(value: Value, part: Value) -> bool:
+    """Whether a text has a part, or a list or a set a member."""
+    ((kind, inside),), wanted = value.items(), kind_of(part)
+    if kind in {"SS", "NS", "BS"}:
+        return kind[0] == wanted and any(equal({wanted: each}, part) for each in inside)
+    if kind == "L":
+        return any(equal(each, part) for each in inside)
+    return kind == wanted and kind in {"S", "B"} and part[kind] in inside
+
+
+def joined(one: Value, other: Value) -> Value:
+    """The union of two sets of a kind."""
+    kind = kind_of(one)
+    more = [each for each in other[kind] if not contains(one, {kind[0]: each})]
+    return {kind: [*one[kind], *more]}
 
 
 def order(one: Value, other: Value) -> int | None:
@@ -89,7 +106,16 @@ def checked(value: Value) -> Value:
         return {"M": {name: checked(each) for name, each in inside.items()}}
     if kind == "L":
         return {"L": [checked(each) for each in inside]}
+    if kind in {"SS", "NS", "BS"}:
+        return {kind: _checked_set(kind, inside)}
     return value
+
+
+def _checked_set(kind: str, inside: list[Any]) -> list[Any]:
+    members = [checked({kind[0]: each})[kind[0]] for each in inside]
+    if not members or len(set(members)) < len(members):
+        raise ValueInvalid("One or more parameter values were invalid: a set may not be empty, nor have duplicates")
+    return members
 
 
 def _is_plain(digits: str) -> bool:
@@ -133,5 +159,7 @@ def _size(kind: str, inside: Any) -> int:  # noqa: ANN401 - any attribute value
             return 3 + len(inside) + size_of(inside)
         case "L":
             return 3 + sum(1 + _size(*item) for each in inside for item in each.items())
+        case "SS" | "NS" | "BS":
+            return sum(_size(kind[0], each) for each in inside)
         case _:
             return 1

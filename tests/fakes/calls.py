@@ -15,6 +15,7 @@ _PARTITIONS = ["2026-11-21T02:33#0007", "x#01", "l#ann#db"]
 _SORTS = ["#db", "01AAAA", "01AAAA#w#2", "01BBBB", "line#000001", "é"]
 _OWNERS = ["ann#3", "ann#L1", "#C"]
 _NAMES = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY, "#g": schema.OWNER_KEY, "#f": schema.FAILED_KEY}
+_NAMES |= {"#a": "sa", "#b": "sb", "#x": "sx"}
 _NAMES |= {"#n": "n", "#t": "t", "#m": "m", "#id": "01AAAA", "#e": "e", "#q": "status", "#z": "zz"}
 _WORDS = ["scheduled", "running", "", "7 99", "70", "é\U0001f4a5"]
 _ORDERED = ["=", "<>", "<", "<=", ">", ">="]
@@ -38,10 +39,18 @@ class Drawn:
 
     def comparable(self, answer: Any, table: str) -> Any:  # noqa: ANN401 - any answer
         """An answer without what may differ: a batch has no order, and is under the table's name."""
+        answer = _in_order(answer)
         if self.operation != "batch_get_item" or not isinstance(answer, dict):
             return answer
         found = sorted(answer["Responses"].get(table, []), key=str)
         return [{name: item[name] for name in sorted(item)} for item in found], answer["UnprocessedKeys"]
+
+
+def _in_order(answer: Any) -> Any:  # noqa: ANN401 - any answer
+    """An answer in which the members of sets, which have no order, are in one."""
+    if isinstance(answer, dict):
+        return {name: sorted(each) if name == "NS" else _in_order(each) for name, each in answer.items()}
+    return type(answer)(map(_in_order, answer)) if isinstance(answer, (list, tuple)) else answer
 
 
 class StoreCalls:
@@ -56,7 +65,7 @@ class StoreCalls:
         """The next call."""
         self.names, self.values = set(), {}
         kinds: list[Callable[[], Drawn]] = [self._put, self._update, self._update, self._delete, self._get]
-        kinds += [self._batch, self._query, self._query, self._index_query]
+        kinds += [self._batch, self._query, self._query, self._index_query, self._edge]
         drawn = self.random.choice(kinds)()
         return self._spoilt(drawn) if self.random.random() < 0.08 else drawn
 
@@ -71,6 +80,23 @@ class StoreCalls:
             request["ReturnValues"] = "ALL_NEW"
         self._maybe_conditional(request)
         return Drawn("update_item", request)
+
+    def _edge(self) -> Drawn:
+        """Count an edge of a graph: a number goes into one of two sets, unless it is in one of them already."""
+        number = {"N": str(self.random.randint(0, 6))}
+        wanted = self._name(self.random.choice(["#a", "#b"]))
+        changes = f"ADD {wanted} {self._value(':ps', {'NS': [number['N']]})}"
+        changes += f" SET {self._name('#x')} = {self._value(':x', {'N': '17'})}"
+        key = {schema.PARTITION_KEY: {"S": self.random.choice(_PARTITIONS)}, schema.SORT_KEY: {"S": "c0"}}
+        if self.random.random() < 0.2:
+            key = self._key()
+        request: dict[str, Any] = {"Key": key, "UpdateExpression": changes, "ReturnValues": "ALL_OLD"}
+        if self.random.random() < 0.8:
+            names = [self._name("#a"), self._name("#b")]
+            self._value(":p", number)
+            request["ConditionExpression"] = " AND ".join(f"NOT contains({name}, :p)" for name in names)
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return Drawn("update_item", self._filled(request))
 
     def _delete(self) -> Drawn:
         request: dict[str, Any] = {"Key": self._key()}

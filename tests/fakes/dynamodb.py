@@ -107,7 +107,8 @@ class FakeDynamoDB:
             "UpdateItem",
             (change.names, change.values),
         )
-        old = table.get(key) or table.key_item(key)
+        before = table.get(key)
+        old = before or table.key_item(key)
         try:
             new = updated(change, old, names, values, (table.partition_name, table.sort_name))
         except ExpressionInvalid as error:
@@ -117,6 +118,8 @@ class FakeDynamoDB:
         match ReturnValues:
             case "ALL_NEW":
                 return {"Attributes": dict(new), **_META}
+            case "ALL_OLD":
+                return dict(_META) if before is None else {"Attributes": dict(before), **_META}
             case "NONE":
                 return dict(_META)
             case _:

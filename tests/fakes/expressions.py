@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
 
-from tests.fakes.attribute_values import Item, Value, equal, kind_of, number_of, number_text, order
+from tests.fakes.attribute_values import Item, Value, contains, equal, kind_of, number_of, number_text, order
 
 Names: TypeAlias = Mapping[str, str]
 Values: TypeAlias = Mapping[str, Value]
@@ -181,6 +181,8 @@ class _Parser:
             return self._existence(function)
         if function == "begins_with":
             return self._beginning()
+        if function == "contains":
+            return self._containment()
         return self._comparison()
 
     def _existence(self, function: str) -> Test:
@@ -210,6 +212,21 @@ class _Parser:
                 return False
             kind = kind_of(prefix)
             return bool(value[kind].startswith(prefix[kind]))
+
+        return test
+
+    def _containment(self) -> Test:
+        self.complex = True
+        self.take()
+        self.take("(")
+        path = self.path()
+        self.take(",")
+        wanted = self.operand()
+        self.take(")")
+
+        def test(item: Item, names: Names, values: Values) -> bool:
+            value, part = fetch(path, item, names), wanted(item, names, values)
+            return value is not None and part is not None and contains(value, part)
 
         return test
 

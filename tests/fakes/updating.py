@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.fakes.attribute_values import checked, number_of, number_text
+from tests.fakes.attribute_values import checked, joined, kind_of, number_of, number_text
 from tests.fakes.expressions import ExpressionInvalid, fetch, name_of
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def _check_paths(update: Update, names: Names, keys: Collection[str]) -> None:
 
 
 def _sum(old: Value | None, added: Value) -> Value:
+    if (kind := kind_of(added)) in {"SS", "NS", "BS"} and (old is None or kind in old):
+        return checked(added) if old is None else joined(old, checked(added))
     if "N" not in added or (old is not None and "N" not in old):
         raise ExpressionInvalid("An operand in the update expression has an incorrect data type")
     return {"N": number_text(number_of(old["N"] if old else "0") + number_of(added["N"]))}

@@ -15,6 +15,8 @@ from tests.hostile.texts import HEADERS, IDS, METHODS, PARAMETERS, QUERIES, SPEC
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from duetime.contract.operation import Operation
+
 _EXISTING = 0.8
 HOLE = "\x01hole\x01"
 _QUOTED_HOLE = json.dumps(HOLE)
@@ -46,6 +48,8 @@ SCHEDULE: Mapping[str, Any] = {
     "calendars": ["holidays"],
     "task": {"type": "report", "payload": 1},
 }
+PULLED = "pulled"
+"""A type that pull workers lease; the local environment has it too."""
 SWEEP: Mapping[str, Any] = {"filter": {"type": "mail", "tags": {"a": "b"}}, "limit": 5, "dry_run": True, "order": "asc"}
 BODIES: Mapping[str, Any] = {
     "createTask": TASK,
@@ -57,12 +61,12 @@ BODIES: Mapping[str, Any] = {
     "notifyTask": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "heartbeatTask": {"fence": 1},
     "tellProgress": {"fence": 1, "percent": 40, "message": "on the way"},
-    "leaseTasks": {"types": ["report"], "max": 1, "wait_seconds": 0, "lease_seconds": 30},
+    "leaseTasks": {"types": [PULLED], "max": 1, "wait_seconds": 0, "lease_seconds": 30},
     "putSwitch": {"scope": "type", "name": "mail", "stopped": False, "max_concurrent": 3, "reason": "for now"},
     "createSchedule": SCHEDULE,
     "changeSchedule": {"cron": "0 2 * * *"},
     "previewSchedule": {"cron": "30 1 * * *", "timezone": "Europe/London", "count": 3},
-    "backfillSchedule": {"start": "2026-11-01T00:00:00Z", "until": "2026-11-02T00:00:00Z", "per_minute": 5},
+    "backfillSchedule": {"from": "2026-11-01T00:00:00Z", "until": "2026-11-02T00:00:00Z", "per_minute": 5},
     "putCalendar": {
         "kind": "excludes",
         "timezone": "Europe/London",
@@ -83,6 +87,14 @@ BODIES: Mapping[str, Any] = {
         "name": "n",
     },
 }
+QUERIES_OF: Mapping[str, str] = {
+    "askTarget": "action=status",
+    "removeSwitch": "scope=type&name=mail",
+    "listTasks": "state=scheduled&limit=5",
+    "listDeadLetters": "error=Boom",
+    "cancelTask": "force=true",
+}
+"""What an operation needs, or may be asked."""
 
 
 @dataclass(frozen=True)
@@ -120,22 +132,22 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Hostile]:
         while True:
-            request = self._good()
+            request = self.good(self._chance.choice(OPERATIONS))
             for _ in range(self._chance.choice((1, 1, 1, 2, 3))):
                 request = self._chance.choice(self._hurts)(request)
             yield request
 
-    def _good(self) -> Hostile:
-        operation = self._chance.choice(OPERATIONS)
-        path = re.sub(r"\{(\w+)\}", self._named, operation.path)
+    def good(self, operation: Operation, existing: float = _EXISTING) -> Hostile:
+        """A request that nobody has hurt, so often for what exists."""
+        path = re.sub(r"\{(\w+)\}", lambda parameter: self._named(parameter[1], existing), operation.path)
         body = BODIES.get(operation.id, {})
         raw = json.dumps(body) if operation.method in {"POST", "PUT", "PATCH"} else None
-        return Hostile(operation.method, path, "", {}, raw)
+        return Hostile(operation.method, path, QUERIES_OF.get(operation.id, ""), {}, raw)
 
-    def _named(self, parameter: re.Match[str]) -> str:
-        """What stands for a parameter of a path: mostly something that exists."""
-        known = self._known.get(parameter[1], ())
-        return self._chance.choice(known if known and self._chance.random() < _EXISTING else IDS)
+    def _named(self, parameter: str, existing: float) -> str:
+        """What stands for a parameter of a path."""
+        known = self._known.get(parameter, ())
+        return self._chance.choice(known if known and self._chance.random() < existing else IDS)
 
     def _value(self, request: Hostile) -> Hostile:
         """Another value somewhere in the body, a field that is missing, one too many, or one twice."""

@@ -17,7 +17,6 @@ from schemathesis.core import NotSet
 from schemathesis.core.result import Ok
 
 from duetime.contract.openapi import document
-from tests.functions.api.gateway import Gateway
 from tests.hostile.corpus import Hostile
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Drawn:
         known: Mapping[str, Sequence[str]] = {}
         for index, operation in enumerate(self._operations()):
             if index % _A_WORLD == 0:
-                known = self._siege.fresh_world()
+                known = self._siege.grounds.fresh_world()
             for mode in MODES:
                 self._draw(operation, mode, examples, number, known)
 
@@ -68,7 +67,6 @@ class Drawn:
         number: int,
         known: Mapping[str, Sequence[str]],
     ) -> None:
-        gateway = Gateway()
         sent = 0
 
         @seed(number)
@@ -85,7 +83,7 @@ class Drawn:
             sent += 1
             # Every other request is for something that exists.
             request = _hostile(case, known if sent % 2 else {})
-            if (answer := self._siege.send(gateway, request)) and (wrong := self._wrong(operation, answer)):
+            if (answer := self._siege.send(request)) and (wrong := self._wrong(operation, answer)):
                 self._siege.broken.append((wrong, request))
 
         # An operation without parameters has no bad requests.

@@ -1,42 +1,52 @@
-"""A siege: so many hostile requests to the api function over moto, and whatever of them ought not to have happened."""
+"""A siege: so many hostile requests to the api function, and whatever of them ought not to have happened."""
 
 from __future__ import annotations
 
 import json
-import threading
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
-from duetime import composition
-from duetime.adapters.aws import Clients
-from duetime.adapters.dynamodb import schema
-from duetime.composition import Outside
+from duetime.contract.operations import OPERATIONS
 from duetime.contract.problems import MEDIA_TYPE
-from duetime.settings import QUEUE_VARIABLES, Variable
-from tests.adapters.tables import new_table
-from tests.clocks import StandingClock
-from tests.functions.api.gateway import Gateway
-from tests.hostile.corpus import BODIES, SCHEDULE, TASK, Corpus
+from tests.hostile.corpus import Corpus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import boto3
+    from collections.abc import Mapping, Sequence
 
     from tests.functions.api.gateway import Answer
     from tests.hostile.corpus import Hostile
+    from tests.hostile.world import Api
 
-BUCKET = "duetime-contents"
-NAMES = ("holidays", "nightly")
 A_WORLD = 1_000
 """Requests to one set of tables: moto walks through all of a table to answer a query."""
 _REFUSED = 400
 _OURS = 500
-_READS = ("Get", "Query", "Scan", "BatchGet", "Describe", "List", "Head", "Receive")
 OF_TARGETS = frozenset({"target_unreachable", "target_silent"})
 """Refusals that are the target's doing and documented as 502 and 504."""
+_PATHS = [(one, re.compile(re.sub(r"\{\w+\}", "[^/]+", one.path))) for one in OPERATIONS]
+
+
+class Grounds(Protocol):
+    """Where a siege is laid."""
+
+    says_why: bool
+    """Whether every refusal is the function's own: a real gateway refuses some requests itself."""
+
+    @property
+    def api(self) -> Api:
+        """What requests are sent by."""
+
+    def fresh_world(self) -> Mapping[str, Sequence[str]]:
+        """Make a few things of every kind; their ids by the names of parameters."""
+
+    def begin(self) -> None:
+        """A request is about to be sent."""
+
+    def written(self) -> Sequence[str]:
+        """What was written by the request that has just been refused."""
 
 
 @dataclass
@@ -45,35 +55,29 @@ class Siege:
 
     Attributes:
         answers: by status.
+        codes: by the code of the problem.
+        hit: by the operation that was asked, those that were none left out.
         broken: requests of which an answer or an effect was not as promised, each with what was wrong.
-        written: successful writes to any store since the request began.
     """
 
-    session: boto3.Session
+    grounds: Grounds
     answers: Counter[int] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
+    hit: Counter[str] = field(default_factory=Counter)
     broken: list[tuple[str, Hostile]] = field(default_factory=list)
-    written: list[str] = field(default_factory=list)
-    _worlds: int = 0
-    _here: threading.local = field(default_factory=threading.local)
-
-    def __post_init__(self) -> None:
-        self.session.events.register("before-parameter-build.dynamodb.PutItem", self._seen)
-        self.session.events.register("after-call", self._heard)
 
     def lay(self, count: int, seed: int = 0) -> None:
         """Send so many requests."""
         for first in range(0, count, A_WORLD):
-            known = self.fresh_world()
-            gateway = Gateway()
+            known = self.grounds.fresh_world()
             for request in islice(Corpus(seed * 1_000_003 + first, known), min(A_WORLD, count - first)):
-                self.send(gateway, request)
+                self.send(request)
 
-    def send(self, gateway: Gateway, request: Hostile) -> Answer | None:
+    def send(self, request: Hostile) -> Answer | None:
         """Send one request, and look at what comes of it."""
-        self.written.clear()
+        self.grounds.begin()
         try:
-            answer = gateway.send(
+            answer = self.grounds.api.send(
                 request.method,
                 request.path,
                 None,
@@ -87,6 +91,7 @@ class Siege:
             self.broken.append((f"raised {error!r}", request))
             return None
         self.answers[answer.status] += 1
+        self.hit.update(one.id for one, path in _PATHS if one.method == request.method and path.fullmatch(request.path))
         if (wrong := self._wrong(answer)) is not None:
             self.broken.append((wrong, request))
         return answer
@@ -94,8 +99,10 @@ class Siege:
     def _wrong(self, answer: Answer) -> str | None:
         if answer.status < _REFUSED:
             return None
+        written = self.grounds.written()
         if answer.headers.get("Content-Type") != MEDIA_TYPE:
-            return f"{answer.status} is no problem document"
+            by_gateway = not self.grounds.says_why and answer.status < _OURS and not written
+            return None if by_gateway else f"{answer.status} is no problem document, wrote {written}"
         problem = json.loads(answer.text)
         answer.text.encode()
         self.codes[problem["code"]] += 1
@@ -103,46 +110,4 @@ class Siege:
             return f"{answer.status} {problem['code']}"
         if problem["code"] in {"fields_invalid", "parameters_invalid"} and not problem["errors"]:
             return "names no field"
-        return f"refused, yet wrote {self.written}" if self.written else None
-
-    def fresh_world(self) -> dict[str, Sequence[str]]:
-        """Empty stores but for a few things of every kind; their ids by the names of parameters."""
-        self._worlds += 1
-        sqs = self.session.client("sqs")
-        queues: dict[str, str] = {
-            variable: sqs.create_queue(QueueName=f"{priority}-{self._worlds}")["QueueUrl"]
-            for priority, variable in QUEUE_VARIABLES.items()
-        }
-        table = new_table(self.session.client("dynamodb"))
-        environ = {
-            Variable.TABLE: table,
-            Variable.BUCKET: BUCKET,
-            Variable.AUTHENTICATION: "none",
-            Variable.OPERATORS: "local",
-            **queues,
-        }
-        composition.use(Outside(environ=environ, clock=StandingClock(), clients=Clients(self.session)))
-        api = Gateway()
-        for name in NAMES:
-            assert api.send("PUT", f"/v1/calendars/{name}", BODIES["putCalendar"]).status < _REFUSED
-            assert api.send("POST", "/v1/schedules", {**SCHEDULE, "name": name}).status < _REFUSED
-        ids = [api.create(body)["id"] for body in (TASK, {"type": "report"}, {"type": "report", "delay_seconds": 60})]
-        graph = api.send("POST", "/v1/topologies", BODIES["createTopology"])
-        assert graph.status < _REFUSED, graph.text
-        return {
-            "task_id": [*ids, graph.body["id"]],
-            "name": NAMES,
-            "key": ("db-17",),
-            "topology_id": [graph.body["id"]],
-        }
-
-    def _seen(self, params: Any, **_: Any) -> None:  # noqa: ANN401 - botocore's own event
-        """Note whether the next item is a wake: it goes before what it is for, and alone it does nothing."""
-        sort_key = params["Item"][schema.SORT_KEY]["S"]
-        self._here.wake = schema.WAKE_MARK in sort_key or schema.SCHEDULE_MARK in sort_key
-
-    def _heard(self, model: Any, parsed: Any, **_: Any) -> None:  # noqa: ANN401 - botocore's own event
-        status = parsed.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        is_wake = model.name == "PutItem" and self._here.wake
-        if status < _REFUSED and not is_wake and not model.name.startswith(_READS):
-            self.written.append(model.name)
+        return f"refused, yet wrote {written}" if written else None

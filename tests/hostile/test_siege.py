@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import boto3
@@ -12,11 +13,12 @@ import pytest
 from moto import mock_aws
 
 from duetime import composition
+from duetime.contract.operations import OPERATIONS
 from duetime.domain.limits import MAX_BODY_BYTES
-from tests.functions.api.gateway import Gateway
-from tests.hostile.corpus import BODIES, HOLE, TASK, Hostile
+from tests.hostile.corpus import BODIES, HOLE, TASK, Corpus, Hostile
 from tests.hostile.drawn import Drawn
-from tests.hostile.siege import BUCKET, Siege
+from tests.hostile.grounds import BUCKET, InProcess
+from tests.hostile.siege import Siege
 from tests.hostile.texts import DEEP, VALUES
 
 if TYPE_CHECKING:
@@ -34,17 +36,17 @@ def siege() -> Iterator[Siege]:
     with mock_aws():
         session = boto3.Session("testing", "testing", region_name="us-east-1")
         session.client("s3").create_bucket(Bucket=BUCKET)
-        yield Siege(session)
+        yield Siege(InProcess(session))
     composition.use(None)
     logging.disable(logging.NOTSET)
 
 
 @pytest.fixture
-def gateway(siege: Siege) -> Gateway:
-    """The function over stores with a few things of every kind."""
-    siege.fresh_world()
+def fresh(siege: Siege) -> Siege:
+    """The same, over stores with a few things of every kind."""
+    siege.grounds.fresh_world()
     siege.broken.clear()
-    return Gateway()
+    return siege
 
 
 def encoded(data: bytes) -> Hostile:
@@ -104,35 +106,42 @@ def test_hostile_bytes_are_refused(siege: Siege, request_: Hostile, statuses: se
     """With a problem that says why, and with nothing written."""
     siege.broken.clear()
     if not siege.answers:
-        siege.fresh_world()
-    answer = siege.send(Gateway(), request_)
+        siege.grounds.fresh_world()
+    answer = siege.send(request_)
     assert answer is not None
     assert (siege.broken, answer.status in statuses) == ([], True), answer.text[:300]
 
 
-def test_any_value_in_any_field_is_answered(siege: Siege, gateway: Gateway) -> None:
+def test_any_value_in_any_field_is_answered(fresh: Siege) -> None:
     """Every hostile value in the place of every field of a task: accepted, or refused by the name of the field."""
     for name in TASK:
         for text in VALUES:
             raw = json.dumps({**TASK, name: HOLE}).replace(json.dumps(HOLE), text)
-            siege.send(gateway, Hostile("POST", f"{TASKS}/batch", raw=f'{{"tasks":[{raw}]}}'))
-    assert siege.broken == []
+            fresh.send(Hostile("POST", f"{TASKS}/batch", raw=f'{{"tasks":[{raw}]}}'))
+    assert fresh.broken == []
 
 
 def test_a_siege_is_answered(siege: Siege) -> None:
-    """Good requests of every operation, each hurt somewhere; none raises, none that is refused writes."""
+    """Good requests of every operation there is, each hurt somewhere; none raises, none that is refused writes."""
     siege.broken.clear()
+    siege.hit.clear()
     siege.lay(REQUESTS)
     assert siege.broken == []
+    assert set(siege.hit) == {one.id for one in OPERATIONS}
     assert set(siege.answers) - {502, 504} <= set(range(500))
+
+
+def test_the_corpus_begins_with_good_requests(fresh: Siege) -> None:
+    """Of every operation; else its hostile requests would all be refused at the door, and show nothing."""
+    corpus = Corpus(0, fresh.grounds.fresh_world())
+    answers = {one.id: fresh.send(corpus.good(one, existing=1)) for one in OPERATIONS}
+    codes = {name: answer.problem["code"] for name, answer in answers.items() if answer and answer.status >= 400}
+    at_the_door = {"fields_invalid", "parameters_invalid", "body_unreadable", "media_type_unsupported"}
+    assert {name: code for name, code in codes.items() if code in at_the_door} == {}
 
 
 def test_the_same_seed_lays_the_same_siege() -> None:
     """A finding can be sent again."""
-    from itertools import islice  # noqa: PLC0415 - used here alone
-
-    from tests.hostile.corpus import Corpus  # noqa: PLC0415 - same
-
     assert list(islice(Corpus(3, {}), 50)) == list(islice(Corpus(3, {}), 50)) != list(islice(Corpus(4, {}), 50))
 
 
@@ -143,12 +152,12 @@ def test_answers_are_as_the_document_says(siege: Siege) -> None:
     assert siege.broken == []
 
 
-def test_a_siege_tells_what_is_broken(siege: Siege, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_siege_tells_what_is_broken(fresh: Siege, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect in a route, and a refusal that has written, are found."""
     monkeypatch.setattr("duetime.services.reading.Reading.record", lambda *_: 1 / 0)
-    siege.send(gateway, Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
+    fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
     creating = composition.composed().creating
     create = type(creating).create
     monkeypatch.setattr(type(creating), "create", lambda *given: (create(*given), 1 / 0))
-    siege.send(gateway, Hostile("POST", TASKS, raw=json.dumps(BODIES["createTask"])))
-    assert [wrong for wrong, _ in siege.broken] == ["500 internal", "500 internal"]
+    fresh.send(Hostile("POST", TASKS, raw=json.dumps(BODIES["createTask"])))
+    assert [wrong for wrong, _ in fresh.broken] == ["500 internal", "500 internal"]

@@ -44,7 +44,8 @@ GRANTED = {
     | LETS_GO
     | OBJECTS
     | CONSUMES
-    | {"sqs:SendMessage", "lambda:InvokeFunction", "states:StartExecution", "states:SendTaskSuccess"},
+    | {"sqs:SendMessage", "lambda:InvokeFunction"}
+    | {"states:StartExecution", "states:DescribeExecution", "states:SendTaskSuccess"},
     "topology": OBSERVED | MOVES | OBJECTS | {"sqs:SendMessage", "dynamodb:BatchGetItem", "states:SendTaskSuccess"},
     "deadletter": OBSERVED | MOVES | CONSUMES | {"sqs:SendMessage"},
     "egress": OBSERVED | {"secretsmanager:GetSecretValue"},

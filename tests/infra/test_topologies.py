@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.limits import MAX_NODES
-from duetime.services.topologies.running import AT_ONCE
+from duetime.domain.limits import MAX_NODES, WAITS_AT_ONCE
 from infra.topologies import definition
 
 if TYPE_CHECKING:
@@ -17,22 +16,28 @@ HISTORY = 25_000
 EVENTS_OF_A_NODE = 8
 EVENTS_OF_A_CHILD = 6
 INLINE = 40
+CONCURRENCY = 1_000
+"""Invocations at once that an account has by default (Source: AWS Lambda quotas)."""
 
 
 def test_no_map_waits_for_more_than_it_may() -> None:
-    """An inline map has at most 40 iterations at once; all else is waited for by executions of their own."""
+    """An inline map has at most 40 iterations at once; all else is waited for by executions of their own.
+
+    Together they begin no more waits at once than half of what an account may invoke: the workers need the rest.
+    """
     states = definition("arn")["States"]
     chunk = states["ManyNodes"]["ItemProcessor"]["States"]["Chunk"]
     for inline in (states["Nodes"], chunk):
         assert inline["ItemProcessor"]["ProcessorConfig"] == {"Mode": "INLINE"}
-        assert inline["MaxConcurrency"] == AT_ONCE == INLINE
+        assert inline["MaxConcurrency"] == WAITS_AT_ONCE == INLINE
     assert states["ManyNodes"]["ItemProcessor"]["ProcessorConfig"]["Mode"] == "DISTRIBUTED"
+    assert states["ManyNodes"]["MaxConcurrency"] * INLINE < CONCURRENCY / 2
 
 
 def test_the_largest_graph_fits_into_the_history() -> None:
     """Neither the execution that starts the children nor a child that waits comes near 25 000 events."""
-    assert MAX_NODES / AT_ONCE * EVENTS_OF_A_CHILD < HISTORY / 10
-    assert AT_ONCE * EVENTS_OF_A_NODE < HISTORY / 10
+    assert MAX_NODES / WAITS_AT_ONCE * EVENTS_OF_A_CHILD < HISTORY / 10
+    assert WAITS_AT_ONCE * EVENTS_OF_A_NODE < HISTORY / 10
 
 
 def test_every_wait_has_a_heartbeat_and_a_limit() -> None:

@@ -8,13 +8,15 @@ import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+import httpx
 import pytest
 
+from infra.topologies import definition
 from local import emulator
-from local.emulator.differences import complete_deployment
+from local.emulator.differences import WAITS_AT_ONCE, api_url, complete_deployment
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -288,6 +290,44 @@ def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine:
     assert settings() == ("DISABLED", "DISABLED")
     complete_deployment(engine, TEMPLATE, {"Table": name})
     assert settings() == ("ENABLED", "ENABLED")
+
+
+def test_a_machine_starts_few_functions_at_once_on_this_machine(engine: Emulator) -> None:
+    """After the deploy the maps of the very definition have a limit, and nothing else of it has changed."""
+    machines = engine.client("stepfunctions")
+    role, function = "arn:aws:iam::000000000000:role/r", "arn:aws:lambda:us-east-1:000000000000:function:f"
+    deployed = definition(function)
+    made = machines.create_state_machine(name=f"probe-{uuid4()}", definition=json.dumps(deployed), roleArn=role)
+    arn = made["stateMachineArn"]
+    complete_deployment(
+        engine, {"Resources": {"Machine": {"Type": "AWS::StepFunctions::StateMachine"}}}, {"Machine": arn}
+    )
+    kept = json.loads(machines.describe_state_machine(stateMachineArn=arn)["definition"])
+    states, many = kept["States"], kept["States"]["ManyNodes"]
+    chunk = many["ItemProcessor"]["States"]["Chunk"]
+    assert (states["Nodes"]["MaxConcurrency"], many["MaxConcurrency"], chunk["MaxConcurrency"]) == (
+        WAITS_AT_ONCE,
+        1,
+        WAITS_AT_ONCE,
+    )
+    for before, after in (
+        (deployed["States"]["Nodes"], states["Nodes"]),
+        (deployed["States"]["ManyNodes"]["ItemProcessor"]["States"]["Chunk"], chunk),
+    ):
+        assert {**after, "MaxConcurrency": 0} == {**before, "MaxConcurrency": 0}
+
+
+def test_an_http_api_keeps_to_the_throttle_of_its_stage(engine: Emulator) -> None:
+    """Beyond its burst a stage answers 429, as API Gateway does; the emulator alone would let everything through."""
+    gateway: Any = cast("Any", engine).client("apigatewayv2")
+    api = gateway.create_api(Name=f"probe-{uuid4()}", ProtocolType="HTTP")["ApiId"]
+    throttle = {"ThrottlingRateLimit": 0.001, "ThrottlingBurstLimit": 3}
+    gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True, DefaultRouteSettings=throttle)
+
+    answers = [httpx.get(f"{api_url(engine, api)}/nowhere", trust_env=False) for _ in range(5)]
+
+    assert [answer.status_code for answer in answers] == [404, 404, 404, 429, 429]
+    assert answers[-1].json() == {"message": "Too Many Requests"}
 
 
 def test_what_a_data_folder_holds_is_there_after_a_restart_on_another_port(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.virtual.world import OWNER, START, World
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.recurrence import Recurrence
+    from duetime.domain.task import Task
     from duetime.domain.times import Millis
 
 FIRST = (START // MINUTE + 1) * MINUTE
@@ -105,6 +106,35 @@ def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None
     assert "missed" in known.log[-1].note
     assert known.skipped == len(missed) - 1
     assert known.placed == len(tasks_of(world))
+
+
+def test_what_a_broken_catching_up_has_placed_is_not_told_of_as_missed() -> None:
+    """One occurrence cannot be placed after an outage, then comes another one: what ran is not counted as skipped."""
+    world = World()
+    make(world)
+    world.pass_time(10 * MINUTE)
+    world.ticking = False
+    world.pass_time(10 * MINUTE)
+    back = (world.time.now() // MINUTE + 1) * MINUTE
+    create = world.tasks.create
+
+    def failing(task: Task) -> bool:
+        if task.occasion is not None and task.occasion.nominal == back:
+            raise Unavailable("away")
+        return create(task)
+
+    world.tasks.create = failing  # type: ignore[method-assign]  # one occurrence cannot be placed
+    world.ticking = True
+    world.time.run_until(back + 30 * SECOND)
+    world.ticking = False
+    world.pass_time(10 * MINUTE)
+    world.tasks.create = create  # type: ignore[method-assign]  # it can again
+    world.ticking = True
+    world.pass_time(10 * MINUTE)
+    known = stored(world)
+    assert set(ran(world).values()) == {1}
+    assert known.placed == len(tasks_of(world))
+    assert known.placed + known.skipped == len(minutes(START, known.done))
 
 
 def test_what_is_too_late_is_not_caught_up() -> None:

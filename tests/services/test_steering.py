@@ -128,6 +128,18 @@ def test_a_request_outlives_the_worker_that_was_asked() -> None:
     assert (world.get(task).state, len(world.effects)) == (State.PAUSED, 1)
 
 
+@pytest.mark.parametrize(("asked", "state"), [("pause", State.PAUSED), ("cancel", State.CANCELLED)])
+def test_a_request_outlives_the_attempt_that_failed_under_it(asked: str, state: State) -> None:
+    """The target fails instead of heeding the request: there is a retry, and it heeds the request first."""
+    world = World()
+    world.behave = lambda work: world.take(5 * SECOND) and world.fail(work, 9)
+    task = world.create(TaskSpec("report", retry=RetryPolicy(initial_seconds=5)))
+    world.pass_time(SECOND)
+    (world.steering.pause if asked == "pause" else world.steering.stop)(OWNER, task.id)
+    world.pass_time(MINUTE)
+    assert (world.get(task).state, len(world.effects)) == (state, 1)
+
+
 def test_a_task_can_be_run_now() -> None:
     """Due tomorrow or paused: it runs at once, once."""
     world = World()

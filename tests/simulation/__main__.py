@@ -5,11 +5,11 @@ One seed alone also prints its trace: `python -m tests.simulation --first 17 --s
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections import Counter
 from enum import StrEnum
+from functools import partial
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import Annotated
 
@@ -17,12 +17,12 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from duetime.domain.times import MINUTE
-from tests.simulation.storm import Storm as ServicesStorm
-from tests.simulation.storms import Storm
+from tests.simulation.outcomes import Outcome, blown, outcome_of, run_functions, run_services, spread
+from tests.simulation.telling import told, told_before
 
 _LAST_LINES = 200
 """Of a trace, unless all of it is written to a file."""
+_SHOWN = 5
 
 
 class Of(StrEnum):
@@ -38,53 +38,64 @@ def main(
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds.", min=1)] = 100,
     of: Annotated[Of, typer.Option(help="What is simulated.")] = Of.FUNCTIONS,
+    rate: Annotated[
+        float | None, typer.Option(help="The chance of a fault at each call; else each seed's own.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
     trace: Annotated[Path | None, typer.Option(help="Where the whole trace of a single seed goes.")] = None,
     until_broken: Annotated[bool, typer.Option(help="Stop at the first seed that breaks a promise.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Run seeds, each some minutes of storm and hours of calm in virtual time."""
-    logging.disable(logging.CRITICAL)
+    """Run seeds, each some minutes of storm and as much calm as it takes, in virtual time."""
     console = Console()
+    if seeds == 1 and of is Of.FUNCTIONS:
+        sys.exit(_run_one(first, rate, trace, console))
+    run = run_services if of is Of.SERVICES else partial(run_functions, rate=rate)
     broken: list[int] = []
     totals: Counter[str] = Counter()
-    for seed in track(range(first, first + seeds), "Storms", console=console, transient=True):
-        found = _run_services(seed, totals) if of is Of.SERVICES else _run_functions(seed, totals, seeds == 1, trace)
-        for violation in found:
-            console.print(f"[red]seed {seed}:[/] {violation}", soft_wrap=True)
-        if found:
-            broken.append(seed)
+    faults: Counter[str] = Counter()
+    latest = 0
+    outcomes = spread(run, range(first, first + seeds), jobs or os.cpu_count() or 1)
+    ran = 0
+    for outcome in track(outcomes, "Storms", seeds, console=console, transient=True):
+        ran += 1
+        totals.update(outcome.counts)
+        faults.update(outcome.faults)
+        latest = max(latest, outcome.calm_after)
+        _tell(outcome, console)
+        if outcome.violations:
+            broken.append(outcome.seed)
             if until_broken:
                 break
-    told = ", ".join(f"{number} {name}" for name, number in totals.items())
-    console.print(f"{seeds} seeds, {told}: {len(broken)} seeds broke a promise", soft_wrap=True)
-    for seed in broken[:5]:
-        console.print(f"again, with its trace: make simulate FIRST={seed} SEEDS=1")
+    summary = ", ".join(f"{number} {name}" for name, number in totals.items())
+    console.print(f"{ran} seeds, {summary}: {len(broken)} seeds broke a promise", soft_wrap=True)
+    if faults:
+        console.print(", ".join(f"{number} {name}" for name, number in faults.most_common()), soft_wrap=True)
+        console.print(f"all was at its end at most {latest / 60_000:.0f} minutes after the last fault")
+    for seed in broken[:_SHOWN]:
+        console.print(f"again, with its trace: make simulate FIRST={seed} SEEDS=1" + (f" RATE={rate}" if rate else ""))
     sys.exit(1 if broken else 0)
 
 
-def _run_services(seed: int, totals: Counter[str]) -> list[str]:
-    storm = ServicesStorm(seed)
-    storm.blow(20 * MINUTE)
-    totals.update({"faults": storm.faults, "target calls": len(storm.live)})
-    return [*storm.violations, *(f"{task.id} is still {task.state}" for task in storm.unfinished())]
+def _tell(outcome: Outcome, console: Console) -> None:
+    for violation in outcome.violations:
+        console.print(f"[red]seed {outcome.seed}:[/] {violation}", soft_wrap=True)
 
 
-def _run_functions(seed: int, totals: Counter[str], is_single: bool, trace: Path | None) -> list[str]:  # noqa: FBT001 - same
-    storm = Storm(seed)
-    storm.blow()
-    watching = storm.watching
-    totals.update(
-        {
-            "tasks": len(watching.accepted),
-            "AWS calls": storm.calls,
-            "faults": sum(storm.faults.values()),
-            "target calls": watching.effects,
-        }
-    )
+def _run_one(seed: int, rate: float | None, trace: Path | None, console: Console) -> int:
+    """Run one seed, and show its trace: the whole of it, or its end; and what led to the first violation."""
+    storm = blown(seed, rate)
+    lines = told(storm.lines)
     if trace is not None:
-        trace.write_text("\n".join(storm.told()) + "\n", encoding="utf-8")
-    elif is_single:
-        sys.stdout.write("\n".join(storm.told(_LAST_LINES)) + "\n")
-    return watching.violations
+        trace.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    else:
+        sys.stdout.write("\n".join(lines[-_LAST_LINES:]) + "\n")
+    outcome = outcome_of(storm)
+    if outcome.violations:
+        sys.stdout.write("\nwhat led to the first violation:\n" + "\n".join(told_before(storm.lines)) + "\n\n")
+    _tell(outcome, console)
+    summary = ", ".join(f"{number} {name}" for name, number in outcome.counts.items())
+    console.print(f"seed {seed}: {summary}, {len(outcome.violations)} promises broken", soft_wrap=True)
+    return 1 if outcome.violations else 0
 
 
 if __name__ == "__main__":

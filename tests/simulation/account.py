@@ -18,23 +18,36 @@ from tests.clocks import NOW
 from tests.fakes.dynamodb import FakeDynamoDB
 from tests.fakes.s3 import FakeS3
 from tests.fakes.sqs import FakeSQS, Held, Queue
+from tests.fakes.stepfunctions import FakeStepFunctions
 from tests.simulation import works
 from tests.simulation.faults import Fault
+from tests.simulation.generations import Generation
 from tests.simulation.machines import SKEW, Machine
+from tests.simulation.state_machine import StateFailed, StateMachine
 from tests.virtual.time import VirtualTime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from tests.virtual.time import Strand
 
-TIMEOUTS = {"api": 29 * SECOND, "trigger": 5 * MINUTE, "worker": 15 * MINUTE, "deadletter": MINUTE}
+TIMEOUTS = {
+    "api": 29 * SECOND,
+    "trigger": 5 * MINUTE,
+    "worker": 15 * MINUTE,
+    "deadletter": MINUTE,
+    "topology": 5 * MINUTE,
+}
 """How long an invocation of each function may take, as the settings of the deployment have it."""
 PULLED = "storm-pulled"
 MOST_WORKERS = 10
 LEASE_SECONDS = 30
-LATE_WRITES = 0.3
+LATE_WRITES = 0.4
 """How many of the faults of conditional writes are that they arrive late."""
+_MILD_FAULTS, _MILD_TIME, _MILD_RATE = 2, 5 * MINUTE, 0.4
+_USUAL_LAG = 20
+"""Milliseconds by which an eventually consistent read lags behind any day."""
+_STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
 _ASYNC_TRIES = 3
 """How often Lambda tries an asynchronous invocation (Source: AWS Lambda Developer Guide, "Asynchronous invocation")."""
 
@@ -84,11 +97,14 @@ class Account:
 
     Attributes:
         rate: the chance of a fault at each call.
+        is_mild: the only faults are some that must not even make anything late.
         calls: how many calls of AWS were made.
         faults: how many faults of each kind were injected.
         lines: the trace.
         ticking: whether the scheduler invokes the trigger.
         receiving: whether Lambda polls the queues.
+        generation: counts the deploys.
+        code: which code was deployed last.
         reordering: the chance that a message is delivered late, twice, or out of order.
     """
 
@@ -101,7 +117,10 @@ class Account:
         self.faults: dict[str, int] = {}
         self.lines: list[tuple[Any, ...]] = []
         self.ticking = self.receiving = True
+        self.is_mild = False
+        self._failed_at: list[Millis] = []
         self.generation = 0
+        self.code = Generation.PRESENT
         self.shards = shards
         self.machines: list[Machine] = []
         self._machines_made = 0
@@ -114,6 +133,9 @@ class Account:
         self.sqs.pick, self.sqs.changed, self.sqs.wait = self._pick, self._changed, self._long_poll
         self.s3 = FakeS3()
         self.lambdas = FakeLambda(self)
+        self.states = FakeStepFunctions(self.time.now)
+        self.states.forgets = self._forgets
+        self.states.begin = StateMachine(self.time, self.states, self._invoke_state).begin
         self._pollers: dict[str, Strand] = {}
         self._listeners: dict[str, list[tuple[Strand, int]]] = {}
         self._deploy(most_receives)
@@ -141,6 +163,7 @@ class Account:
             Variable.OPERATORS: "*",
             Variable.PULLED_QUEUES: json.dumps({PULLED: pulled}),
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),
+            Variable.TOPOLOGY_MACHINE: _STATE_MACHINE,
             "AWS_LAMBDA_FUNCTION_NAME": "trigger",
         }
         composition.use_by_process(self._composition)
@@ -164,8 +187,10 @@ class Account:
         """Let time pass."""
         self.time.sleep_until(self.time.now() + milliseconds)
 
-    def fault_for(self, operation: str) -> Fault | None:
+    def fault_for(self, machine: Machine, operation: str) -> Fault | None:
         """What goes wrong with the next call, if anything."""
+        if self.is_mild:
+            return self._mild_fault_for(machine, operation)
         if self.random.random() >= self.rate:
             return None
         # What conditions are for: a write that arrives when the world has gone on.
@@ -174,16 +199,35 @@ class Account:
         self.count(fault.name.lower())
         return fault
 
+    def _mild_fault_for(self, machine: Machine, operation: str) -> Fault | None:
+        """Only sendings of the trigger fail, no more than two in some minutes: its look-ahead makes up for that."""
+        if machine.function != "trigger" or operation != "send_message_batch":
+            return None
+        now = self.time.now()
+        self._failed_at = [at for at in self._failed_at if at > now - _MILD_TIME]
+        if len(self._failed_at) >= _MILD_FAULTS or self.random.random() >= _MILD_RATE:
+            return None
+        self._failed_at.append(now)
+        fault = self.random.choice([Fault.THROTTLED, Fault.AWAY, Fault.PARTIAL])
+        self.count(fault.name.lower())
+        return fault
+
     def count(self, fault: str) -> None:
         """Note that a fault was injected."""
         self.faults[fault] = self.faults.get(fault, 0) + 1
+
+    def ends(self, machine: Machine) -> None:
+        """Note that a process ends itself."""
 
     def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
         """Note what happens; it is put into words only if somebody asks."""
         self.lines.append((self.time.now(), str(who), *what))
 
     def _lag(self) -> Millis:
-        return self.random.choice([0, 20, 200, 2 * SECOND]) if self.rate else self.random.choice([0, 20])
+        lag = self.random.choice([0, 20, 200, 2 * SECOND]) if self.rate else self.random.choice([0, 20])
+        if lag > _USUAL_LAG:
+            self.count("stale read")
+        return lag
 
     def _processed(self, asked: int) -> int:
         if asked < 2 or self.random.random() >= self.rate:
@@ -198,6 +242,8 @@ class Account:
         invocation = Invocation(function, event)
         machine = self._free_machine(function)
         self._invocations += 1
+        if function == "trigger" and any(each.function == function and each.strand for each in self.machines):
+            self.count("ticks overlap")
         context = Context(f"{self._invocations:08x}-request")
         machine.strand = invocation.strand = self.time.start_process(partial(self._run, machine, invocation, context))
         machine.strand.home = machine
@@ -222,7 +268,9 @@ class Account:
             return self.random.choice(current)
         self._machines_made += 1
         skew = self.random.randint(-SKEW, SKEW) if self.rate else 0
-        made = Machine(self, function, self._machines_made, skew, self.generation, dict(self.environ))
+        if skew:
+            self.count("clock skewed")
+        made = Machine(self, function, self._machines_made, skew, self.generation, dict(self.environ), self.code)
         self.machines.append(made)
         return made
 
@@ -257,10 +305,38 @@ class Account:
             self.count("invoked twice")
             self.time.start_process(run)
 
+    # Step Functions.
+
+    def _invoke_state(self, payload: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the function answers
+        """Do a state's task; now and then it is done twice, or the state machine misses that it was done."""
+        self.travel()
+        if self.random.random() < self.reordering:
+            self.count("state invoked twice")
+            self.time.start_process(partial(self._invoke_beside, payload))
+        end = self.wait_for(self.invoke("topology", payload))
+        self.travel()
+        if end.failed or self.random.random() < self.reordering:
+            self.count("state missed" if not end.failed else "state failed")
+            raise StateFailed("Lambda.Unknown")
+        return end.answer
+
+    def _invoke_beside(self, payload: Mapping[str, Any]) -> None:
+        self.take(self.random.choice([1, 500, 5 * SECOND]))
+        self.wait_for(self.invoke("topology", payload))
+
+    def _forgets(self) -> bool:
+        forgotten = self.random.random() < self.reordering / 2
+        if forgotten:
+            self.count("token lost")
+        return forgotten
+
     def _tick(self) -> None:
         while True:
             if self.ticking and self.random.random() >= self.reordering * 10:
                 self.invoke_later("trigger", {})
+                if self.random.random() < self.reordering * 10:
+                    self.count("tick doubled")
+                    self.invoke_later("trigger", {})
             else:
                 self.count("tick missed")
             self.time.sleep_until((self.time.now() // MINUTE + 1) * MINUTE)
@@ -315,9 +391,12 @@ class Account:
 
     def _pick(self, messages: list[Held]) -> list[Held]:
         """Messages come in any order; some are delivered twice, or late."""
+        came = list(messages)
         self.random.shuffle(messages)
         if not self.reordering:
             return messages
+        if came != messages:
+            self.count("messages reordered")
         picked = []
         for each in messages:
             draw = self.random.random()
@@ -331,9 +410,17 @@ class Account:
                 self.time.start_process(partial(self._deliver_again, each))
         return picked
 
+    def deliver_in_flight_again(self) -> None:
+        """Have what is being worked on delivered to others as well, some of it soon."""
+        for queue in self.sqs.queues.values():
+            for held in queue.messages:
+                if held.received and held.visible_at > self.time.now():
+                    self.count("message doubled")
+                    self.time.start_process(partial(self._deliver_again, held))
+
     def _deliver_again(self, held: Held) -> None:
         """Let a received message be received once more, soon."""
-        self.take(self.random.choice([1, 50, 3 * SECOND]))
+        self.take(self.random.choice([1, 50, *range(3 * SECOND, 40 * SECOND, 3 * SECOND)]))
         for queue in self.sqs.queues.values():
             if held in queue.messages:
                 held.visible_at = self.time.now()
@@ -359,4 +446,5 @@ class Account:
 
     def close(self) -> None:
         """End everything that still runs."""
+        self.time.close()
         composition.use_by_process(None)

@@ -22,6 +22,7 @@ _THROTTLES = {
     "sqs": "RequestThrottled",
     "s3": "SlowDown",
     "lambda": "TooManyRequestsException",
+    "states": "ThrottlingException",
 }
 _DIES_MEANWHILE = 0.5
 """How often the sender of a call that is long under way dies before it arrives."""
@@ -61,10 +62,15 @@ class FaultyClient:
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
         machine, account = self._machine, self._machine.account
         machine.live()
-        fault = account.fault_for(operation)
+        fault = account.fault_for(machine, operation)
         account.travel()
         machine.live()
         account.calls += 1
+        if account.time.now() < machine.cut_off_until:
+            account.trace(machine, operation, "is cut off")
+            account.take(5 * SECOND)
+            machine.live()
+            raise ConnectTimeoutError(endpoint_url=self._service)
         make = partial(self._make, operation, request)
         answer = make() if fault is None else self._with(fault, operation, request, make)
         account.travel()
@@ -74,6 +80,7 @@ class FaultyClient:
     def _make(self, operation: str, request: dict[str, Any]) -> Any:  # noqa: ANN401 - same
         account = self._machine.account
         try:
+            request = self._machine.code.request(operation, request)
             answer = getattr(self._fake, operation)(**request)
         except Exception as error:
             account.trace(self._machine, operation, request, error)
@@ -81,7 +88,9 @@ class FaultyClient:
         account.trace(self._machine, operation, request, answer)
         return answer
 
-    def _with(self, fault: Fault, operation: str, request: dict[str, Any], make: Callable[[], Any]) -> Any:  # noqa: ANN401 - same
+    def _with(  # noqa: C901 - a case for each fault
+        self, fault: Fault, operation: str, request: dict[str, Any], make: Callable[[], Any]
+    ) -> Any:  # noqa: ANN401 - same
         machine, account = self._machine, self._machine.account
         account.trace(machine, operation, fault.value)
         match fault:
@@ -111,7 +120,9 @@ class FaultyClient:
                 account.take(account.random.choice([30, 5 * SECOND]))
                 machine.live()
             case Fault.STALLED:
-                account.take(account.random.choice([100, SECOND, 5 * SECOND]))
+                # The trigger has time: it may be overtaken by its next invocation.
+                longest = 90 * SECOND if machine.function == "trigger" else 5 * SECOND
+                account.take(account.random.choice([100, SECOND, longest]))
                 machine.live()
             case Fault.PARTIAL if operation in _BATCHES:
                 return self._in_part(operation, request)
@@ -119,7 +130,7 @@ class FaultyClient:
 
     def _make_later(self, make: Callable[[], Any]) -> None:
         """Make a call that was long under way; nobody hears its answer."""
-        self._machine.account.take(self._machine.account.random.choice([6, 20, 45, 90]) * SECOND)
+        self._machine.account.take(self._machine.account.random.choice([6, 20, 33, 36, 40, 45, 60]) * SECOND)
         with suppress(ClientError):
             make()
 

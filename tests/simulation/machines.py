@@ -10,6 +10,7 @@ from greenlet import GreenletExit
 
 from duetime.composition import Composition, Outside
 from tests.simulation.faults import FaultyClient
+from tests.simulation.generations import Generation
 from tests.virtual.time import SeededChance
 from tests.virtual.world import Facts
 
@@ -121,6 +122,11 @@ class Clients:
         """A client of Lambda."""
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda")
 
+    def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
+        """A client of Step Functions."""
+        del region
+        return FaultyClient(self.machine, self.machine.account.states, "states")
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Clients of other services: nothing in a storm calls them."""
         return lambda *_arguments: None
@@ -133,7 +139,9 @@ class Machine:
     Attributes:
         strand: what runs on it now, if anything.
         dead: whether it must not do anything any more.
+        cut_off_until: none of its calls arrives before.
         generation: the deploy it belongs to.
+        code: which code was deployed then.
     """
 
     account: Account
@@ -142,8 +150,10 @@ class Machine:
     skew: Millis
     generation: int
     environ: Mapping[str, str]
+    code: Generation = Generation.PRESENT
     strand: Strand | None = None
     dead: bool = False
+    cut_off_until: Millis = 0
     facts: QuietFacts = field(default_factory=QuietFacts)
 
     def __str__(self) -> str:
@@ -173,6 +183,7 @@ class Machine:
     def end(self) -> None:
         """End the process, as the worker itself does when it must."""
         self.account.trace(self, "ends itself")
+        self.account.ends(self)
         self.die()
 
     def die(self) -> None:

@@ -11,7 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,19 +23,27 @@ from rich.table import Table
 
 ROOT = Path(__file__).parents[2]
 INSIDE = ROOT / "layers/duetime/python/duetime"
-_SEEDS = 150
+_SEEDS = 120
+_LONGEST = 300
+"""Seconds."""
+_TOLD = 160
 _BROKEN = 1
 """Exit code of a simulation that found something."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake: what it is, and where the text of the inside changes."""
+    """One mistake: what it is, and where the text of the inside changes.
+
+    Attributes:
+        rate: the chance of a fault at each call of the storms that look for it.
+    """
 
     name: str
     file: str
     old: str
     new: str
+    rate: float = 0.03
 
     def applied(self, text: str) -> str:
         """A file's text with the mistake in it."""
@@ -52,8 +62,8 @@ MUTANTS = (
     Mutant(
         "a retry is written without its fence",
         "services/finishing.py",
-        "result = self.placing.move(task, Move.RETRY, run.ended_at + wait, Guard(fence=task.fence), sets)",
-        "result = self.placing.move(task, Move.RETRY, run.ended_at + wait, Guard(), sets)",
+        "result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence), sets)",
+        "result = self.placing.move(task, Move.RETRY, at, Guard(), sets)",
     ),
     Mutant(
         "a lease is taken over without regard to its end",
@@ -68,16 +78,17 @@ MUTANTS = (
         "guard=replace(guard, leased_until_before=self.now + MAX_CLOCK_DIFFERENCE)",
     ),
     Mutant(
-        "a claim does not ask whether the task is due",
+        "a claim asks neither for the turn nor whether the task is due",
         "domain/attempts.py",
         "Move.CLAIM, nonce, start, Guard(turn=message.turn, due_by=start))",
-        "Move.CLAIM, nonce, start, Guard(turn=message.turn, due_by=start + 60_000))",
+        "Move.CLAIM, nonce, start, Guard())",
     ),
     Mutant(
         "a worker does not hold a message until its time",
         "services/attempting.py",
         "self.clock.sleep_until(message.due - CLAIM_LEAD)",
         "pass",
+        rate=0.0,
     ),
     Mutant(
         "the fence does not grow",
@@ -88,14 +99,15 @@ MUTANTS = (
     Mutant(
         "leases are not renewed",
         "services/working.py",
-        "        for shift in due:\n            self._beat(shift)\n",
-        "        for shift in due:\n            shift.renew_at += 10_000\n",
+        "            self._run_errand(id(shift), partial(self._beat, shift))",
+        "            shift.renew_at += 10_000",
+        rate=0.0,
     ),
     Mutant(
-        "a worker that lost its lease goes on",
+        "a worker that cannot renew its lease goes on",
         "services/working.py",
-        '            self._doom(self.inside.clock.now(), "a lease was lost", shift)',
-        "            pass",
+        '                self._doom(now, "a lease could not be renewed", shift)',
+        "                pass",
     ),
     Mutant(
         "the message of a leased task is deleted",
@@ -108,6 +120,7 @@ MUTANTS = (
         "services/dispatching.py",
         "return self._expand(wakes) and is_sent",
         "return self._expand(wakes) or is_sent or True",
+        rate=0.0,
     ),
     Mutant(
         "nothing is patrolled",
@@ -132,6 +145,90 @@ MUTANTS = (
         "domain/dispatch.py",
         "return minute_of(at) <= minute_of(now + look_ahead + DIRECT_SLACK)",
         "return minute_of(at) <= minute_of(now)",
+        rate=0.0,
+    ),
+    Mutant(
+        "a heartbeat is written without its fence",
+        "services/working.py",
+        "Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), Guard(fence=task.fence), sets)",
+        "Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), Guard(), sets)",
+    ),
+    Mutant(
+        "a task that is placed again in a minute that was read gets no message",
+        "services/placing.py",
+        "        if isinstance(result, Applied):\n            self.send_due([result.task])\n",
+        "",
+        rate=0.0,
+    ),
+    Mutant(
+        "the trigger reads no minute before it has come",
+        "composition.py",
+        "look_ahead=settings.look_ahead_ms,\n            precision=settings.precision,\n            expanding",
+        "look_ahead=0,\n            precision=settings.precision,\n            expanding",
+        rate=0.0,
+    ),
+    Mutant(
+        "an idempotency key makes another task each time",
+        "adapters/dynamodb/keys.py",
+        "return _remembered(kept) if kept else wanted",
+        "return wanted",
+    ),
+    Mutant(
+        "an edge counts twice",
+        "domain/topologies/counting.py",
+        "return Counts(self.edges, len(self.succeeded), len(self.failed), len(self.skipped))",
+        "return Counts(self.edges, min(self.edges, 2 * len(self.succeeded)), len(self.failed), len(self.skipped))",
+    ),
+    Mutant(
+        "a node that has ended is not told to the state machine",
+        "services/topologies/following.py",
+        "if (token := self.store.read_token(task.id)) is not None:",
+        "if (token := self.store.read_token(task.id)) is not None and False:",
+        rate=0.0,
+    ),
+    Mutant(
+        "a waiting state keeps its token and does not look whether its node has ended",
+        "services/topologies/running.py",
+        "        if status_of(self.tasks.read(task_id)).has_ended:\n            self.machine.answer(token)\n",
+        "",
+        rate=0.0,
+    ),
+    Mutant(
+        "a node that has ended does not tell its children",
+        "services/topologies/following.py",
+        "        self.nodes.act(whole, edge.child, verdict(whole.graph.by_key[edge.child].rule, counts))\n",
+        "        verdict(whole.graph.by_key[edge.child].rule, counts)\n",
+        rate=0.0,
+    ),
+    Mutant(
+        "an occurrence does not look at the revision of its schedule",
+        "services/recurring.py",
+        "    if recurrence.state is ScheduleState.PAUSED:\n        return f",
+        "    return None\n    if recurrence.state is ScheduleState.PAUSED:\n        return f",
+    ),
+    Mutant(
+        "the ids of occurrences are drawn from how often their schedule was looked at",
+        "domain/schedules/recurrence.py",
+        "revision = 0 if purpose else self.revision",
+        "revision = 0 if purpose else self.turn",
+    ),
+    Mutant(
+        "an expanded schedule gets no next wake",
+        "services/expanding.py",
+        "if at is not None:\n            at = max(unread",
+        "if at is not None and self.chance.below(4):\n            at = max(unread",
+    ),
+    Mutant(
+        "a schedule moves on although its occurrences were not all placed",
+        "services/expanding.py",
+        "        at_work.failed = True\n        return None\n",
+        "        return None\n",
+    ),
+    Mutant(
+        "of what is missed while nothing ran, nothing is told",
+        "services/expanding.py",
+        "            skipped=recurrence.skipped + found.skipped,",
+        "            skipped=recurrence.skipped,",
     ),
     Mutant(
         "a repeated write is not known by its nonce",
@@ -145,45 +242,52 @@ MUTANTS = (
 def main(
     seeds: Annotated[int, typer.Option(help="How many seeds a mutant may survive.", min=1)] = _SEEDS,
     only: Annotated[str, typer.Option(help="Only the mutants with this in their name.")] = "",
+    jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
 ) -> None:
     """Run the storms over each mutant until one finds it."""
     console = Console()
-    table = Table("mutant", "found by", "as")
+    table = Table("mutant", "seeds it took", "found as")
+    mutants = [mutant for mutant in MUTANTS if only in mutant.name]
     survivors = 0
-    for mutant in MUTANTS:
-        if only not in mutant.name:
-            continue
-        found = hunted(mutant, seeds)
-        survivors += found is None
-        table.add_row(mutant.name, *(found or ("[red]nothing[/]", f"survived {seeds} seeds")))
-        console.print(f"{mutant.name}: {'survived' if found is None else ' '.join(found)}", soft_wrap=True)
+    with ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
+        hunts = threads.map(partial(hunted, seeds=seeds), mutants)
+        for mutant, found in zip(mutants, hunts, strict=True):
+            survivors += found is None
+            table.add_row(mutant.name, *(found or (f"[red]survived {seeds}[/]", "")))
+            console.print(f"{mutant.name}: {'survived' if found is None else ' '.join(found)}", soft_wrap=True)
     console.print(table)
+    console.print(f"{len(mutants)} mutants, {survivors} survived")
     sys.exit(1 if survivors else 0)
 
 
 def hunted(mutant: Mutant, seeds: int) -> tuple[str, str] | None:
-    """The seed that finds a mutant, and what it says; `None` if none does."""
+    """How many seeds it took to find a mutant, and what was found; `None` if none does."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "duetime"
         shutil.copytree(INSIDE, copy, ignore=shutil.ignore_patterns("__pycache__"))
         file = copy / mutant.file
         file.write_text(mutant.applied(file.read_text(encoding="utf-8")), encoding="utf-8")
-        ended = subprocess.run(  # noqa: S603 - the simulation of this checkout
-            [sys.executable, "-m", "tests.simulation", "--seeds", str(seeds), "--until-broken"],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": folder, "PYTHONHASHSEED": "0", "NO_COLOR": "1", "COLUMNS": "400"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-m", "tests.simulation", "--until-broken", "--jobs", "1", "--seeds", str(seeds)]
+        try:
+            ended = subprocess.run(  # noqa: S603 - the simulation of this checkout
+                [*command, "--rate", str(mutant.rate)],
+                cwd=ROOT,
+                env=os.environ | {"PYTHONPATH": folder, "PYTHONHASHSEED": "0", "NO_COLOR": "1", "COLUMNS": "400"},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_LONGEST,
+            )
+        except subprocess.TimeoutExpired:
+            return "?", f"a storm that had not ended after {_LONGEST} s"
     if ended.returncode == 0:
         return None
     lines = [line for line in ended.stdout.splitlines() if line.startswith("seed ")]
     if ended.returncode != _BROKEN or not lines:
         # What breaks the simulation itself is found as well.
-        return "a crash", (ended.stderr.strip().splitlines() or ["?"])[-1][:120]
+        return "?", (ended.stderr.strip().splitlines() or ["?"])[-1][:_TOLD]
     seed, _, violation = lines[0].partition(": ")
-    return seed, violation.partition(": ")[2][:120]
+    return str(int(seed.removeprefix("seed ")) + 1), violation.partition(": ")[2][:_TOLD]
 
 
 if __name__ == "__main__":

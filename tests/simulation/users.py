@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.task import Priority
-from duetime.domain.times import SECOND, Millis
+from duetime.domain.times import MINUTE, SECOND, Millis
 from tests.functions.api.gateway import event_of
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LEASE = LEASE_SECONDS * SECOND
 _ANSWERED = range(200, 500)
+_LATEST = 6
 
 
 @dataclass
@@ -62,11 +63,14 @@ class Users:
             if not self.storm.watching.accepted or self.random.random() < 0.45:
                 self._create()
             else:
-                self._steer(self.random.choice(self.storm.watching.accepted))
+                accepted = self.storm.watching.accepted
+                # The latest have not begun yet, or are at work.
+                self._steer(self.random.choice(accepted[-_LATEST:] if self.random.random() < 0.6 else accepted))
 
     def _create(self) -> None:
         """Create a task, and send the same request again until it is answered."""
-        body, headers = self._body(), {"Idempotency-Key": f"key-{next(self._keys)}"}
+        name = f"key-{next(self._keys)}"
+        body, headers = self._body() | {"name": name}, {"Idempotency-Key": name}
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks", body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
@@ -99,7 +103,7 @@ class Users:
         calls: list[Callable[[], object]] = [
             partial(self._cancel, task_id),
             partial(self.ask, "DELETE", path, query="force=true"),
-            partial(self.ask, "PATCH", path, {"delay_seconds": self.random.choice([0, 1, 240, 600])}),
+            *2 * [partial(self.ask, "PATCH", path, {"delay_seconds": self.random.choice([0, 1, 240, 600])})],
             *(partial(self.ask, "POST", f"{path}/{verb}") for verb in ("pause", "resume", "run", "retry", "rollback")),
             partial(self._notify, task_id),
             partial(self.ask, "GET", "/v1/tasks"),
@@ -139,7 +143,7 @@ class Users:
             leases = answer.body["leases"] if answer is not None and answer.status == 200 else []
             for lease in leases:
                 self._work(lease, asked_at + LEASE)
-            self.storm.take(5 * SECOND)
+            self.storm.take(MINUTE if self.storm.is_calm and not leases else 5 * SECOND)
 
     def _work(self, lease: dict[str, Any], ends_at: Millis) -> None:
         if self.storm.time.now() >= ends_at:

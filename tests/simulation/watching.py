@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
 from duetime.adapters.dynamodb.records import key_of, task_of
 from duetime.domain.ids import TaskId
-from duetime.domain.states import LEGAL, WAITING, State
-from duetime.domain.task import LockScope
-from duetime.domain.times import SECOND, Millis
+from duetime.domain.states import LEASED, LEGAL, WAITING, State
+from duetime.domain.task import AttemptOutcome, LockScope
+from duetime.domain.times import MINUTE, SECOND, Millis
+from tests.simulation.generations import UNKNOWN
 from tests.simulation.machines import SKEW, Machine
 
 if TYPE_CHECKING:
@@ -21,11 +24,19 @@ if TYPE_CHECKING:
     from tests.simulation.storms import Storm
     from tests.virtual.time import Strand
 
-_STATE, _FENCE, _VERSION = (ATTRIBUTES[name].name for name in ("state", "fence", "version"))
+_STATE, _FENCE, _VERSION, _FINISHED = (ATTRIBUTES[name].name for name in ("state", "fence", "version", "finished_at"))
+_LEDGER = ATTRIBUTES["ledger"].name
+_LEASE = ATTRIBUTES["lease_ends_at"].name
+_MEMBER = ATTRIBUTES["member"].name
 _MOVES = {(source, rule.to or source) for rule in LEGAL.values() for source in rule.sources}
 _BEGINNING = frozenset({"prepare", "run"})
-PROMPT = 10 * SECOND
-"""Lateness without faults is always less."""
+PROMPT, MEDIAN = 10 * SECOND, 250
+"""Lateness without faults, in milliseconds: always less, and half of the time less."""
+_FEW = 10
+"""Starts that are too few to speak of a median."""
+MENDED = 15 * MINUTE
+"""How late a start may be once nothing fails any more, and how long after its lease a lost attempt is taken over. The
+first patrol finds most after 3 minutes; a message whose visibility was never set is away for as long as this."""
 
 
 @dataclass
@@ -38,6 +49,7 @@ class Effect:
     began: Millis
     process: Strand = field(repr=False)
     lock: LockSpec | None = None
+    timeout: Millis = 0
     ended: Millis | None = None
 
     @property
@@ -61,8 +73,15 @@ class Watching:
         accepted: tasks whose creation was acknowledged.
         effects: how many calls of targets there were.
         latest: the greatest lateness of an unlocked start, by the task's own time.
+        latest_in_calm: the same of starts once nothing failed any more, counted from then.
+        taken_over: the longest from the end of a lease, once nothing failed any more, to the next attempt.
+        lateness: of each such start.
         live: the calls of targets that go on.
         taken_up: the fence of each attempt that was begun in its time, not taken over, and has called nothing yet.
+        accepted_topologies: topologies whose creation was acknowledged.
+        claimed_at: when each task was last taken up.
+        tasks_made: how many records there are.
+        moves: the states that were left, and for which.
     """
 
     account: Storm
@@ -71,8 +90,15 @@ class Watching:
     accepted: list[str] = field(default_factory=list)
     effects: int = 0
     latest: Millis = 0
+    latest_in_calm: Millis = 0
+    taken_over: Millis = 0
     live: list[Effect] = field(default_factory=list)
     taken_up: dict[str, int] = field(default_factory=dict)
+    lateness: list[Millis] = field(default_factory=list)
+    accepted_topologies: list[str] = field(default_factory=list)
+    claimed_at: dict[str, Millis] = field(default_factory=dict)
+    tasks_made: int = 0
+    moves: set[tuple[State, State]] = field(default_factory=set)
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         """Note what does not hold."""
@@ -82,24 +108,51 @@ class Watching:
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
+        self.account.schedules.written(old, new)
         record = new or old
         if record is None or _STATE not in record:
             return
         name = record[schema.SORT_KEY]["S"]
         if old is None or new is None:
+            self.tasks_made += 1
             self.check(new is not None, f"{name} was removed")
             return
+        self.check(UNKNOWN not in old or UNKNOWN in new, f"{name} lost what newer code had written")
         before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])
+        self.moves.add((before, after))
         self.check((before, after) in _MOVES, f"{name} went from {before} to {after}")
         versions = int(old[_VERSION]["N"]), int(new[_VERSION]["N"])
         self.check(versions[1] == versions[0] + 1, f"{name} went from version {versions[0]} to {versions[1]}")
         fences = int(old[_FENCE]["N"]), int(new[_FENCE]["N"])
         self.check(fences[0] <= fences[1] <= fences[0] + 1, f"{name} went from fence {fences[0]} to {fences[1]}")
+        if before in LEASED and after not in LEASED and _LEDGER in new and old.get(_LEDGER) != new[_LEDGER]:
+            self._check_line(name, task_of(new), before, after)
         if after is State.SUCCEEDED and before is not after:
             others = [each for each in self.live if each.task_id == name and each.lives]
             self.check(not others, f"{name} succeeded while {others} goes on")
+            if _MEMBER in new:
+                self.account.topologies.succeeded(name)
         if before in WAITING and after is State.RUNNING:
             self.taken_up[name] = fences[1]
+        if fences[1] > fences[0]:
+            self.claimed_at[name] = self.account.time.now()
+            if before in LEASED and _LEASE in old:
+                self._check_taken_over(name, int(old[_LEASE]["N"]))
+
+    def _check_taken_over(self, name: str, over_at: Millis) -> None:
+        if self.account.calm_at is None:
+            return
+        late = self.account.time.now() - max(over_at, self.account.calm_at)
+        self.taken_over = max(self.taken_over, late)
+        self.check(late <= MENDED, f"{name} was taken over {late} ms after its lease although nothing failed any more")
+
+    def _check_line(self, name: str, task: Task, before: State, after: State) -> None:
+        """Whoever writes down the end of an attempt is the latest that has begun."""
+        line = task.ledger[-1]
+        self.check(
+            line.fence == task.fence or line.outcome is AttemptOutcome.LOST,
+            f"{name} went from {before} to {after} by the end of attempt {line.fence} under fence {task.fence}",
+        )
 
     def began(self, phase: str, task_id: str, fence: int) -> Effect:
         """A target is called."""
@@ -115,10 +168,13 @@ class Watching:
             self.check(now + skew >= task.next_at, f"{what} began {task.next_at - now - skew} ms early")
             self._check_lateness(task, now, what)
         self.check(phase not in _BEGINNING or task_id not in self.cancelled, f"{what} began after its cancel")
+        self.account.topologies.began(task, phase)
+        if phase in _BEGINNING:
+            self.account.schedules.began(task, self.claimed_at.get(task_id, now))
         self.live = [each for each in self.live if each.lives]
         for other in self.live:
             self.check(other.task_id != task_id, f"{what} began while {other} goes on")
-        effect = Effect(task_id, phase, fence, now, process, task.lock)
+        effect = Effect(task_id, phase, fence, now, process, task.lock, task.timeout_seconds * SECOND)
         self._check_lock(effect, what)
         self.live.append(effect)
         return effect
@@ -128,13 +184,25 @@ class Watching:
         effect.ended = self.account.time.now()
         self.account.trace(effect.process.home, "ends", f"{effect.phase} of {effect.task_id}, fence {effect.fence}")
 
+    def ending(self, process: Strand) -> None:
+        """A worker ends its process: without faults only because of a target that has not ended in its time."""
+        now = self.account.time.now()
+        mine = [each for each in self.live if each.process is process and each.lives]
+        overdue = [each for each in mine if now - each.began >= each.timeout]
+        self.check(self.account.faulty or bool(overdue), f"a worker ended its process without need, and with it {mine}")
+
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
         # How many pull workers there are is not the scheduler's to say.
         if task.lock is not None or task.lane or self.taken_up.pop(task.id.text, None) != task.fence:
             return
         late = now - task.next_at
         self.latest = max(self.latest, late)
-        self.check(bool(self.account.faulty) or late <= PROMPT, f"{what} began {late} ms late without a fault")
+        self.lateness.append(late)
+        self.check(self.account.faulty or late <= PROMPT, f"{what} began {late} ms late without a fault")
+        if self.account.calm_at is not None:
+            after = now - max(task.next_at, self.account.calm_at)
+            self.latest_in_calm = max(self.latest_in_calm, after)
+            self.check(after <= MENDED, f"{what} began {after} ms late although nothing failed any more")
 
     def _check_lock(self, effect: Effect, what: str) -> None:
         lock = effect.lock
@@ -156,11 +224,20 @@ class Watching:
 
     def unfinished(self) -> list[Task]:
         """The tasks that have not come to their end."""
-        return [task for task in self.tasks() if task.finished_at is None]
+        open_items = [item for item in self.account.table.every() if _STATE in item and _FINISHED not in item]
+        return [task_of(item) for item in open_items]
 
     def check_end(self) -> None:
         """Everything that was accepted is there, and at its end."""
         for task in self.unfinished():
-            self.check(False, f"{task.id} is still {task.state}")  # noqa: FBT003 - it does not hold
+            self.check(self.account.schedules.is_endless(task), f"{task.id} is still {task.state}")
         for task_id in self.accepted:
             self.check(self.record(task_id) is not None, f"{task_id} was accepted and is not there")
+        if not self.account.faulty and len(self.lateness) > _FEW:
+            middle = median(self.lateness)
+            self.check(middle <= MEDIAN, f"half of all starts were {middle} ms late or more without a fault")
+        names = Counter(task.name for task in self.tasks() if task.name and task.member is None and not task.occasion)
+        for name, number in names.items():
+            self.check(number == 1, f"{name} was asked for once, and there are {number} tasks")
+        self.account.topologies.check_end(self.accepted_topologies)
+        self.account.schedules.check_end()

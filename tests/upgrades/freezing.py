@@ -15,7 +15,8 @@ from moto import mock_aws
 from duetime import composition
 from duetime.adapters.dynamodb.schema import SCHEMA_VERSION
 from duetime.composition import composed
-from duetime.domain.attempts import Yielded
+from duetime.domain.attempts import Deferred, Run, Yielded
+from duetime.domain.ids import TaskId
 from duetime.domain.times import HOUR, SECOND
 from tests.adapters.clouds import Cloud
 from tests.functions.api.world import claimed_by_a_worker
@@ -165,6 +166,24 @@ def recurring(life: Life) -> None:
     life.stack.call("trigger", {})
 
 
+def graphs(life: Life) -> None:
+    """A graph in mid-run: of its nodes one has ended, one waits for its time, and one is blocked."""
+    nodes = {
+        "top": {"type": "report", "payload": PAYLOAD},
+        "left": {"type": "report", "depends_on": ["top"], "expected_seconds": 3, "delay_seconds": 5},
+        "bottom": {"type": "report", "depends_on": ["left", "top"], "inputs": ["left"], "rule": "all_done"},
+    }
+    made = life.api.send("POST", "/v1/topologies", {"name": "nightly", "nodes": nodes, "deadline_seconds": 9_000})
+    assert made.status == 201, made.text
+    inside, now = composed(), life.stack.clock.at
+    task = claimed_by_a_worker(made.body["id"], life.stack.clock)
+    inside.working.attempting.finishing.finish(Run(task, now, now), Deferred(), frozenset())
+    life.stack.call("topology", {"state": "plan", "task_id": task.id.text, "fence": 1})
+    seen = life.api.send("GET", f"/v1/topologies/{task.id}").body["nodes"]
+    life.work(seen["top"]["task_id"])
+    inside.following.store.put_token(TaskId(seen["top"]["task_id"]), "a token", now + HOUR)
+
+
 def ticked(life: Life) -> None:
     """The trigger's cursors, after two ticks."""
     life.create(delay_seconds=7_200)
@@ -188,6 +207,7 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     locked,
     switched,
     recurring,
+    graphs,
     ticked,
 )
 READ = ("/v1/locks/db-17", "/v1/switches", "/v1/schedules", "/v1/calendars")
@@ -197,7 +217,8 @@ READ = ("/v1/locks/db-17", "/v1/switches", "/v1/schedules", "/v1/calendars")
 def frozen_scene(life: Life, scene: Callable[[Life], None]) -> dict[str, Any]:
     """A scene as its file holds it: the time, every item, what the API answers of them."""
     scene(life)
-    paths = [f"/v1/tasks/{item['s']['S']}" for item in life.items() if "z" in item]
+    ids = [item["s"]["S"] for item in life.items() if "z" in item]
+    paths = [f"/v1/{kind}/{task_id}" for kind in ("tasks", "topologies") for task_id in ids]
     answers = {path: answer.body for path in (*paths, *READ) if (answer := life.api.send("GET", path)).status == 200}
     return {"scene": scene.__doc__, "clock": life.stack.clock.at, "items": life.items(), "answers": answers}
 

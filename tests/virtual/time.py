@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
@@ -56,6 +57,7 @@ class VirtualTime:
         self._order = count()
         self._current: Strand | None = None
         self._dying: list[Strand] = []
+        self._alive: dict[Strand, None] = {}
 
     def now(self) -> Millis:
         """The time."""
@@ -77,6 +79,7 @@ class VirtualTime:
     def _begin(self, strand: Strand) -> Strand:
         if strand.parent is not None:
             strand.parent.children.append(strand)
+        self._alive[strand] = None
         strand.green = greenlet(lambda: self._live(strand), parent=self._hub)
         self._wake(strand, self._now)
         return strand
@@ -125,6 +128,14 @@ class VirtualTime:
                 strand.done = True
                 strand.green.throw(GreenletExit)
 
+    def close(self) -> None:
+        """End all that still waits: the garbage collector cannot see into a greenlet, and would keep all it holds."""
+        for strand in list(self._alive):
+            self._dying.append(strand)
+            with suppress(Exception):
+                self._bury()
+        self._events.clear()
+
     def run_until(self, end: Millis) -> None:
         """Let everything happen that happens before `end`."""
         while self._events and self._events[0][0] <= end:
@@ -145,6 +156,7 @@ class VirtualTime:
             strand.run()
         finally:
             strand.done = True
+            self._alive.pop(strand, None)
             for waiter in strand.waiters:
                 self._wake(waiter, self._now)
 

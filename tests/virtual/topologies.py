@@ -20,6 +20,7 @@ from duetime.services.topologies.directing import Directing
 from duetime.services.topologies.following import Following
 from duetime.services.topologies.giving import Giving
 from duetime.services.topologies.nodes import Nodes
+from duetime.services.topologies.overseeing import Overseeing
 from duetime.services.topologies.running import Running
 from duetime.services.topologies.wholes import Wholes
 from tests.virtual.world import OWNER, RETENTION, World
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from duetime.domain.task import Task
     from duetime.ports.targets import Work
     from duetime.services.topologies.directing import View
+    from tests.virtual.time import Strand
 
 _PATIENCE = 5 * SECOND
 """How long an invocation may take before the frame invokes it again."""
@@ -43,6 +45,7 @@ class Topologies(World):
 
     Attributes:
         begun: the names of the nodes whose targets were called, in order.
+        loses: which tokens get lost.
     """
 
     def _wire(self) -> None:
@@ -50,11 +53,12 @@ class Topologies(World):
         time, chance = self.time, self.chance
         self.begun: list[str] = []
         self.topologies: MemoryTopologyStore = self.around(MemoryTopologyStore())
-        self._frames: set[tuple[TaskId, int]] = set()
+        self._frames: dict[tuple[TaskId, int], Strand] = {}
         self._answered: set[str] = set()
+        self.loses: Callable[[str], bool] = lambda _token: False
         wholes = Wholes(self.tasks, self.contents, self.topologies, chance, read_graph, RETENTION)
         nodes = Nodes(wholes, self.tasks, self.topologies, self.placing, time, RETENTION)
-        self.conducting = Conducting(wholes, nodes, self.steering, time)
+        self.conducting = Conducting(wholes, nodes, self.steering, time, time)
         following = Following(wholes, nodes, self.conducting, self.topologies, self, time)
         self.running = Running(
             wholes=replace(wholes, read_graph=outline_of),
@@ -74,7 +78,16 @@ class Topologies(World):
         self.directing = Directing(wholes, self.conducting, self.creating, self.reading, self.steering)
         closing = replace(self.attempting.closing, follow=following.follow)
         giving = Giving(wholes, self.tasks, self.contents)
-        self.attempting = replace(self.attempting, closing=closing, inputs=giving.inputs_of)
+        finishing = replace(self.attempting.finishing, closing=closing)
+        elsewhere = self.steering.finishing
+        self.overseeing = Overseeing(wholes, self.running, self, elsewhere, self.placing, time, self.facts)
+        self.attempting = replace(
+            self.attempting,
+            closing=closing,
+            finishing=finishing,
+            inputs=giving.inputs_of,
+            look_after=self.overseeing.look_after,
+        )
         self.working = replace(self.working, attempting=self.attempting)
 
     def run(self, work: Work) -> Ending:
@@ -91,19 +104,31 @@ class Topologies(World):
     def start(self, topology: TaskId, fence: int) -> None:
         """Start a frame, once for each attempt."""
         if (topology, fence) not in self._frames:
-            self._frames.add((topology, fence))
-            self.time.start_process(partial(self._frame, topology, fence))
+            self._frames[topology, fence] = self.time.start_process(partial(self._frame, topology, fence))
+
+    def is_running(self, topology: TaskId, fence: int) -> bool:
+        """Whether a frame has begun and not ended."""
+        frame = self._frames.get((topology, fence))
+        return frame is not None and not frame.done
+
+    def stop_frames(self) -> int:
+        """Stop every frame, as somebody does by hand in the console; how many there were."""
+        going = [frame for frame in self._frames.values() if not frame.done]
+        for frame in going:
+            self.time.kill(frame)
+        return len(going)
 
     def answer(self, token: str) -> None:
-        """Note that a node has ended."""
-        self._answered.add(token)
+        """Note that a node has ended, unless its token gets lost."""
+        if not self.loses(token):
+            self._answered.add(token)
 
     def _frame(self, topology: TaskId, fence: int) -> None:
         plan = self._invoke_state(lambda: self.running.plan(topology, fence))
         for chunk in plan.chunks:
             for number in chunk:
                 token = f"{topology} {fence} {number}"
-                self._invoke_state(partial(self.running.wait, topology, fence, number, token, 0))
+                self._invoke_state(partial(self.running.wait, topology, fence, number, token))
                 self._until(partial(self._answered.__contains__, token))
         while not (look := self._invoke_state(lambda: self.running.finish(topology, fence))).over:
             self.time.sleep_until(self.time.now() + look.again_after * SECOND)

@@ -12,8 +12,11 @@ from duetime_client.commands.times import distance
 from duetime_client.errors import ApiError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from duetime_client.commands.surroundings import Surroundings
-    from duetime_client.errors import ClientError
+    from duetime_client.errors import ClientError, InvalidField
     from duetime_client.task import Task
 
 
@@ -35,9 +38,18 @@ def show_created(task: Task) -> None:
 def show_error(error: ClientError) -> None:
     """Print an error on one line, and each field that was refused on a line of its own."""
     refused = error.problem.errors if isinstance(error, ApiError) else ()
+    _show_refused(headline(error), refused)
+
+
+def show_refused_file(file: Path, fields: Iterable[InvalidField]) -> None:
+    """Print that a file cannot be used, and each of its fields that is to blame on a line of its own."""
+    _show_refused(printable(f"{file} cannot be run"), fields)
+
+
+def _show_refused(what: Text, fields: Iterable[InvalidField]) -> None:
     err = console(stderr=True)
-    err.print(Text.assemble(("error: ", "bold red"), headline(error)), soft_wrap=True)
-    for field in refused:
+    err.print(Text.assemble(("error: ", "bold red"), what), soft_wrap=True)
+    for field in fields:
         err.print(Text.assemble("  ", printable(field.field, "bold"), ": ", printable(field.reason)), soft_wrap=True)
 
 

@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.live import Live
 
 from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
-from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.console import console, show_json
+from duetime_client.commands.notices import show_created, show_refused_file
 from duetime_client.commands.surroundings import Surroundings
-from duetime_client.commands.topology_views import picture
+from duetime_client.commands.topology_views import Picture
+from duetime_client.commands.topology_watching import waited_for, watched
+from duetime_client.errors import InvalidField, InvalidRequest
+from duetime_client.task import Task
 from duetime_client.topologies import TopologyInvalid, read_topology
 from duetime_client.topology import Topology
 
@@ -45,13 +48,13 @@ def run(  # noqa: PLR0913 - each is an option of the command
     body = _body(file, task_type, time_scale)
     surroundings = context.ensure_object(Surroundings)
     with connected(context, url, auth, owner) as client:
-        task = client.create_topology(body)
+        task = _created(client, body, file)
+        if watch or wait:
+            show_created(task)
         if watch and not as_json:
-            topology = _watched(client, task.id, surroundings)
-        elif wait or watch:
-            *_, topology = client.follow_topology(task.id)
+            topology = watched(client, task.id, surroundings)
         else:
-            topology = client.get_topology(task.id)
+            topology = waited_for(client, task.id) if wait or watch else client.get_topology(task.id)
     _show(topology, surroundings, as_json=as_json, drawn=watch)
     if (wait or watch) and topology.state != "succeeded":
         raise typer.Exit(1)
@@ -62,7 +65,11 @@ def validate(file: File, *, time_scale: Scale = 1.0, task_type: Type = "sleep") 
     """Check the graph of a file without a server; exit code 1 if it cannot be run."""
     nodes = _body(file, task_type, time_scale)["nodes"]
     edges = sum(len(node.get("depends_on", [])) for node in nodes.values())
-    console().print(f"{len(nodes)} nodes, {edges} dependencies: it can be run")
+    counted = [
+        f"{len(nodes)} node{'s'[: len(nodes) != 1]}",
+        f"{edges} {'dependency' if edges == 1 else 'dependencies'}",
+    ]
+    console().print(f"{', '.join(counted)}: it can be run")
 
 
 @app.command()
@@ -79,8 +86,10 @@ def show(
     """Show where a topology and its nodes stand."""
     surroundings = context.ensure_object(Surroundings)
     with connected(context, url, auth, owner) as client:
-        watched = watch and not as_json
-        topology = _watched(client, topology_id, surroundings) if watched else client.get_topology(topology_id)
+        if watch:
+            topology = waited_for(client, topology_id) if as_json else watched(client, topology_id, surroundings)
+        else:
+            topology = client.get_topology(topology_id)
     _show(topology, surroundings, as_json=as_json, drawn=watch)
 
 
@@ -113,28 +122,35 @@ def _body(file: Path, task_type: str, time_scale: float) -> dict[str, Any]:
     """The topology of a file.
 
     Raises:
-        typer.Exit: it is none; the reasons are printed.
+        typer.Exit: it is none, or cannot be read; the reasons are printed.
     """
     try:
         return read_topology(file, task_type=task_type, time_scale=time_scale)
     except TopologyInvalid as refusal:
-        err = console(stderr=True)
-        for fault in refusal.errors:
-            err.print(printable(f"{fault.field}: {fault.reason}", "red"), soft_wrap=True)
+        show_refused_file(file, refusal.errors)
         raise typer.Exit(1) from refusal
+    except OSError as error:
+        show_refused_file(file, [InvalidField("file", error.strerror or "cannot be read")])
+        raise typer.Exit(1) from error
 
 
-def _watched(client: Client, topology_id: str, surroundings: Surroundings) -> Topology:
-    """Draw a topology until it has ended."""
-    topology = client.get_topology(topology_id)
-    with Live(picture(topology, surroundings.now()), console=console(), auto_refresh=False) as live:
-        for topology in client.follow_topology(topology_id):
-            live.update(picture(topology, surroundings.now()), refresh=True)
-    return topology
+def _created(client: Client, body: dict[str, Any], file: Path) -> Task:
+    """The topology, if the API takes what the file says.
+
+    Raises:
+        typer.Exit: it does not; the fields that it names are printed.
+    """
+    try:
+        return client.create_topology(body)
+    except InvalidRequest as refusal:
+        if not refusal.errors:
+            raise
+        show_refused_file(file, refusal.errors)
+        raise typer.Exit(1) from refusal
 
 
 def _show(topology: Topology, surroundings: Surroundings, *, as_json: bool, drawn: bool = False) -> None:
     if as_json:
         show_json(topology.document)
     elif not drawn:
-        console().print(picture(topology, surroundings.now()))
+        console().print(Picture(topology, surroundings.now()))

@@ -1,110 +1,146 @@
-"""A topology as a picture: a line for each level of its graph, with a letter for each node."""
+"""A topology as a picture: how far the whole is, and a line for each level of its graph."""
 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.text import Text
 
 from duetime_client.commands.console import printable
+from duetime_client.commands.topology_levels import CRITICAL, SIGNS, level_lines, levels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
     from datetime import datetime
 
-    from duetime_client.topology import Topology, TopologyNode
+    from rich.console import Console, ConsoleOptions, RenderResult
 
-_SIGNS = {
-    "blocked": ("·", "dim"),
-    "scheduled": ("○", "cyan"),
-    "postponed": ("○", "yellow"),
-    "paused": ("‖", "yellow"),
-    "preparing": ("◐", "blue"),
-    "running": ("◐", "bold blue"),
-    "succeeded": ("●", "green"),
-    "failed": ("✗", "bold red"),
-    "rolling_back": ("↺", "magenta"),
-    "rolled_back": ("↺", "dim magenta"),
-    "cancelled": ("-", "dim"),
-}
-_BAR = 30
-_SIGNS_A_LINE = 60
-_NAMES_A_LINE = 3
+    from duetime_client.topology import Topology
+
+_BAR = 40
+_SHORTEST_BAR = 10
+_BESIDE_BAR = 8
+_OWN_LINES = 3
+"""Two lines of the whole, and one for the prompt."""
+_MOST_FAILED = 3
+_MOST_BY_THE_CLOCK = 0.95
+"""A node that takes longer than expected is nearly done until it has ended."""
+_ON_PAPER = 60
+"""Lines of a picture that no screen limits."""
+_ASCII = str.maketrans("●◐○✗↺‖█▒░·▸…", "*>ox<=#+-.^~")
 
 
-def picture(topology: Topology, now: datetime) -> Group:
-    """The whole with its bar, its levels, and how many nodes stand where."""
-    lines = [_headline(topology, now)]
-    for number, keys in enumerate(levels(topology.nodes), 1):
-        lines.append(_level(number, keys, topology.nodes))
-    lines.append(_counts(topology))
-    path = topology.critical_path
-    shown = " → ".join(path.nodes[:4]) + (f" … ({len(path.nodes)} nodes)" if len(path.nodes) > 4 else "")  # noqa: PLR2004 - what fits
-    lines.append(Text.assemble(("critical path ", "dim"), printable(shown), f"  {path.seconds:.1f} s"))
-    if topology.error is not None:
-        lines.append(printable(f"{topology.error.kind}: {topology.error.message}", "red"))
-    return Group(*lines)
+class Picture:
+    """The whole with its bar, its levels, and how many nodes stand where; drawn to the size of what it is drawn on."""
+
+    def __init__(self, topology: Topology, now: datetime) -> None:
+        self.topology = topology
+        self.now = now
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw it."""
+        height = console.height if console.is_terminal else _ON_PAPER
+        yield Group(*(_shown(line, console) for line in self.lines(options.max_width, height)))
+
+    def lines(self, width: int, height: int) -> list[Text]:
+        """Its lines, each of at most so many columns."""
+        topology = self.topology
+        critical = frozenset(topology.critical_path.nodes)
+        below = [_counts(topology), self._critical_path(), *self._failures()]
+        room = max(1, height - _OWN_LINES - len(below))
+        grouped = levels(topology.nodes)
+        return [
+            self._headline(),
+            self._bar(width),
+            *level_lines(grouped, topology.nodes, critical, width=width, height=room),
+            *below,
+        ]
+
+    def _headline(self) -> Text:
+        topology = self.topology
+        took = self._took()
+        return Text.assemble(
+            printable(topology.name or topology.id, "bold"),
+            "  ",
+            printable(topology.state, _style(topology.state)),
+            f"  run {topology.run}" if topology.run > 1 else "",
+            f"  {took:.1f} s" if took is not None else "",
+            printable(f"  asked to {topology.asked}", "yellow") if topology.asked else "",
+            printable(f"  {topology.id}", "dim") if topology.name else "",
+        )
+
+    def _bar(self, width: int) -> Text:
+        topology = self.topology
+        whole = max(_SHORTEST_BAR, min(_BAR, width - _BESIDE_BAR))
+        percent = max(0, min(100, topology.percent))
+        full = whole * percent // 100
+        likely = min(whole - full, round(whole * likely_share(topology, self.now)))
+        style = "green" if topology.state in {"running", "succeeded"} else _style(topology.state)
+        rest = "░" * (whole - full - likely)
+        return Text.assemble(("█" * full, style), ("▒" * likely, style), (rest, "dim"), f" {percent:3} %")
+
+    def _critical_path(self) -> Text:
+        path = self.topology.critical_path
+        line = Text.assemble(("critical path ", "dim"), f"{path.seconds:.1f} s, {len(path.nodes)} nodes ({CRITICAL})")
+        took = self._took()
+        if self.topology.state == "succeeded" and took is not None and path.seconds > 0:
+            line.append(f"; the whole took {took / path.seconds:.2f} times that", "dim")
+        return line
+
+    def _failures(self) -> Iterator[Text]:
+        """What is known of a failure, and where there is more to read."""
+        if self.topology.error is not None:
+            yield printable(f"{self.topology.error.kind}: {self.topology.error.message}", "red")
+        failed = ((key, node) for key, node in self.topology.nodes.items() if node.state == "failed")
+        for key, node in islice(failed, _MOST_FAILED):
+            yield printable(f"{key}: duetime tasks get {node.task_id}", "red")
+
+    def _took(self) -> float | None:
+        """Seconds from its start to its end, or until now."""
+        began = self.topology.started_at
+        return ((self.topology.finished_at or self.now) - began).total_seconds() if began else None
 
 
-def levels(nodes: Mapping[str, TopologyNode]) -> list[list[str]]:
-    """The nodes by how long the longest way to them is."""
-    level: dict[str, int] = {}
-    missing = {key: len(node.depends_on) for key, node in nodes.items()}
-    children: dict[str, list[str]] = {key: [] for key in nodes}
-    for key, node in nodes.items():
-        for parent in node.depends_on:
-            children[parent].append(key)
-    ready = [key for key, count in missing.items() if not count]
-    for key in ready:
-        level[key] = max((level[parent] + 1 for parent in nodes[key].depends_on), default=0)
-        for child in children[key]:
-            missing[child] -= 1
-            if not missing[child]:
-                ready.append(child)
-    grouped: list[list[str]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
-    for key, number in level.items():
-        grouped[number].append(key)
-    return grouped
+def likely_share(topology: Topology, now: datetime) -> float:
+    """How much of the whole, 0 to 1, the nodes that run have likely done beyond what they say: by the clock."""
+    expected = {key: node.expected_seconds for key, node in topology.nodes.items() if node.expected_seconds is not None}
+    usual = sum(expected.values()) / len(expected) if expected else 1.0
+    done = 0.0
+    for key, seconds in expected.items():
+        node = topology.nodes[key]
+        if seconds and node.state == "running" and node.started_at is not None:
+            by_clock = min((now - node.started_at).total_seconds() / seconds, _MOST_BY_THE_CLOCK)
+            done += seconds * max(0.0, by_clock - node.percent / 100)
+    return done / sum(expected.get(key, usual) for key in topology.nodes) if done else 0.0
 
 
-def _headline(topology: Topology, now: datetime) -> Text:
-    full = _BAR * topology.percent // 100
-    took = (topology.finished_at or now) - topology.started_at if topology.started_at else None
-    style = _SIGNS.get(topology.state, ("", ""))[1]
-    return Text.assemble(
-        printable(topology.name or topology.id, "bold"),
-        "  ",
-        ("█" * full, style or "green"),
-        ("░" * (_BAR - full), "dim"),
-        f" {topology.percent:3} %  ",
-        (topology.state, style),
-        f"  run {topology.run}" if topology.run > 1 else "",
-        f"  {took.total_seconds():.1f} s" if took else "",
-        (f"  asked to {topology.asked}", "yellow") if topology.asked else "",
-    )
-
-
-def _level(number: int, keys: list[str], nodes: Mapping[str, TopologyNode]) -> Text:
-    """A level: its nodes' signs, and the names of those that run or failed, else of the first."""
-    line = Text(f"{number:4}  ", "dim")
-    for key in keys[:_SIGNS_A_LINE]:
-        line.append(*_SIGNS.get(nodes[key].state, ("?", "")))
-    if len(keys) > _SIGNS_A_LINE:
-        line.append(f"+{len(keys) - _SIGNS_A_LINE}", "dim")
-    named = [key for key in keys if nodes[key].state in {"running", "failed", "rolling_back"}] or keys
-    line.append("  ")
-    line.append_text(printable(", ".join(named[:_NAMES_A_LINE]), "dim"))
-    if len(named) > _NAMES_A_LINE:
-        line.append(f" and {len(named) - _NAMES_A_LINE} more", "dim")
-    return line
+def progress_line(topology: Topology, now: datetime) -> Text:
+    """How far the whole is, in one line."""
+    began = topology.started_at
+    counted = ", ".join(f"{count} {state}" for state, count in topology.counts.items())
+    took = f"{((topology.finished_at or now) - began).total_seconds():7.1f} s" if began else " " * 9
+    return Text.assemble(took, f"  {topology.percent:3} %  ", printable(topology.state), "  ", printable(counted))
 
 
 def _counts(topology: Topology) -> Text:
-    counts = Counter(node.state for node in topology.nodes.values())
-    line = Text("      ")
-    for state, count in counts.most_common():
-        sign, style = _SIGNS.get(state, ("?", ""))
-        line.append(f"{sign} {count} {state}  ", style)
+    counts = Counter((node.state, node.reason or node.state) for node in topology.nodes.values())
+    line = Text("    ")
+    for (state, word), count in counts.most_common():
+        sign, style = SIGNS.get(state, ("?", ""))
+        line.append_text(printable(f"  {sign} {count} {word}", style))
+    return line
+
+
+def _style(state: str) -> str:
+    return SIGNS.get(state, ("", ""))[1]
+
+
+def _shown(line: Text, console: Console) -> Text:
+    """A line that is cut rather than wrapped, in letters that the terminal has."""
+    if not console.encoding.lower().startswith("utf"):
+        line.plain = line.plain.translate(_ASCII)
+    line.no_wrap, line.overflow = True, "ellipsis" if console.encoding.lower().startswith("utf") else "crop"
     return line

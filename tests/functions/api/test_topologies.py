@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from duetime.composition import composed
 from duetime.domain.attempts import Succeeded
 from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_NODES
 from functions.topology.handler import handler
 from tests.functions.api.world import claimed_by_a_worker
 
@@ -102,3 +104,86 @@ def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
     loop = {"a": {"type": "x", "depends_on": ["a"]}}
     refused = api.send("POST", "/v1/tasks", {"type": "nightly", "target": target, "payload": {"nodes": loop}})
     assert (refused.status, list(refused.faults)) == (422, ["payload.nodes.a.depends_on"])
+
+
+@pytest.mark.parametrize("path", [PATH, "/v1/tasks"])
+def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: StandingClock, path: str) -> None:
+    """By the topology's own routes and by those of its task: nodes are paused, go on, and are cancelled."""
+
+    def states() -> set[str]:
+        return set(api.send("GET", f"{PATH}/{task_id}").body["counts"])
+
+    task_id = api.send("POST", PATH, {"nodes": {"a": {"type": "x"}, "b": {"type": "x", "depends_on": ["a"]}}}).body[
+        "id"
+    ]
+    claimed_by_a_worker(task_id, clock)
+    state("plan", task_id)
+    assert api.send("POST", f"{path}/{task_id}/pause").status == 202
+    assert states() == {"paused", "blocked"}
+    assert api.send("POST", f"{path}/{task_id}/resume").status == 200
+    assert states() == {"scheduled", "blocked"}
+    if path == PATH:
+        assert api.send("POST", f"{path}/{task_id}/cancel").status == 202
+    else:
+        assert api.send("DELETE", f"{path}/{task_id}", query="force=true").status == 202
+    assert states() == {"stopped"}
+
+
+def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a node
+    """So many nodes in levels of fifty, each below two."""
+    return {
+        f"n{i}": {
+            "type": "x",
+            "depends_on": [f"n{i - 50}", f"n{i - 50 + (1 if i % 50 < 49 else -49)}"] if i >= 50 else [],
+            **fields,
+        }
+        for i in range(count)
+    }
+
+
+def test_the_largest_graph_is_accepted_and_shown(api: Gateway) -> None:
+    """Ten thousand nodes are one task; the answer about them stays below the 6 MB that a function may answer."""
+    made = api.send("POST", PATH, {"nodes": layered(MAX_NODES)})
+    assert made.status == 201
+    seen = api.send("GET", f"{PATH}/{made.body['id']}").body
+    assert seen["counts"] == {"blocked": MAX_NODES}
+    assert len(json.dumps(seen)) < 6_000_000
+
+
+DEEP: Any = []
+for _ in range(70):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "field", "said"),
+    [
+        (layered(MAX_NODES + 1), "nodes", "should be 1 to 10000, not 10001"),
+        (
+            {
+                f"n{i}": {"type": "x", "depends_on": [f"n{k}" for k in range(300)] if i >= 300 else []}
+                for i in range(467)
+            },
+            "nodes",
+            "have 50100 dependencies; 50000 are allowed",
+        ),
+        (layered(MAX_NODES, payload="x" * 160), "nodes", "bytes together; 2097152 are allowed"),
+        ({"a": {"type": "x", "payload": DEEP}}, "nodes", "is nested deeper than"),
+        ({"a": {"type": "x", "depends_on": ["b", "b"]}, "b": {"type": "x"}}, "nodes.a.depends_on", "2 times"),
+        (
+            {f"n{i}": {"type": "x", "depends_on": [f"n{(i + 1) % 9000}"]} for i in range(9000)},
+            "nodes",
+            "more) -> ",
+        ),
+        ({"a": {"type": "x", "depends_on": ["a"]}}, "nodes.a.depends_on", "itself"),
+        ({"a b": {"type": "x"}}, "nodes", "the name 'a b'"),
+    ],
+    ids=["nodes", "edges", "bytes", "depth", "twice", "cycle", "itself", "name"],
+)
+def test_what_is_too_much_is_refused_by_name(api: Gateway, nodes: dict[str, Any], field: str, said: str) -> None:
+    """By the field and the reason, the cycle by its path; and nothing is created."""
+    refused = api.send("POST", PATH, {"nodes": nodes})
+    assert refused.status == 422
+    assert field in refused.faults
+    assert said in json.dumps(refused.body)
+    assert api.listed() == []

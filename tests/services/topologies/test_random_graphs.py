@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.attempts import Succeeded
-from duetime.domain.times import MINUTE
+from duetime.domain.times import MINUTE, SECOND
 from duetime.domain.topologies.rules import TriggerRule
 from tests.virtual.topologies import Topologies
 
@@ -71,3 +71,30 @@ def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]]
     assert world.stands(topology) == wanted
     assert sorted(world.begun) == sorted(key for key, end in wanted.items() if end in {"succeeded", "failed"})
     assert world.get(topology).is_terminal
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(graphs(), st.lists(st.integers(1, 9), max_size=4), st.sets(st.integers(0, 6)))
+def test_every_node_ends_the_same_whatever_becomes_of_the_frame(
+    drawn: tuple[dict[str, dict[str, Any]], set[str]], stops: list[int], lost: set[int]
+) -> None:
+    """Executions are stopped at any time, and tokens get lost: each node still runs once, and ends as its rule says."""
+    nodes, fails = drawn
+    world = Topologies()
+    world.loses = lambda token: int(token.rpartition(" ")[2]) in lost
+
+    def behave(work: Work) -> Ending:
+        assert work.task.member is not None
+        world.take(2 * SECOND)
+        return world.fail(work, 9, retriable=False) if work.task.member.key in fails else Succeeded(b"1")
+
+    world.behave = behave
+    topology = world.submit(nodes, on_failure="continue")
+    for seconds in stops:
+        world.pass_time(seconds * SECOND)
+        world.stop_frames()
+    world.pass_time(20 * MINUTE)
+    wanted = expected(nodes, fails)
+    assert world.stands(topology) == wanted
+    assert sorted(world.begun) == sorted(key for key, end in wanted.items() if end in {"succeeded", "failed"})
+    assert world.get(topology).finished_at is not None

@@ -74,6 +74,7 @@ from duetime.services.topologies.directing import Directing
 from duetime.services.topologies.following import Following
 from duetime.services.topologies.giving import Giving
 from duetime.services.topologies.nodes import Nodes
+from duetime.services.topologies.overseeing import Overseeing
 from duetime.services.topologies.running import Running
 from duetime.services.topologies.wholes import Wholes
 from duetime.services.undoing import Undoing
@@ -283,7 +284,7 @@ class Composition:
 
     @cached_property
     def _conducting(self) -> Conducting:
-        return Conducting(self._wholes, self._nodes, self.steering, self.outside.clock)
+        return Conducting(self._wholes, self._nodes, self.steering, self.outside.clock, self.outside.crew)
 
     @cached_property
     def following(self) -> Following:
@@ -322,6 +323,20 @@ class Composition:
             shards=settings.shards,
             pulled=settings.pulled_queue_urls.keys(),
             callable_arns=settings.callable_arns,
+        )
+
+    @cached_property
+    def overseeing(self) -> Overseeing:
+        """Looks after topologies that run."""
+        outside, finishing = self.outside, self._finishing(ClosingElsewhere(self.queues))
+        return Overseeing(
+            wholes=self._wholes,
+            running=self.running,
+            machine=self._machine,
+            finishing=finishing,
+            placing=self.placing,
+            clock=outside.clock,
+            telemetry=self.telemetry,
         )
 
     @cached_property
@@ -545,6 +560,7 @@ class Composition:
             lease=settings.lease_ms,
             held=self._held,
             inputs=self.giving.inputs_of,
+            look_after=self.overseeing.look_after,
         )
         return Working(
             tasks=self.tasks,

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
 
+_GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})
+"""The others are ends (Source: Step Functions API Reference, DescribeExecution)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepFunctionsMachine:
@@ -20,6 +23,8 @@ class StepFunctionsMachine:
 
     Attributes:
         arn: the state machine's; empty in a function that only answers tokens.
+
+    An execution is named after the topology and the attempt: started twice it is one.
     """
 
     client: SFNClient
@@ -34,11 +39,21 @@ class StepFunctionsMachine:
             try:
                 self.client.start_execution(
                     stateMachineArn=self.arn,
-                    name=f"{topology}-{fence}",
+                    name=_name(topology, fence),
                     input=json.dumps({"task_id": topology.text, "fence": fence}),
                 )
             except self.client.exceptions.ExecutionAlreadyExists:
                 return
+
+    def is_running(self, topology: TaskId, fence: int) -> bool:
+        """Whether the run of an attempt is still going; one that is not known has never begun."""
+        execution = self.arn.replace(":stateMachine:", ":execution:")
+        with translated():
+            try:
+                answer = self.client.describe_execution(executionArn=f"{execution}:{_name(topology, fence)}")
+            except self.client.exceptions.ExecutionDoesNotExist:
+                return False
+        return answer["status"] in _GOING
 
     def answer(self, token: str) -> None:
         """Tell whoever waits with a token that its node has ended; one that waits no more is passed over."""
@@ -48,3 +63,7 @@ class StepFunctionsMachine:
                 self.client.send_task_success(taskToken=token, output="{}")
             except (gone.TaskDoesNotExist, gone.TaskTimedOut, gone.InvalidToken):
                 return
+
+
+def _name(topology: TaskId, fence: int) -> str:
+    return f"{topology}-{fence}"

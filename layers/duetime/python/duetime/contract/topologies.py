@@ -30,7 +30,7 @@ from duetime.contract.refusals import FieldsInvalid
 from duetime.contract.reports import read_body
 from duetime.domain import errors
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS, MAX_GRAPH_BYTES
 from duetime.domain.states import State  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.task import Asked, Priority, TaskSpec
 from duetime.domain.times import to_iso
@@ -117,7 +117,8 @@ class NodeAnswer(TypedDict):
     rule: TriggerRule
     expected_seconds: float | None
     started_at: Instant | None
-    finished_at: Instant | None
+    ended_at: Annotated[Instant | None, Field(description="When its last attempt ended; its children may start then.")]
+    finished_at: Annotated[Instant | None, Field(description="When all that followed was done, its children included.")]
 
 
 class PathAnswer(TypedDict):
@@ -174,6 +175,8 @@ def topology_asked(document: Document) -> TopologyAsked:
     if isinstance(task, tuple):
         raise FieldsInvalid(task)
     payload = compact({name: value[name] for name in _OF_THE_GRAPH if name in value})
+    if len(payload) > MAX_GRAPH_BYTES:
+        raise FieldInvalid("nodes", f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed")
     return TopologyAsked(spec_of(task).of_graph(payload, graph.deadline_seconds or MAX_DEADLINE_SECONDS), graph)
 
 
@@ -264,6 +267,7 @@ def _node_answer(node: Node, task_id: TaskId | None, status: NodeStatus) -> Node
         rule=node.rule,
         expected_seconds=node.expected_seconds,
         started_at=instant(status.started_at),
+        ended_at=instant(status.ended_at),
         finished_at=instant(status.finished_at),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
 from duetime.domain.states import LEASED, WAITING, State
+from duetime.domain.task import TopologyTarget
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
@@ -43,7 +44,14 @@ class Undo:
     task: Task
 
 
-Lifeline = LetGo | ComeBack | FollowUp | Undo
+@dataclass(frozen=True, slots=True)
+class LookAfter:
+    """The task is a topology that runs: somebody is to see whether its run is still framed."""
+
+    task: Task
+
+
+Lifeline = LetGo | ComeBack | FollowUp | Undo | LookAfter
 
 
 def after_refusal(task: Task | None, message: Message, now: Millis) -> Lifeline:
@@ -56,6 +64,8 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Lifeline:
         return _after_the_attempt(task, now)
     if task.turn != message.turn:
         return LetGo("another turn")
+    if task.state is State.RUNNING and task.deferred and isinstance(task.target, TopologyTarget):
+        return LookAfter(task)
     if task.state in LEASED:
         return ComeBack((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")
     if task.state in WAITING:

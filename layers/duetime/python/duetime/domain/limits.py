@@ -117,6 +117,9 @@ MAX_NODES = 10_000
 """Nodes of one topology."""
 MAX_EDGES = 50_000
 """Dependencies among the nodes of one topology; each is a write of its own."""
+MAX_GRAPH_BYTES = 2_097_152
+"""A graph's JSON, in bytes of UTF-8: an answer that shows it with where its nodes stand has to fit into the 6 MB of a
+function's (Source: AWS Lambda quotas)."""
 MAX_NODE_KEY_LENGTH = 128
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest that a node may be expected to run: thirty days, as long as a target may take to notify."""
@@ -124,6 +127,15 @@ MAX_INPUTS_BYTES = 1_048_576
 """The results of its parents that a node is given, together, in bytes of UTF-8."""
 EDGES_PER_CHUNK = 100
 """Dependencies of one node that are counted in one item: its numbers stay within one write unit."""
+WAITS_AT_ONCE = 40
+"""Nodes that one execution waits for: most iterations of an inline map at a time (Source: Step Functions Developer
+Guide, Map state)."""
+SHORTEST_LOOK = 5 * MINUTE
+"""A topology that runs is looked after for the first time at this age, and then whenever it is a quarter older."""
+LONGEST_LOOK = HOUR
+"""Longest time between two such looks."""
+TOPOLOGY_ROOM = 15 * MINUTE
+"""How much longer than its `deadline_seconds` a topology may take to have what runs end, and to end itself."""
 
 MAX_EVENT_AHEAD = 5 * MINUTE
 """An event that tasks are made of may be so much ahead of the clock: its sender's may differ."""
@@ -222,6 +234,8 @@ OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may still end by itself before its process is ended."""
 PROCESS_END_TIME = 3 * SECOND
 """How long a process that must end may take to write down what has not ended in it, before it ends all the same."""
+SHORTEST_WORKER_LEASE_SECONDS = 15
+"""Shortest lease of the worker functions: it must leave time to renew it a second time before their process ends."""
 HEARTBEATS_PER_LEASE = 3
 """A lease is renewed so many times in its length; an attempt that could not renew it ends with its process."""
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND

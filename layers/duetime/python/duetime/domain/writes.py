@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.states import LEGAL, WAITING, Move
+from duetime.domain.task import TopologyTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ class Guard:
         due_by: the record's next look is no later than this.
         leased_until_before: for a record that is or was leased, instead of `turn`: its lease ended no later than
             this, so it may be taken over.
-        alone: the task is no node of a topology.
+        alone: nothing follows its end for others: the task is neither a node of a topology nor a topology.
         open: the record has an outcome that not all is done for yet (`finished_at` is not set).
     """
 
@@ -94,7 +95,7 @@ def permits(write: Write, task: Task) -> bool:
         return False
     if guard.fence not in (None, task.fence):
         return False
-    if guard.alone and task.member is not None:
+    if guard.alone and (task.member is not None or isinstance(task.target, TopologyTarget)):
         return False
     if guard.open and task.finished_at is not None:
         return False

@@ -75,6 +75,14 @@ class Machine(Protocol):
         """
         ...
 
+    def is_running(self, topology: TaskId, fence: int) -> bool:
+        """Whether the run of an attempt is still going: it has begun, and has neither ended nor been stopped.
+
+        Raises:
+            Unavailable: it is not known just now.
+        """
+        ...
+
     def answer(self, token: str) -> None:
         """Tell whoever waits with a token that its node has ended; one that waits no more is passed over.
 

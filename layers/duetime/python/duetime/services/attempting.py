@@ -19,7 +19,7 @@ from duetime.domain.attempts import (
     failure,
 )
 from duetime.domain.errors import RecordUnreadable, Unavailable
-from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, Undo, after_refusal
+from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
 from duetime.domain.limits import (
     CALLBACK_ROOM,
     CLAIM_LEAD,
@@ -32,6 +32,7 @@ from duetime.domain.states import Move, State
 from duetime.domain.task import Asked, LockScope, Phase, TaskError
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.inputs import InputsTooLarge
+from duetime.domain.topologies.looks import deferred_until
 from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
 from duetime.ports.targets import Work
 
@@ -114,6 +115,7 @@ class Attempting:
     Attributes:
         lease: length of a lease, in milliseconds.
         inputs: what a node of a topology is given of its parents' results; may raise `InputsTooLarge`.
+        look_after: sees to it that a topology which runs comes to its end, whatever became of its frame.
         held: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
     """
 
@@ -130,6 +132,7 @@ class Attempting:
     lease: Millis
     held: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
     inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
+    look_after: Callable[[Task], None] = field(default=lambda _task: None)
 
     def attempt(self, shift: Shift, watch: Watch) -> None:
         """Work on one delivery until the fate of its message is decided. Never raises."""
@@ -193,6 +196,9 @@ class Attempting:
                 result = self.tasks.apply(self._claimant(watch).claim_follow_up(left, self.chance.nonce()))
             case Undo(left):
                 result = self.tasks.apply(self._claimant(watch).claim_rollback(left, self.chance.nonce()))
+            case LookAfter(running):
+                self.look_after(running)
+                return LetGo("looked after")
             case _:
                 return fate
         return result if isinstance(result, Applied) else self._later("somebody else took it over")
@@ -230,7 +236,7 @@ class Attempting:
         if isinstance(ending, Refused):
             return ending
         if isinstance(ending, Deferred):
-            ending = self._keep_locks(shift, task, started + task.deadline_seconds * SECOND)
+            ending = self._keep_locks(shift, task, deferred_until(task, started))
         run = Run(task, started, self.clock.now(), shift.progress)
         self.telemetry.measure("duration", run.ended_at - run.started_at)
         return self._written(task, run, ending)

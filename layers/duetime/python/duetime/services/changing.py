@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.creation import NO_ARNS, due_of, target_of
 from duetime.domain.errors import MoveRefused, TaskUnknown, Unavailable, VersionDiffers
 from duetime.domain.states import NOT_STARTED, Move, State
-from duetime.domain.task import TaskSpec, lane_of
+from duetime.domain.task import TaskSpec, TopologyTarget, lane_of
 from duetime.domain.writes import Applied, Guard, Write, WriteResult
 from duetime.services.creating import PAYLOAD
 
@@ -92,24 +92,37 @@ class Changing:
             return result.task
         if result.task is not None and result.task.owner == owner and result.task.state == State.CANCELLED:
             return result.task
-        is_member = result.task is not None and result.task.member is not None
-        if is_member and (member := self._member(owner, task_id, version)) is not None:
-            return member
+        may_be = result.task is not None and result.task.state in NOT_STARTED
+        if may_be and (cancelled := self._cancelled(owner, task_id, version)) is not None:
+            return cancelled
         raise VersionDiffers(self._checked(owner, task_id, result.task, version, "cancelled"))
 
-    def _member(self, owner: str, task_id: TaskId, version: int | None) -> Task | None:
-        """Take back a node of a topology: what follows its end is a worker's. `None` of a task that is none."""
+    def _cancelled(self, owner: str, task_id: TaskId, version: int | None) -> Task | None:
+        """Take back what cannot be taken back unread; `None` of a task that has started, ended or is not there."""
         for _ in range(_TRIES):
             task = self.tasks.read(task_id)
-            if task is None or task.member is None or task.owner != owner or task.state not in NOT_STARTED:
+            if task is None or task.owner != owner or task.state not in NOT_STARTED:
                 return None
             if version not in (None, task.version):
                 raise VersionDiffers(task)
-            sets = {"finished_at": None, "expires_at": self.clock.now() + self.retention}
-            result = self.placing.move(task, Move.CANCEL, self.clock.now(), Guard(version=task.version), sets)
+            result = self._cancel(task)
             if isinstance(result, Applied):
                 return result.task
         raise Unavailable(f"the task {task_id} was written by others again and again")
+
+    def _cancel(self, task: Task) -> WriteResult:
+        """Of a topology and its nodes a worker does what follows."""
+        now, guard = self.clock.now(), Guard(version=task.version)
+        expires = now + self.retention
+        if task.member is not None or isinstance(task.target, TopologyTarget):
+            sets = {"finished_at": None, "expires_at": expires}
+            return self.placing.move(task, Move.CANCEL, now, guard, sets)
+        sets = {"finished_at": now, "expires_at": expires}
+        result = self.tasks.apply(Write(task.id, Move.CANCEL, self.chance.nonce(), guard, sets))
+        if isinstance(result, Applied):
+            for content in task.contents_outside:
+                self.contents.expire(task.id, content, expires)
+        return result
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's is let expire."""

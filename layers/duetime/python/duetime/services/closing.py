@@ -50,7 +50,7 @@ class ClosingHere:
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
         tell: tells the schedule of an occurrence that it has ended; doing it twice is doing it once.
-        follow: does what a node's end means for its topology; doing it twice is doing it once.
+        follow: does what a node's end means for its topology, and a topology's for its nodes; twice is once.
     """
 
     tasks: TaskStore
@@ -90,7 +90,7 @@ class ClosingHere:
         expires = task.expires_at or now + self.retention
         if _reports(task):
             self.tell(task)
-        if task.member is not None:
+        if _is_of_a_topology(task):
             self.follow(task)
         for content in task.contents_outside:
             self.contents.expire(task.id, content, expires)
@@ -135,7 +135,12 @@ class ClosingElsewhere:
 
 def _is_followed(task: Task) -> bool:
     """Whether anything follows its outcome, whatever its target offers."""
-    return bool(task.contents_outside or task.callback_url or task.member or _reports(task))
+    return bool(task.contents_outside or task.callback_url or _is_of_a_topology(task) or _reports(task))
+
+
+def _is_of_a_topology(task: Task) -> bool:
+    """Whether it is a node of a topology, or a topology itself."""
+    return task.member is not None or isinstance(task.target, TopologyTarget)
 
 
 def _never_began(task: Task) -> bool:

@@ -83,6 +83,11 @@ class _Pass:
     failed: bool = False
     broken: bool = False
 
+    @property
+    def alone(self) -> int:
+        """How many of the due are placed one by one, before the others: the first, and a missed one in front of it."""
+        return 1 + (self.before.owed is not None)
+
 
 class _Retry(Exception):
     """Somebody else's write came between: look at the schedule anew."""
@@ -117,8 +122,9 @@ class Expanding:
             passes = [end for end in ends if isinstance(end, _Pass)]
             again = [end for end in ends if isinstance(end, ScheduleWake)]
             # The first alone: if it does not exist, no expansion has ever come so far.
-            self._produce([(each, due) for each in passes for due in each.due[:1]])
-            self._produce([(each, due) for each in passes for due in each.due[1:]])
+            for number in range(2):
+                self._produce([(each, due) for each in passes for due in each.due[: each.alone][number : number + 1]])
+            self._produce([(each, due) for each in passes for due in each.due[each.alone :]])
             more = self.crew.map(self._ended, passes)
             tasks += [task for each in passes for task in each.tasks]
             done = done and not any(each.failed and not each.broken for each in passes) and None not in ends

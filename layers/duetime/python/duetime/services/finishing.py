@@ -27,7 +27,7 @@ from duetime.domain.limits import (
 )
 from duetime.domain.states import Move, State
 from duetime.domain.task import AttemptOutcome, LedgerLine, Phase
-from duetime.domain.times import SECOND
+from duetime.domain.topologies.looks import deferred_until, reminders
 from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Finishing:
         """Put a claimed task back before its target was called: no attempt, no ledger line, and a look later.
 
         Args:
-            task: the record as it was claimed, for its work or for its rollback.
+            task: the record as it was claimed, for its work or for its rollback; or a topology whose frame was lost.
             held: until when, and why.
         """
         sets: dict[str, Any] = {
@@ -95,7 +95,7 @@ class Finishing:
             "waits_for": held.reason[:MAX_WAIT_REASON_LENGTH],
             "lease_ends_at": None,
         }
-        if task.started_at == task.run_at:
+        if task.started_at == task.run_at and not task.deferred:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
         move = Move.HOLD_BACK
@@ -226,6 +226,8 @@ class Finishing:
         self.keep_old_lines(run, AttemptOutcome.RETRIED)
         at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
+        # What its user asked of this attempt, the next one heeds before it calls anything.
+        del changes["asked"]
         sets = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
         result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence), sets)
         self.telemetry.count("tasks_retried")
@@ -238,10 +240,11 @@ class Finishing:
         return self.placing.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
     def _defer(self, run: Run) -> WriteResult:
-        """Wait for the target's notification until its deadline: the reminder first, then the long lease."""
+        """Wait for the target's notification until its deadline: the reminders first, then the long lease."""
         task = run.task
-        deadline = run.started_at + task.deadline_seconds * SECOND
-        self.placing.remind(task, deadline + LEASE_RETURN_MARGIN)
+        deadline = deferred_until(task, run.started_at)
+        for at in reminders(task, deadline, self.clock.now(), self.placing.look_ahead):
+            self.placing.remind(task, at)
         sets = {"lease_ends_at": deadline, "deferred_fence": task.fence}
         end = self.tasks.apply(Write(task.id, Move.DEFER, self.chance.nonce(), Guard(fence=task.fence), sets))
         self.telemetry.count("tasks_deferred")

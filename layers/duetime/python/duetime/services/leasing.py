@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.attempts import Claimant, HeldBack, Run, Skipped, Stopped, Yielded
 from duetime.domain.errors import Unavailable
 from duetime.domain.leases import LeaseKey
-from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, Undo, after_refusal
+from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
 from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, MAX_HOLD, MAX_LEASED_BYTES
 from duetime.domain.task import Asked, Phase
 from duetime.domain.times import SECOND
@@ -199,7 +199,7 @@ class Leasing:
         """What becomes of a message whose claim was refused; what follows an outcome is the worker functions'."""
         self.telemetry.count("refused")
         match after_refusal(task, delivery.message, self.clock.now()):
-            case FollowUp(left) | Undo(left):
+            case FollowUp(left) | Undo(left) | LookAfter(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])
                 return self._later("not sent") if unsent else LetGo("left to the worker functions")
             case fate:

@@ -11,7 +11,7 @@ from duetime.domain.errors import FenceDiffers, LockLost, MoveRefused, NotifiedO
 from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.states import LEASED, LEGAL, Move, State
 from duetime.domain.task import Asked, AwsTarget, HttpTarget, LockScope, Phase, PullTarget, TopologyTarget
-from duetime.domain.times import SECOND
+from duetime.domain.topologies.looks import deferred_until
 from duetime.domain.writes import Applied, Guard, Write
 from duetime.services.repeating import says_the_same
 
@@ -93,7 +93,7 @@ class Steering:
 
     def run_now(self, owner: str, task_id: TaskId) -> Task:
         """Have a task that has not started run now."""
-        return self._placed(self._read(owner, task_id), Move.EXPEDITE, self.clock.now(), {})
+        return self._placed(self._read(owner, task_id), Move.EXPEDITE, self.clock.now(), {"asked": None})
 
     def retry(self, owner: str, task_id: TaskId) -> Task:
         """Have a failed task tried again from its first attempt on."""
@@ -155,7 +155,7 @@ class Steering:
             raise FenceDiffers(task)
         sets: dict[str, Any] = {} if progress is None else {"progress": progress}
         if task.deferred:
-            deadline = now + task.deadline_seconds * SECOND
+            deadline = deferred_until(task, now)
             self.placing.remind(task, deadline + LEASE_RETURN_MARGIN)
             if not all(self.locking.renew(task, claim, deadline) for claim in self.locking.claims(task)):
                 raise LockLost(task)

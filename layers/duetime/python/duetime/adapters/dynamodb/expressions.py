@@ -13,6 +13,7 @@ from duetime.adapters.dynamodb.attributes import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.records import key_of
 from duetime.adapters.dynamodb.values import text
 from duetime.domain.states import LEGAL, WAITING, State
+from duetime.domain.task import TopologyTarget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,6 +73,8 @@ class _Expression:
             clauses.append(self._compare("next_at", "<=", "due_by", guard.due_by))
         if guard.alone:
             clauses.append(f"attribute_not_exists({self._field('member')})")
+            other = self._compare("target", "<>", "topology", TopologyTarget())
+            clauses.append(f"(attribute_not_exists({self._field('target')}) OR {other})")
         if guard.open:
             clauses.append(f"attribute_not_exists({self._field('finished_at')})")
         return " AND ".join(clauses)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _HEAD, _CHUNK, _TALLY, _TOKEN = "head", "c", "r", "token"
 _RUNS, _FENCE, _RAN, _FLAGS = "r", "k", "n", "w"
+_NAMES = ("opened", "stopped", "ended", "dissolved")
 _SETS = {Outcome.SUCCEEDED: "a", Outcome.FAILED: "b", Outcome.SKIPPED: "c"}
 _FULLNESS = "q"
 """With a chunk's number: how many of its edges have arrived, by its report."""
@@ -48,7 +49,7 @@ class DynamoTopologyStore:
 
     def save(self, head: Head, nonce: str, expires_at: Millis) -> bool:
         """Store how far a topology has come, if it is still at the version that was read."""
-        flags = [name for name in ("opened", "stopped", "ended") if getattr(head, name)]
+        flags = [name for name in _NAMES if getattr(head, name)]
         item: Item = {
             **_key_of(head.topology, _HEAD),
             schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
@@ -149,9 +150,7 @@ def _head(topology: TaskId, item: StoredItem) -> Head:
         runs=tuple(Begun(int(at), int(shards)) for at, shards in runs),
         fence=values.whole(item[_FENCE]),
         ran=json.loads(values.unpacked(item[_RAN])) if _RAN in item else {},
-        opened="opened" in flags,
-        stopped="stopped" in flags,
-        ended="ended" in flags,
+        **{name: name in flags for name in _NAMES},
         version=version_of(item),
     )
 

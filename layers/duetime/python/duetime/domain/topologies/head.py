@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetime.domain.task import AttemptOutcome
 from duetime.domain.topologies.planning import Run
 from duetime.domain.topologies.statuses import NodeStatus, Reason
 
@@ -43,6 +44,7 @@ class Head:
         opened: whether all tasks of the present run were created and those that may start were released.
         stopped: whether nothing of it may be started any more.
         ended: whether the present run has come to its end.
+        dissolved: whether the topology's task ended before that: what had not begun was cancelled.
         version: counts its writes; 0 while it is not stored.
     """
 
@@ -53,6 +55,7 @@ class Head:
     opened: bool = False
     stopped: bool = False
     ended: bool = False
+    dissolved: bool = False
     version: int = 0
 
     @property
@@ -86,6 +89,14 @@ def status_of(task: Task | None) -> NodeStatus:
         reason=Reason(note) if note and note != ROLLBACK_FAILED else None,
         percent=task.progress.percent if task.progress else 0,
         started_at=task.started_at,
+        ended_at=_ended_at(task),
         finished_at=task.finished_at,
         rollback_failed=note == ROLLBACK_FAILED,
     )
+
+
+def _ended_at(task: Task) -> Millis | None:
+    """When the last attempt ended, if there is an outcome and somebody saw it end."""
+    if not task.is_terminal or not task.ledger or task.ledger[-1].outcome is AttemptOutcome.LOST:
+        return None
+    return task.ledger[-1].started_at + task.ledger[-1].took

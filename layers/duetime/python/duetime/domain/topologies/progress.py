@@ -102,6 +102,7 @@ def _done(status: NodeStatus) -> int:
 def _duration(expected: float, status: NodeStatus, now: Millis) -> float:
     if status.started_at is None:
         return 0.0 if status.has_ended else expected
-    if status.finished_at is not None:
-        return max(0, status.finished_at - status.started_at) / SECOND
+    ended_at = status.ended_at or status.finished_at
+    if ended_at is not None:
+        return max(0, ended_at - status.started_at) / SECOND
     return max(expected, (now - status.started_at) / SECOND)

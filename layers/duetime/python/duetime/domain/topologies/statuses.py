@@ -36,7 +36,8 @@ class NodeStatus:
         reason: why it was cancelled, if not by its user.
         percent: how far it says it has come.
         started_at: when its first attempt started.
-        finished_at: when its outcome was stored and followed up.
+        ended_at: when its last attempt ended, before anything of what follows began.
+        finished_at: when its outcome was stored and followed up: its children may have started before.
         rollback_failed: its rollback was tried, and has failed for good.
     """
 
@@ -44,6 +45,7 @@ class NodeStatus:
     reason: Reason | None = None
     percent: int = 0
     started_at: Millis | None = None
+    ended_at: Millis | None = None
     finished_at: Millis | None = None
     rollback_failed: bool = False
 

@@ -75,25 +75,31 @@ class Directing:
     def cancel(self, owner: str, topology: TaskId) -> Task:
         """Take back what has not started, and ask what runs to stop."""
         self._task(owner, topology)
-        task = self.steering.cancel_by_force(owner, topology, None)
-        return self._steered(task)
+        return self.heed(self.steering.cancel_by_force(owner, topology, None))
 
     def pause(self, owner: str, topology: TaskId) -> Task:
         """Hold what has not started; what runs goes on to its end."""
         self._task(owner, topology)
-        return self._steered(self.steering.pause(owner, topology))
+        return self.heed(self.steering.pause(owner, topology))
 
     def resume(self, owner: str, topology: TaskId) -> Task:
         """Let a paused topology go on, with all its nodes."""
         self._task(owner, topology)
-        task = self.steering.resume(owner, topology)
-        if task.state in LEASED and (whole := self.wholes.read(topology)) is not None:
-            self.conducting.go_on(whole)
-        return task
+        return self.heed(self.steering.resume(owner, topology))
 
-    def _steered(self, task: Task) -> Task:
-        if task.state in LEASED and (whole := self.wholes.read(task.id)) is not None:
-            self.conducting.steer(whole)
+    def heed(self, task: Task) -> Task:
+        """Have the nodes of a topology heed what was just asked of its task; any other task has none.
+
+        Returns:
+            The task as it was given.
+        """
+        if isinstance(task.target, TopologyTarget) and task.state in LEASED:
+            if (whole := self.wholes.read(task.id)) is None:
+                return task
+            if task.asked is None:
+                self.conducting.go_on(whole)
+            else:
+                self.conducting.steer(whole)
         return task
 
     def _task(self, owner: str, topology: TaskId) -> Task:

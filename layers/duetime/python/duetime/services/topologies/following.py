@@ -1,4 +1,7 @@
-"""What follows the end of a node: its children hear of it, the whole keeps its course, and its frame goes on."""
+"""What follows the end of a node: its children hear of it, the whole keeps its course, and its frame goes on.
+
+And the end of a topology's task: nothing of it is left waiting.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.states import State
+from duetime.domain.task import TopologyTarget
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.head import status_of
 from duetime.domain.topologies.rules import verdict
@@ -24,7 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Does what follows the end of a node. Doing it twice is doing it once, and a crash has it all done again."""
+    """Does what follows the end of a node, or of a topology.
+
+    Doing it twice is doing it once, and a crash has it all done again.
+    """
 
     wholes: Wholes
     nodes: Nodes
@@ -34,11 +41,13 @@ class Following:
     crew: Crew
 
     def follow(self, task: Task) -> None:
-        """Do what the end of a node means for its topology.
+        """Do what the end of a node means for its topology, or the end of a topology for its nodes.
 
         Raises:
             Unavailable: a store did not answer; it is to be done again.
         """
+        if isinstance(task.target, TopologyTarget):
+            self.conducting.dissolve(task.id)
         if task.member is None:
             return
         whole = self.wholes.read(task.member.topology)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import Stopped, Succeeded, failure
 from duetime.domain.creation import NO_ARNS, new_task, target_of
-from duetime.domain.errors import FieldInvalid, RequestRefused
+from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable
+from duetime.domain.limits import WAITS_AT_ONCE
 from duetime.domain.states import State
 from duetime.domain.task import Member
 from duetime.domain.times import SECOND
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from duetime.services.topologies.nodes import Nodes
     from duetime.services.topologies.wholes import Wholes
 
-AT_ONCE = 40
-"""Most iterations of an inline map at a time (Source: Step Functions Developer Guide, Map state)."""
 _TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 _SHOWN = 5
 _SHORTEST_LOOK, _LONGEST_LOOK = 2, 60
@@ -123,9 +122,9 @@ class Running:
             self._notify(task, failure("TopologyInvalid", str(refusal), retriable=False))
             return Plan([[]])
         numbers = [number for number, key in enumerate(graph.order) if key not in whole.head.ran]
-        return Plan([numbers[first : first + AT_ONCE] for first in range(0, len(numbers), AT_ONCE)] or [[]])
+        return Plan([numbers[first : first + WAITS_AT_ONCE] for first in range(0, len(numbers), WAITS_AT_ONCE)] or [[]])
 
-    def wait(self, topology: TaskId, fence: int, number: int, token: str, tries: int) -> None:
+    def wait(self, topology: TaskId, fence: int, number: int, token: str) -> None:
         """Keep the token by which a node's end is told; a node that has ended already is told of at once.
 
         The token first, then the look: whoever ends the node does it the other way round, so one of both sees both.
@@ -136,8 +135,6 @@ class Running:
             return
         task_id = whole.head.task_id(whole.graph.order[number])
         self.store.put_token(task_id, token, self.wholes.expires_at(whole.head))
-        if tries:
-            self.conducting.repair(whole)
         if status_of(self.tasks.read(task_id)).has_ended:
             self.machine.answer(token)
 
@@ -170,16 +167,24 @@ class Running:
         head = self.store.read(task.id)
         if head is None:
             return self.wholes.save(Head(task.id, (begun,), task.fence), lambda known: known)
-        if not head.ended or head.fence == task.fence or task.attempt > 1:
+        is_again = head.dissolved or (head.ended and task.attempt == 1)
+        if head.fence == task.fence or not is_again:
             return head
-        return self.wholes.save(head, lambda known: self._again(Whole(task, graph, known), begun))
+        try:
+            return self.wholes.save(head, lambda known: self._again(Whole(task, graph, known), begun))
+        except FieldInvalid:
+            # Everything had succeeded, and the task did not get to hear of it.
+            return head
 
     def _again(self, whole: Whole, begun: Begun) -> Head:
         """A further run, which keeps what stands of those before."""
         head = whole.head
         if head.fence == whole.task.fence:
             return head
-        kept = rerun(whole.graph, self.wholes.statuses(whole)).kept
+        statuses = self.wholes.statuses(whole)
+        if not all(status.has_ended for status in statuses.values()):
+            raise Unavailable(f"nodes of the last run of {whole.task.id} have not ended yet")
+        kept = rerun(whole.graph, statuses).kept
         ran = {key: head.number_of(key) for key in kept}
         return Head(whole.task.id, (*head.runs, begun), whole.task.fence, ran, version=head.version)
 

@@ -1,0 +1,138 @@
+"""What one machine's stack carries, and that it loses nothing of more: `make load`.
+
+A stack of its own, on the loopback; it ends by itself after some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from http import HTTPStatus
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.load.keeping import Kept, kept
+from bench.load.offering import Came, Offer, made
+from bench.load.serving import served
+from bench.load.squeezing import narrow_gateway, table_of_any_width
+from duetime_client import Client
+from local import stack
+from local.display import Display
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bench.load.serving import Served
+    from local.stack import Stack
+
+STEPS = (25, 50, 75, 100, 125, 150, 200, 250, 300, 400)
+"""Requests a second, one step after the other until one is not carried."""
+CARRIED = 0.9
+"""So much of what is asked for must be done."""
+CARRIED_MS = 1000.0
+"""And so fast, at the 99th percentile."""
+OVERLOAD = 3
+"""So many times what is let through is asked for."""
+SOON_SECONDS = 30
+ALONE = 2_000
+"""Requests of each kind to the handler by itself."""
+TOO_MANY, UNAVAILABLE = HTTPStatus.TOO_MANY_REQUESTS.value, HTTPStatus.SERVICE_UNAVAILABLE.value
+
+
+def main() -> int:
+    """Measure, and show tables; 1 if an accepted task was lost or an answer was none that is promised."""
+    parser = argparse.ArgumentParser(prog="load", description="Load a local stack, and overload it.")
+    parser.add_argument("--seconds", type=int, default=12, help="of each step")
+    parser.add_argument("--most", type=int, default=STEPS[-1], help="requests a second that are not gone beyond")
+    asked = parser.parse_args()
+    console = Console()
+    console.print(_handled(served(ALONE)))
+    with stack.running(Display(console), port=0) as over:
+        url = over.ready.api_url
+        ids = _warmed_up(url)
+        steps = [step for step in STEPS if step <= asked.most]
+        creates = list(_climbed(url, steps, Offer("Creator", 0, asked.seconds)))
+        polls = list(_climbed(url, [2 * step for step in steps], Offer("Poller", 0, asked.seconds, ids=ids)))
+        console.print(_table("What it carries", chain(creates, polls)))
+        let_through = max(5.0, 0.5 * max((came.per_second for came in creates if _is_carried(came)), default=0))
+        squeezed = list(_squeezed(over, let_through, asked.seconds))
+    console.print(_table("Three times as much as is let through", (came for came, _ in squeezed)))
+    for came, found in squeezed:
+        console.print(f"of {len(came.accepted)} accepted tasks {found.ended} ended, {found.lost} are lost")
+    return int(any(_is_broken(came, found) for came, found in squeezed))
+
+
+def _warmed_up(url: str) -> Sequence[str]:
+    """Start the processes of the API, whose cold starts are the emulator's own affair; ids of some tasks."""
+    return made(url, Offer("Creator", 32, 8)).accepted
+
+
+def _climbed(url: str, steps: list[int], offer: Offer) -> Iterator[Came]:
+    """Offers of more and more, until one is not carried."""
+    for step in steps:
+        came = made(url, Offer(offer.kind, step, offer.seconds, ids=offer.ids))
+        yield came
+        if not _is_carried(came):
+            return
+
+
+def _is_carried(came: Came) -> bool:
+    return came.per_second >= CARRIED * came.offer.per_second and came.done.p99_ms <= CARRIED_MS
+
+
+def _squeezed(over: Stack, rate: float, seconds: int) -> Iterator[tuple[Came, Kept]]:
+    """Too much for a narrow gateway, and for a narrow table; what became of what was accepted."""
+    url = over.ready.api_url
+    offer = Offer("Creator", OVERLOAD * rate, seconds, delay_seconds=SOON_SECONDS)
+    with Client(url) as client:
+        with narrow_gateway(over, rate, int(rate)):
+            came = made(url, offer)
+        yield came, kept(client, came.accepted)
+        with table_of_any_width(over) as narrow:
+            _warmed_up(url)
+            narrow(rate)
+            came = made(url, offer)
+        yield came, kept(client, came.accepted)
+
+
+def _is_broken(came: Came, found: Kept) -> bool:
+    """Whether something accepted has not ended, nothing was turned away, or an answer was of another kind."""
+    promised = {HTTPStatus.CREATED.value, TOO_MANY, UNAVAILABLE}
+    turned_away = came.counted(TOO_MANY, UNAVAILABLE)
+    return found.ended < len(came.accepted) or not turned_away or not set(came.answers) <= promised
+
+
+def _handled(rows: Iterable[Served]) -> Table:
+    table = Table("what", "CPU ms", "with DynamoDB ms", "a second and core", title="The api function's handler alone")
+    for one in rows:
+        table.add_row(one.what, f"{one.cpu_ms:.1f}", f"{one.whole_ms:.1f}", f"{one.per_core:.0f}")
+    return table
+
+
+def _table(title: str, rows: Iterable[Came]) -> Table:
+    table = Table(
+        "what", "asked/s", "done/s", "p50 ms", "p99 ms", "429", "503", "with Retry-After", "other", title=title
+    )
+    for came in rows:
+        done = came.done
+        usual = {came.wanted, TOO_MANY, UNAVAILABLE}
+        others = ", ".join(f"{one.count} x {status}" for status, one in came.answers.items() if status not in usual)
+        cells = (
+            came.offer.per_second,
+            came.per_second,
+            done.p50_ms,
+            done.p99_ms,
+            came.counted(TOO_MANY),
+            came.counted(UNAVAILABLE),
+            sum(count.coming_back for count in came.answers.values()),
+        )
+        what = "creates" if came.offer.kind == "Creator" else "polls"
+        table.add_row(what, *(f"{cell:.0f}" for cell in cells), others or "none")
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""What locust's users do: create tasks, or ask for tasks that are there. Started by `bench.load.offering` only."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from locust import FastHttpUser, constant_throughput, events, task
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from locust.env import Environment
+
+_ACCEPTED: list[str] = []
+_COMING_BACK: Counter[str] = Counter()
+"""Answers that say when to come back, by kind and status."""
+
+
+class _Caller(FastHttpUser):
+    """Calls at its pace, whatever it is answered; late answers slow it down, as they do any client."""
+
+    abstract = True
+    connection_timeout = 10.0
+    network_timeout = 35.0
+
+    def on_start(self) -> None:
+        """Wait for a moment of its own, so that users do not call in step."""
+        self._chance = random.Random()  # noqa: S311 - spreads load
+        time.sleep(self._chance.random() / self._option("pace"))  # locust has made this a greenlet's sleep
+
+    def wait_time(self) -> float:
+        """Seconds until the next call."""
+        seconds: float = constant_throughput(self._option("pace"))(self)
+        return seconds
+
+    def call(self, kind: str, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - locust's own response
+        """Send one request, and count it under its kind and status."""
+        with self.client.request(method, path, json=body, name=kind, catch_response=True) as response:
+            name = f"{kind} {response.status_code}"
+            response.request_meta["name"] = name
+            response.success()
+            if response.status_code and "Retry-After" in response.headers:
+                _COMING_BACK[name] += 1
+            return response
+
+    def _option(self, name: str) -> Any:  # noqa: ANN401 - whatever the option is
+        return getattr(self.environment.parsed_options, name)
+
+
+class Creator(_Caller):
+    """Creates tasks."""
+
+    @task
+    def create(self) -> None:
+        """A small task, due later."""
+        body = {"type": "echo", "payload": {"load": 1}, "delay_seconds": self._option("delay")}
+        response = self.call("create", "POST", "/v1/tasks", body)
+        if response.status_code == HTTPStatus.CREATED:
+            _ACCEPTED.append(response.json()["id"])
+
+
+class Poller(_Caller):
+    """Asks for tasks."""
+
+    def on_start(self) -> None:
+        """Read which tasks there are."""
+        super().on_start()
+        self._ids = Path(self._option("ids")).read_text().split()
+
+    @task
+    def poll(self) -> None:
+        """Any of them."""
+        self.call("poll", "GET", f"/v1/tasks/{self._chance.choice(self._ids)}")
+
+
+def _options(parser: ArgumentParser) -> None:
+    parser.add_argument("--pace", type=float, default=1.0, help="requests of each user in a second")
+    parser.add_argument("--delay", type=float, default=3600.0, help="seconds after which created tasks are due")
+    parser.add_argument("--ids", default="", help="file of the ids to ask for")
+    parser.add_argument("--report", default="", help="file to write what came of it to")
+
+
+def _report(environment: Environment, **_: object) -> None:
+    came = {
+        entry.name: {
+            "count": entry.num_requests,
+            "p50_ms": entry.get_response_time_percentile(0.5),
+            "p99_ms": entry.get_response_time_percentile(0.99),
+            "coming_back": _COMING_BACK[entry.name],
+        }
+        for entry in environment.stats.entries.values()
+    }
+    options: Any = environment.parsed_options
+    Path(options.report).write_text(json.dumps({"came": came, "accepted": _ACCEPTED}))
+
+
+events.init_command_line_parser.add_listener(_options)  # type: ignore[no-untyped-call] # locust left it so
+events.quitting.add_listener(_report)  # type: ignore[no-untyped-call] # same

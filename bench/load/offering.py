@@ -1,0 +1,141 @@
+"""One step of a load: so many requests a second for so long, by locust in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LOCUSTFILE = Path(__file__).with_name("locustfile.py")
+LOOPBACK = "127.0.0.1"
+STOP_SECONDS = 40
+"""How long requests that are under way may take at the end: longer than the API's own limit."""
+
+
+class NotThisMachine(ValueError):
+    """A load was to be sent to somebody else."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"a load is sent to {LOOPBACK} only, not to {url}")
+
+
+class LocustFailed(RuntimeError):
+    """The load could not be offered; the message is what locust said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What is asked of the API.
+
+    Attributes:
+        kind: what the users do.
+        per_second: requests of all users together.
+        users: how many ask at once, at most.
+        delay_seconds: after which created tasks are due.
+        ids: of the tasks that are asked for.
+    """
+
+    kind: Literal["Creator", "Poller"]
+    per_second: float
+    seconds: int = 10
+    users: int = 16
+    delay_seconds: float = 3600
+    ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The answers of one status; times are in milliseconds."""
+
+    count: int
+    p50_ms: float
+    p99_ms: float
+    coming_back: int
+    """How many of them said by `Retry-After` when to come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What came of an offer.
+
+    Attributes:
+        answers: by status; 0 are requests that got none.
+        accepted: ids of the tasks that were answered 201.
+    """
+
+    offer: Offer
+    answers: Mapping[int, Count]
+    accepted: Sequence[str]
+
+    @property
+    def wanted(self) -> int:
+        """The status of an answer that did what was asked."""
+        return (HTTPStatus.CREATED if self.offer.kind == "Creator" else HTTPStatus.OK).value
+
+    @property
+    def done(self) -> Count:
+        """The answers that did."""
+        return self.answers.get(self.wanted, Count(0, 0, 0, 0))
+
+    @property
+    def per_second(self) -> float:
+        """How much of it was done in a second."""
+        return self.done.count / self.offer.seconds
+
+    def counted(self, *statuses: int) -> int:
+        """How many answers had one of these statuses."""
+        return sum(self.answers[status].count for status in statuses if status in self.answers)
+
+
+def made(url: str, offer: Offer) -> Came:
+    """Make the offer; returns when its time is up and every request is answered.
+
+    Raises:
+        NotThisMachine: the address is not on the loopback.
+    """
+    if urlsplit(url).hostname != LOOPBACK:
+        raise NotThisMachine(url)
+    with tempfile.TemporaryDirectory() as folder:
+        ids, report = Path(folder, "ids"), Path(folder, "report")
+        ids.write_text("\n".join(offer.ids))
+        ended = subprocess.run(  # noqa: S603 - our own file, by this very Python
+            [*_command(url, offer), "--ids", str(ids), "--report", str(report)],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=offer.seconds + 2 * STOP_SECONDS,
+        )
+        if ended.returncode:
+            raise LocustFailed(ended.stderr)
+        return _came(offer, json.loads(report.read_text()))
+
+
+def _command(url: str, offer: Offer) -> list[str]:
+    options = {
+        "--locustfile": LOCUSTFILE,
+        "--host": url,
+        "--users": offer.users,
+        "--spawn-rate": offer.users,
+        "--run-time": f"{offer.seconds}s",
+        "--stop-timeout": STOP_SECONDS,
+        "--loglevel": "ERROR",
+        "--exit-code-on-error": 0,
+        "--pace": offer.per_second / offer.users,
+        "--delay": offer.delay_seconds,
+    }
+    pairs = [str(part) for option in options.items() for part in option]
+    return [sys.executable, "-m", "locust", "--headless", "--only-summary", *pairs, offer.kind]
+
+
+def _came(offer: Offer, report: Any) -> Came:  # noqa: ANN401 - JSON
+    answers = {int(name.split()[1]): Count(**count) for name, count in report["came"].items()}
+    return Came(offer, answers, report["accepted"])

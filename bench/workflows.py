@@ -1,0 +1,200 @@
+"""How long recorded workflows take on the local stack, against the least that their critical paths allow.
+
+python -m bench.workflows FOLDER         (`make workflows`)
+python -m bench.workflows --made 1000    a graph of so many nodes, in levels of fifty
+
+Every graph is run by the `duetime` command, one after the other, with its times scaled so that its critical path takes
+the same. A node that ran more often than once, or began before a parent had ended, fails the measurement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from duetime_client import Client
+from local import stack
+from local.display import Display
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SOURCE = Path("../shared/data/workflows")
+COMMAND = Path(sys.executable).with_name("duetime")
+PATIENCE_SECONDS = 600
+_PAGE = 100
+_WIDTH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One graph that was run; times in seconds.
+
+    Attributes:
+        bound: the critical path, of the times that the nodes were given.
+        makespan: from the first node's start to the last node's end.
+        whole: from the start of the topology's task to its outcome: the state machine's part included.
+        faults: what was not as promised.
+    """
+
+    name: str
+    nodes: int
+    edges: int
+    scale: float
+    bound: float
+    makespan: float
+    whole: float
+    faults: tuple[str, ...]
+
+    @property
+    def ratio(self) -> float:
+        """The makespan over its lower bound."""
+        return self.makespan / self.bound
+
+
+def measure(client: Client, url: str, path: Path, seconds: float) -> Measured:
+    """Run one workflow whose critical path shall take so many seconds.
+
+    Args:
+        client: on the stack's API.
+        url: of the API.
+        path: the workflow's file.
+        seconds: how long its critical path shall take.
+    """
+    recorded = json.loads(path.read_text(encoding="utf-8"))
+    scale = seconds / _longest({node["id"]: (node["runtime_s"], node["parents"]) for node in recorded["nodes"]})
+    arguments = ["topologies", "run", str(path), "--time-scale", repr(scale), "--wait", "--json", "--url", url]
+    done = subprocess.run(  # noqa: S603 - our own command
+        [COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+    if done.returncode != 0:
+        print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)
+    found = json.loads(done.stdout)
+    nodes = found["nodes"]
+    times = {key: (node["expected_seconds"], node["depends_on"]) for key, node in nodes.items()}
+    return Measured(
+        name=path.stem,
+        nodes=len(nodes),
+        edges=sum(len(node["depends_on"]) for node in nodes.values()),
+        scale=scale,
+        bound=_longest(times),
+        makespan=max(map(_ended, nodes.values())) - min(map(_started, nodes.values())),
+        whole=_ended(found | {"ended_at": _outcome_of(client, found["id"])}) - _started(found),
+        faults=tuple(_faults(client, found)),
+    )
+
+
+def made(nodes: int) -> Iterable[dict[str, object]]:
+    """A recorded workflow that nobody recorded: levels of fifty nodes, each with two parents in the level before."""
+    for number in range(nodes):
+        level, place = divmod(number, _WIDTH)
+        parents = {(level - 1) * _WIDTH + (place + step) % _WIDTH for step in (0, 7)} if level else ()
+        parents_ids = [f"n{parent}" for parent in sorted(parents)]
+        yield {"id": f"n{number}", "program": "made", "runtime_s": 1.0, "parents": parents_ids}
+
+
+def _outcome_of(client: Client, task_id: str) -> str | None:
+    task = client.get_task(task_id)
+    return None if task.finished_at is None else task.finished_at.isoformat()
+
+
+def _faults(client: Client, found: Mapping[str, Any]) -> Iterable[str]:
+    """What of a run was not as promised."""
+    nodes = found["nodes"]
+    if found["state"] != "succeeded":
+        yield f"it {found['state']}: {found['counts']}"
+    ids = {node["task_id"]: key for key, node in nodes.items()}
+    for first in range(0, len(ids), _PAGE):
+        for task in client.list_tasks(ids=list(ids)[first : first + _PAGE]):
+            if task.attempt != 1:
+                yield f"{ids[task.id]} ran {task.attempt} times"
+    for key, node in nodes.items():
+        for parent in node["depends_on"]:
+            if _started(node) < _ended(nodes[parent]):
+                yield f"{key} began before {parent} had ended"
+
+
+def _longest(times: Mapping[str, tuple[float, Iterable[str]]]) -> float:
+    """The length of the critical path."""
+    ends: dict[str, float] = {}
+
+    def end(key: str) -> float:
+        if key not in ends:
+            seconds, parents = times[key]
+            ends[key] = seconds + max(map(end, parents), default=0.0)
+        return ends[key]
+
+    return max(map(end, times))
+
+
+def _started(node: Mapping[str, Any]) -> float:
+    return datetime.fromisoformat(node["started_at"]).timestamp()
+
+
+def _ended(node: Mapping[str, Any]) -> float:
+    return datetime.fromisoformat(node["ended_at"]).timestamp()
+
+
+def main() -> None:
+    """Run them all and show a table; exit code 1 if one was not as promised."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=SOURCE, help="the recorded workflows")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long each critical path shall take")
+    parser.add_argument("--made", type=int, default=0, metavar="NODES", help="a made graph instead, of so many nodes")
+    parser.add_argument("--only", default="", help="those whose names contain this")
+    chosen = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        paths = [path for path in sorted(chosen.folder.glob("*.json")) if chosen.only in path.stem]
+        if chosen.made:
+            paths = [Path(folder, f"made-{chosen.made}.json")]
+            paths[0].write_text(json.dumps({"nodes": list(made(chosen.made))}), encoding="utf-8")
+        if not paths:
+            sys.exit(f"{chosen.folder} holds no workflow")
+        sys.exit(1 if _run(paths, chosen.seconds) else 0)
+
+
+def _run(paths: Iterable[Path], seconds: float) -> list[str]:
+    """Run them all and show a table; answers what was not as promised."""
+    console = Console()
+    columns = ("graph", "nodes", "edges", "time scale", "critical path s", "makespan s", "ratio", "whole s", "load")
+    table = Table(*columns, title="Recorded workflows on the local stack")
+    faults: list[str] = []
+    with stack.running(Display(console), port=0) as running, Client(running.ready.api_url) as client:
+        for path in paths:
+            began = time.monotonic()
+            found = measure(client, running.ready.api_url, path, seconds)
+            faults += [f"{found.name}: {fault}" for fault in found.faults]
+            table.add_row(*_cells(found), f"{os.getloadavg()[0]:.1f}")
+            console.print(f"{found.name}: {found.ratio:.2f} in {time.monotonic() - began:.0f} s")
+    console.print(table)
+    for fault in faults[:20]:
+        console.print(fault, style="red")
+    return faults
+
+
+def _cells(found: Measured) -> tuple[str, ...]:
+    counts = (str(found.nodes), str(found.edges), f"{found.scale:.4f}")
+    return (
+        found.name,
+        *counts,
+        f"{found.bound:.1f}",
+        f"{found.makespan:.1f}",
+        f"{found.ratio:.2f}",
+        f"{found.whole:.1f}",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Looking after topologies that run, now and then: what nobody else was left to do is done, and a lost frame replaced.
+
+Nodes start each other, whatever becomes of the execution that frames their run. But the end of the whole is the
+frame's to tell: one that was stopped by hand, broke, or waits for a token that got lost tells nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.attempts import HeldBack
+from duetime.domain.topologies.looks import reminders
+
+if TYPE_CHECKING:
+    from duetime.domain.task import Task
+    from duetime.ports.surroundings import Clock, Telemetry
+    from duetime.ports.topologies import Machine
+    from duetime.services.finishing import Finishing
+    from duetime.services.placing import Placing
+    from duetime.services.topologies.running import Running
+    from duetime.services.topologies.wholes import Wholes
+
+FRAME_LOST = "its state machine's execution was lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Overseeing:
+    """Looks after topologies. Each look sees to the next one first, so that no crash is the last look."""
+
+    wholes: Wholes
+    running: Running
+    machine: Machine
+    finishing: Finishing
+    placing: Placing
+    clock: Clock
+    telemetry: Telemetry
+
+    def look_after(self, task: Task) -> None:
+        """Bring a topology on, and to its end if that has come; one whose frame is gone begins another.
+
+        The attempt then counts for nothing, and the next one takes the run up where it stands.
+
+        Args:
+            task: the topology's, as its running attempt was just read.
+
+        Raises:
+            Unavailable: a store or the state machine did not answer; it is to be looked after again.
+        """
+        now = self.clock.now()
+        for at in reminders(task, task.lease_ends_at or now, now, self.placing.look_ahead):
+            self.placing.remind(task, at)
+        has_begun = self.wholes.read(task.id) is not None
+        if has_begun and self.running.finish(task.id, task.fence).over:
+            return
+        if not self.machine.is_running(task.id, task.fence):
+            # By its fence: refused if the attempt has ended meanwhile, perhaps by that very execution.
+            self.finishing.hold_back(task, HeldBack(now, FRAME_LOST))
+            self.telemetry.count("topology_frames_lost")
+            self.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)

@@ -1,0 +1,84 @@
+"""Starts the embedded AWS with the one thing that its HTTP APIs leave out: a stage's throttle.
+
+API Gateway keeps a stage to its rate and burst by a token bucket, and answers whoever comes beyond it 429, without
+a `Retry-After`. MiniStack 1.5.33 keeps the settings and does nothing by them.
+
+Run by the emulator's own Python, so it imports the standard library and the emulator only.
+
+Source: API Gateway Developer Guide, "Throttle requests to your HTTP APIs for better throughput in API Gateway".
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    Answer = tuple[int, dict[str, str], bytes]
+
+REFUSAL: Answer = (429, {"Content-Type": "application/json"}, b'{"message":"Too Many Requests"}')
+
+
+class Bucket:
+    """Tokens that come back at a rate, up to a burst; it starts full."""
+
+    def __init__(self) -> None:
+        self._tokens = float("inf")
+        self._seen = 0.0
+
+    def admits(self, rate: float, burst: float, now: float) -> bool:
+        """Take one token, if one is there.
+
+        Args:
+            rate: tokens that come back in a second.
+            burst: tokens that it holds at most.
+            now: in seconds, on a clock that never goes back.
+        """
+        self._tokens = min(burst, self._tokens + (now - self._seen) * rate)
+        self._seen = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+def throttle_of(stage: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Rate and burst of a stage, if it has both; CloudFormation spells them with a capital, the API without."""
+    settings = {name.lower(): value for name, value in (stage.get("defaultRouteSettings") or {}).items()}
+    rate, burst = settings.get("throttlingratelimit"), settings.get("throttlingburstlimit")
+    return None if rate is None or burst is None else (float(rate), float(burst))
+
+
+def gated(
+    execute: Callable[..., Awaitable[Answer]], stage_of: Callable[[str, str], Mapping[str, Any]]
+) -> Callable[..., Awaitable[Answer]]:
+    """What executes requests of an API, kept to the throttle of the API's stage."""
+    buckets: dict[tuple[str, str], Bucket] = {}
+
+    async def execute_or_refuse(api_id: str, stage: str, *rest: object) -> Answer:
+        throttle = throttle_of(stage_of(api_id, stage))
+        bucket = buckets.setdefault((api_id, stage), Bucket())
+        if throttle is not None and not bucket.admits(*throttle, time.monotonic()):
+            return REFUSAL
+        return await execute(api_id, stage, *rest)
+
+    return execute_or_refuse
+
+
+def main() -> None:
+    """Serve until the process is ended."""
+    from ministack import app  # type: ignore[import-not-found] # noqa: PLC0415 - not there where the tests run
+    from ministack.services import apigateway  # type: ignore[import-not-found] # noqa: PLC0415 - same
+
+    # Called in the scope of the API's own account and region, without which its stages are not found.
+    apigateway._handle_execute_in_scope = gated(  # noqa: SLF001 - it has no hook for this
+        apigateway._handle_execute_in_scope,  # noqa: SLF001 - same
+        lambda api_id, stage: apigateway._stages.get(api_id, {}).get(stage, {}),  # noqa: SLF001 - same
+    )
+    app.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""The state machine of topologies, through moto's Step Functions and in the virtual world: both tell the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from duetime.adapters.machine import StepFunctionsMachine
+from duetime.domain.errors import Unavailable
+from tests.adapters.examples import numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_stepfunctions import SFNClient
+
+TOPOLOGY = numbered(1)
+
+
+@pytest.fixture
+def client() -> SFNClient:
+    """A client that moto answers, or a stub."""
+    session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
+    return session.client("stepfunctions")
+
+
+@pytest.fixture
+def machine(client: SFNClient) -> Iterator[StepFunctionsMachine]:
+    """A state machine whose executions run until they are stopped."""
+    with mock_aws():
+        made = client.create_state_machine(
+            name="topologies",
+            definition='{"StartAt": "End", "States": {"End": {"Type": "Succeed"}}}',
+            roleArn="arn:aws:iam::123456789012:role/any",
+        )
+        yield StepFunctionsMachine(client, made["stateMachineArn"])
+
+
+def test_an_execution_runs_until_it_is_stopped(machine: StepFunctionsMachine) -> None:
+    """It is named by topology and attempt; another attempt's, or another topology's, is not meant."""
+    assert not machine.is_running(TOPOLOGY, 1)
+    machine.start(TOPOLOGY, 1)
+    assert machine.is_running(TOPOLOGY, 1)
+    assert not machine.is_running(TOPOLOGY, 2)
+    assert not machine.is_running(numbered(2), 1)
+    execution = machine.client.list_executions(stateMachineArn=machine.arn)["executions"][0]
+    assert execution["name"] == f"{TOPOLOGY}-1"
+    machine.client.stop_execution(executionArn=execution["executionArn"])
+    assert not machine.is_running(TOPOLOGY, 1)
+
+
+def test_an_execution_that_is_started_twice_is_one(machine: StepFunctionsMachine) -> None:
+    """Also once it has been stopped: what was begun is not begun again under the same name."""
+    machine.start(TOPOLOGY, 1)
+    machine.start(TOPOLOGY, 1)
+    (execution,) = machine.client.list_executions(stateMachineArn=machine.arn)["executions"]
+    machine.client.stop_execution(executionArn=execution["executionArn"])
+    machine.start(TOPOLOGY, 1)
+    assert not machine.is_running(TOPOLOGY, 1)
+
+
+@pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"])
+def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: str) -> None:
+    """However it ended."""
+    arn = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
+    with Stubber(client) as stub:
+        name = f"arn:aws:states:us-east-1:123456789012:execution:topologies:{TOPOLOGY}-7"
+        answer = {"executionArn": name, "stateMachineArn": arn, "status": status, "startDate": 0}
+        stub.add_response("describe_execution", answer, {"executionArn": name})
+        assert not StepFunctionsMachine(client, arn).is_running(TOPOLOGY, 7)
+
+
+@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
+def test_who_waits_no_more_is_passed_over(client: SFNClient, code: str) -> None:
+    """A token that came too late is no error."""
+    with Stubber(client) as stub:
+        stub.add_client_error("send_task_success", code)
+        StepFunctionsMachine(client, "").answer("token")
+
+
+def test_a_throttled_question_is_asked_again_later(client: SFNClient) -> None:
+    """What is not known is not taken for lost."""
+    with Stubber(client) as stub:
+        stub.add_client_error("describe_execution", "ThrottlingException", http_status_code=400)
+        with pytest.raises(Unavailable):
+            StepFunctionsMachine(client, "arn:aws:states:r:1:stateMachine:m").is_running(TOPOLOGY, 1)

@@ -1,0 +1,181 @@
+"""Hostile requests over HTTP to the deployed API, and whether its table stays as it was: `make fuzz-deployed`."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+import json
+import re
+import string
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from rich.console import Console
+
+from duetime.adapters.dynamodb import schema
+from local import stack
+from local.display import Display
+from tests.deployed.stopping import no_ticks, no_workers
+from tests.functions.api.gateway import Answer
+from tests.hostile.drawn import Drawn
+from tests.hostile.siege import Siege
+from tests.hostile.telling import told
+from tests.hostile.world import furnished
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from local.stack import Stack
+
+TIMEOUT_SECONDS = 60.0
+_A_DRAWN = 1_500
+"""For so many requests of the corpus, one is drawn from the document for each operation and mode."""
+_PRINTABLE = "".join(sorted(set(string.printable) - set(string.whitespace)))
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_UNSENT = frozenset({"content-length", "transfer-encoding", "connection", "host"})
+"""Headers by which HTTP itself is read: a lie in one is the gateway's to find out, not ours."""
+
+
+@dataclass(frozen=True)
+class OverHttp:
+    """Sends requests to a deployed API, as close to their bytes as HTTP can carry them."""
+
+    url: str
+    owner: str = "besieger"
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        query: str = "",
+        raw: str | None = None,
+        is_base64: bool = False,
+    ) -> Answer:
+        """Send a request; `raw` is a body as it is, `body` is sent as JSON."""
+        parts = urlsplit(self.url)
+        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
+        text = raw if raw is not None else None if body is None else json.dumps(body)
+        given = {"Content-Type": "application/json", "X-Duetime-Owner": self.owner, **(headers or {})}
+        sendable = {name: _line(value) for name, value in given.items() if name.lower() not in _UNSENT}
+        target = parts.path + _quoted(path) + (f"?{_quoted(query)}" if query else "")
+        try:
+            connection.request(method or "GET", target, _content(text, is_base64=is_base64), sendable)
+            response = connection.getresponse()
+            content = response.read().decode()
+        finally:
+            connection.close()
+        told_headers = {name.title(): value for name, value in response.getheaders()}
+        if method == "HEAD":
+            told_headers.pop("Content-Type", None)
+        return Answer(response.status, told_headers, content)
+
+
+@dataclass
+class Deployed:
+    """A deployed stack in which nothing happens but what requests do.
+
+    Attributes:
+        says_why: some refusals are the gateway's own.
+    """
+
+    over: Stack
+    apis: list[OverHttp] = field(default_factory=list)
+    says_why: bool = False
+    _before: Mapping[str, Any] = field(default_factory=dict)
+    _now: Mapping[str, Any] | None = None
+
+    @property
+    def api(self) -> OverHttp:
+        """On behalf of the latest world's owner."""
+        return self.apis[-1]
+
+    def fresh_world(self) -> Mapping[str, Sequence[str]]:
+        """A few things of every kind, of an owner of their own."""
+        self.apis.append(OverHttp(self.over.ready.api_url, f"besieger-{len(self.apis)}"))
+        return furnished(self.api)
+
+    def begin(self) -> None:
+        """Note what is there; after a refusal that is known."""
+        self._before = self._snapshot() if self._now is None else self._now
+        self._now = None
+
+    def written(self) -> Sequence[str]:
+        """Keys of the items that are there now and were not, or not so."""
+        self._now = after = self._snapshot()
+        return [key for key in after.keys() | self._before.keys() if after.get(key) != self._before.get(key)]
+
+    def _snapshot(self) -> dict[str, Any]:
+        """Everything but wakes, which go before what they are for and alone do nothing."""
+        pages = self.over.emulator.client("dynamodb").get_paginator("scan")
+        name = self.over.deployment.outputs["TableName"]
+        items = (item for page in pages.paginate(TableName=name) for item in page["Items"])
+        keys = ((item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"], item) for item in items)
+        return {
+            f"{partition} {sort}": item
+            for partition, sort, item in keys
+            if schema.WAKE_MARK not in sort and schema.SCHEDULE_MARK not in sort
+        }
+
+
+@contextmanager
+def besieged(over: Stack) -> Iterator[Siege]:
+    """A siege of a stack whose ticks and workers stand still; what it leaves behind is taken away."""
+    grounds = Deployed(over)
+    with no_ticks(over), no_workers(over):
+        try:
+            yield Siege(grounds)
+        finally:
+            for api in grounds.apis:
+                _cleared(api)
+
+
+def _cleared(api: OverHttp) -> None:
+    """Leave nothing that would run, or stop others from running."""
+    for switch in api.send("GET", "/v1/switches").body["switches"]:
+        api.send("DELETE", "/v1/switches", query=f"scope={switch['scope']}&name={quote(switch['name'] or '')}")
+    for schedule in api.send("GET", "/v1/schedules", query="limit=100").body["schedules"]:
+        api.send("DELETE", f"/v1/schedules/{quote(schedule['name'])}")
+    api.send("POST", "/v1/tasks/cancel", {"filter": {}, "limit": 1000, "force": True})
+
+
+def _content(text: str | None, *, is_base64: bool) -> bytes | None:
+    if text is None:
+        return None
+    if is_base64:
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            pass
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe=_PRINTABLE, errors="replace")
+
+
+def _line(value: str) -> bytes:
+    return _CONTROLS.sub(" ", value).encode("utf-8", "replace")
+
+
+def main() -> int:
+    """Besiege a stack of its own; 1 if anything was not as promised."""
+    parser = argparse.ArgumentParser(prog="fuzz-deployed", description="Send hostile requests to a local stack.")
+    parser.add_argument("--requests", type=int, default=3_000, help="how many")
+    parser.add_argument("--seed", type=int, default=0, help="of all chance")
+    asked = parser.parse_args()
+    with stack.running(Display(Console()), port=0) as over, besieged(over) as siege:
+        siege.lay(asked.requests, asked.seed)
+        Drawn(siege).lay(max(1, asked.requests // _A_DRAWN), asked.seed)
+    return told(siege)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

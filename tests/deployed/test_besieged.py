@@ -1,0 +1,53 @@
+"""Hostile input over HTTP, through a gateway, to the deployed function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.limits import MAX_BODY_BYTES
+from tests.deployed.besieging import besieged
+from tests.hostile.corpus import Hostile
+from tests.hostile.texts import DEEP
+
+if TYPE_CHECKING:
+    from local.stack import Stack
+
+REQUESTS = 80
+TASKS = "/v1/tasks"
+BYTES = [
+    ('{"type":"x","payload":' + "[" * DEEP + "]" * DEEP + "}", 422),
+    ('{"type":"x","payload":' + "9" * 5_000 + "}", 422),
+    ('{"type":"x","payload":NaN}', 422),
+    ('{"type":"x","payload":1e400}', 422),
+    ('{"type":"x","payload":"\\ud800"}', 422),
+    ('{"type":"x","payload":"' + "x" * MAX_BODY_BYTES + '"}', 413),
+    ('{"type":["x"],"delay_seconds":"soon"}', 422),
+    ("\x00", 400),
+]
+
+pytestmark = pytest.mark.deployed
+
+
+def test_a_write_beside_a_refusal_is_seen(deployed: Stack) -> None:
+    """Else nothing would ever be found."""
+    with besieged(deployed) as siege:
+        siege.grounds.fresh_world()
+        siege.grounds.begin()
+        assert siege.grounds.written() == []
+        siege.grounds.api.send("POST", TASKS, {"type": "echo", "delay_seconds": 3600})
+        assert len(siege.grounds.written()) == 1
+
+
+def test_a_deployed_stack_withstands_a_siege(deployed: Stack) -> None:
+    """Nothing fails for a reason of our own, and of what is refused nothing is written to the table."""
+    with besieged(deployed) as siege:
+        siege.grounds.fresh_world()
+        for text, status in BYTES:
+            answer = siege.send(Hostile("POST", TASKS, raw=text))
+            assert answer is not None
+            assert answer.status == status
+        siege.lay(REQUESTS)
+    assert siege.broken == []
+    assert sum(siege.answers.values()) == REQUESTS + len(BYTES)

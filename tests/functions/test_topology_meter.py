@@ -1,0 +1,121 @@
+"""What graphs of tasks cost, counted exactly: over what the tasks of their nodes cost by themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+
+from duetime import composition
+from duetime.composition import composed
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import SHORTEST_LOOK
+from duetime.domain.task import Priority
+from duetime.handlers import REGISTRY, Registered
+from duetime.ports.queues import Outgoing
+from duetime.services.placing import message_for
+from duetime.settings import Variable
+from tests.adapters.clouds import Cloud
+from tests.functions.api.gateway import Gateway
+from tests.functions.meter import Meter
+from tests.functions.stack import OWNER, Stack
+from tests.functions.test_topology_machine import DIAMOND, PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from local.emulator import Emulator
+
+pytestmark = pytest.mark.engine
+WAITING = '{"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 3600, "End": true}}}'
+"""A state machine that does nothing: its states are done by the test."""
+OWN_TASK = 1 + 1 + 2
+"""Of the topology's own task: its record, its claim, and two for its deferral, the next look at it included."""
+RUN = 3
+"""How far it has come: begun, opened, ended."""
+END = 1 + 3
+"""Its outcome; then a worker's claims, of which the first is refused, and `finished_at`."""
+NODE = 3
+"""Any task: its record, its lease, its outcome."""
+NODE_MORE = 3
+"""Its release, its token, and `finished_at`, as something follows its end."""
+
+
+class Graphs:
+    """The functions over the embedded engine, every call counted, and a frame that the test goes through."""
+
+    def __init__(self, session: boto3.Session, arn: str) -> None:
+        self.meter = Meter(session)
+        cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+        self.stack = Stack(cloud, session, {Variable.TOPOLOGY_MACHINE: arn})
+        self.api = Gateway(headers={"X-Duetime-Owner": OWNER})
+        self.meter.reset()
+
+    def submit(self, nodes: dict[str, Any], **fields: Any) -> str:  # noqa: ANN401 - JSON
+        """Create a topology."""
+        made = self.api.send("POST", PATH, {"nodes": nodes, **fields})
+        assert made.status == 201, made.body
+        return str(made.body["id"])
+
+    def state(self, name: str, topology: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Have a state of the first attempt's run done."""
+        return dict(self.stack.call("topology", {"state": name, "task_id": topology, "fence": 1, **more}))
+
+    def run(self, nodes: dict[str, Any]) -> str:
+        """Run a graph to its end, everything in the minute in which it began."""
+        topology = self.submit(nodes)
+        self.work()
+        plan = self.state("plan", topology)
+        for number in (number for chunk in plan["chunks"] for number in chunk):
+            self.state("wait", topology, number=number, token="x" * 600)
+        for _ in range(len(nodes)):
+            self.work()
+        assert self.state("finish", topology)["over"]
+        self.work()
+        return topology
+
+    def work(self) -> None:
+        """Let a worker have what is due."""
+        self.stack.clock.at += 10
+        self.stack.work(Priority.NORMAL)
+
+
+@pytest.fixture
+def graphs(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graphs]:
+    """The functions, and a handler that does nothing."""
+    for name, value in engine.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(REGISTRY, "node", Registered({"run": lambda _context, _payload: {"rows": 3}}))
+    session = boto3.Session()
+    machines = session.client("stepfunctions")
+    made = machines.create_state_machine(
+        name=f"waiting-{id(session)}", definition=WAITING, roleArn="arn:aws:iam::000000000000:role/any"
+    )
+    yield Graphs(session, made["stateMachineArn"])
+    composition.use(None)
+
+
+@pytest.mark.parametrize("nodes", [DIAMOND, {f"n{i}": {"type": "node"} for i in range(8)}], ids=["diamond", "apart"])
+def test_a_node_costs_three_units_more_than_a_task_and_one_for_each_edge(graphs: Graphs, nodes: dict[str, Any]) -> None:
+    """Release, token and `finished_at`; an edge is one unit; the whole costs eleven, whatever its size."""
+    edges = sum(len(node.get("depends_on", ())) for node in nodes.values())
+    graphs.run(nodes)
+    wanted = OWN_TASK + RUN + END + len(nodes) * (NODE + NODE_MORE) + edges
+    assert (graphs.meter.table_units, graphs.meter.index_units) == (wanted, len(nodes) + 1)
+    assert graphs.meter.requests["StartExecution"] == 1
+    assert graphs.meter.requests["SendTaskSuccess"] == len(nodes)
+
+
+def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> None:
+    """The next wake, and the refused claim; its nodes are read in batches, and nothing is written about them."""
+    topology = graphs.submit({f"n{i}": {"type": "node", "delay_seconds": 9_000} for i in range(8)})
+    graphs.work()
+    graphs.state("plan", topology)
+    graphs.stack.clock.at += SHORTEST_LOOK
+    composed().queues.send([Outgoing(message_for(composed().reading.get(OWNER, TaskId(topology))), 0)])
+    graphs.meter.reset()
+    graphs.work()
+    assert graphs.meter.table_units == 2
+    assert graphs.meter.requests["DescribeExecution"] == 1
+    assert graphs.meter.requests["BatchGetItem"] == 1

@@ -1,0 +1,70 @@
+"""A few things of every kind, so that hostile requests meet what exists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tests.hostile.corpus import BODIES, PULLED, SCHEDULE, TASK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tests.functions.api.gateway import Answer
+
+NAMES = ("holidays", "nightly")
+LOCK = "db-17"
+_REFUSED = 400
+
+
+class Api(Protocol):
+    """Whatever brings requests to the api function."""
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        query: str = "",
+        raw: str | None = None,
+        is_base64: bool = False,
+    ) -> Answer:
+        """Send a request; `raw` is a body as it is, `body` is sent as JSON."""
+
+
+def furnished(api: Api) -> dict[str, Sequence[str]]:
+    """Make a few things of every kind; their ids by the names of parameters."""
+    for name in NAMES:
+        _made(api, "PUT", f"/v1/calendars/{name}", BODIES["putCalendar"])
+        _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
+    backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfill", BODIES["backfillSchedule"])
+    _made(api, "PUT", "/v1/switches", BODIES["putSwitch"])
+    tasks = [_made(api, "POST", "/v1/tasks", task)["id"] for task in (TASK, {"type": "report"}, {**TASK, "lock": None})]
+    graph = _made(api, "POST", "/v1/topologies", BODIES["createTopology"])["id"]
+    return {
+        "task_id": [*tasks, graph],
+        "name": NAMES,
+        "key": (LOCK,),
+        "backfill_id": [backfill["id"]],
+        "lease_id": _leases(api),
+    }
+
+
+def _leases(api: Api) -> list[str]:
+    """A lease that lives and holds the lock, and one whose task has failed for good: a dead letter."""
+    for _ in range(2):
+        _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "limit": 2}})
+    leases: list[str] = []
+    while len(leases) < 2:
+        wanted = {**BODIES["leaseTasks"], "max": 2, "lease_seconds": 600, "wait_seconds": 2}
+        leases += [lease["lease"] for lease in _made(api, "POST", "/v1/leases", wanted)["leases"]]
+    failed = {"error": {"class": "Boom", "message": "no such row"}, "retriable": False}
+    _made(api, "POST", f"/v1/leases/{leases[0]}/fail", failed)
+    return leases[::-1]
+
+
+def _made(api: Api, method: str, path: str, body: object) -> Any:  # noqa: ANN401 - any JSON
+    answer = api.send(method, path, body)
+    assert answer.status < _REFUSED, answer.text
+    return answer.body

@@ -1,0 +1,87 @@
+"""The demo's workflow: what it is, what is made of it, and what counts as having run it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client.topologies import read_topology, validate_topology
+from local.graph import MONTAGE, Workflow, count
+from local.receiver import Execution, Receiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from local.figures import GraphFigures
+
+DIAMOND = Workflow("diamond", {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}, {"a": 1, "b": 2, "c": 0.5, "d": 1})
+TASKS = {f"t{key}": key for key in DIAMOND.parents}
+RAN = (
+    Execution("ta", 1, 1, 1_000, 2_000, succeeded=True),
+    Execution("tb", 1, 1, 2_100, 4_000, succeeded=True),
+    Execution("tc", 1, 1, 2_000, 2_500, succeeded=True),
+    Execution("td", 1, 1, 4_100, 5_600, succeeded=True),
+)
+
+
+def counted(*executions: Execution, succeeded: bool = True) -> GraphFigures:
+    """The figures of a diamond that was created at 600 ms."""
+    return count(DIAMOND, TASKS, executions, 600, succeeded=succeeded)
+
+
+def test_the_example_is_a_topology_that_can_be_run() -> None:
+    """Its file is one that anybody may send; its longest chain is shorter than its whole work."""
+    body = read_topology(MONTAGE)
+    workflow = Workflow.read()
+    assert (len(body["nodes"]), workflow.edges) == (58, 114)
+    assert 5 < workflow.shortest_seconds < 6 < sum(workflow.seconds.values())
+
+
+def test_the_demo_runs_the_very_graph() -> None:
+    """Of all nodes some are calls; dependencies and times are those of the file."""
+    workflow = Workflow.read()
+    body = workflow.body(Receiver(80))
+    validate_topology(body)
+    nodes = body["nodes"]
+    assert {key: node["depends_on"] for key, node in nodes.items()} == workflow.parents
+    assert sum(node["payload"]["work_ms"] for node in nodes.values()) == pytest.approx(
+        1000 * sum(workflow.seconds.values()), abs=58
+    )
+    over_http = [node for node in nodes.values() if "target" in node]
+    assert 10 < len(over_http) < 25
+    assert max(node["expected_seconds"] for node in over_http) <= 1
+
+
+def test_a_graph_that_ran_in_order_keeps_its_promise() -> None:
+    """Each node once, none before its parents; the time is from the creation to the last end. A repeat is no run."""
+    figures = counted(*RAN, RAN[0])
+    assert figures.promises_kept
+    assert (figures.nodes, figures.edges, figures.ran, figures.before_parents) == (4, 4, 4, 0)
+    assert figures.as_json()["ratio"] == 1.25
+
+
+@pytest.mark.parametrize(
+    ("change", "ran", "before_parents"),
+    [
+        (lambda seen: seen[:3], 3, 0),
+        (lambda seen: [*seen, Execution("tb", 2, 2, 4_000, 4_050, succeeded=True)], 3, 0),
+        (lambda seen: [*seen[:3], replace(seen[3], succeeded=False)], 3, 0),
+        (lambda seen: [*seen[:3], replace(seen[3], started_at_ms=3_999)], 4, 1),
+        (lambda seen: seen[1:], 3, 2),
+    ],
+    ids=["one is missing", "one ran twice", "one failed", "one was too early", "the first never ran"],
+)
+def test_what_a_graph_did_wrong_is_counted(
+    change: Callable[[list[Execution]], list[Execution]], ran: int, before_parents: int
+) -> None:
+    """Whatever it is, the promise is not kept."""
+    figures = counted(*change(list(RAN)))
+    assert (figures.ran, figures.before_parents, figures.promises_kept) == (ran, before_parents, False)
+
+
+def test_the_word_of_the_api_counts_too() -> None:
+    """A whole that has no outcome has not succeeded, whatever its nodes did."""
+    assert not counted(*RAN, succeeded=False).promises_kept
+    assert not counted().promises_kept

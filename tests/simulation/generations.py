@@ -1,0 +1,55 @@
+"""Deploys of older and newer code side by side, as far as it shows in what they write.
+
+Older code writes records at the version of the schema before; newer code writes an attribute that this code does not
+know. Both are what `docs/decisions/upgrades.md` allows.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.domain.ids import TaskId
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+UNKNOWN = "zz9"
+"""An attribute that only newer code knows."""
+_VALUE = {"S": "of newer code"}
+_STATE = ATTRIBUTES["state"].name
+_PREVIOUS = {"N": str(schema.SCHEMA_VERSION - 1)}
+
+
+class Generation(Enum):
+    """Which code a machine runs."""
+
+    PRESENT = "writes what this code writes"
+    OLDER = "writes records at the version before"
+    NEWER = "writes an attribute that this code does not know"
+
+    def request(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """A request as code of this generation sends it."""
+        if self is Generation.OLDER and operation == "put_item" and _STATE in request["Item"]:
+            return request | {"Item": request["Item"] | {schema.VERSION_OF_SCHEMA: _PREVIOUS}}
+        if self is Generation.NEWER and operation == "put_item" and _STATE in request["Item"]:
+            return request | {"Item": request["Item"] | {UNKNOWN: _VALUE}}
+        if self is Generation.NEWER and operation == "update_item" and _is_of_record(request):
+            return _with_unknown(request)
+        return request
+
+
+def _is_of_record(request: Mapping[str, Any]) -> bool:
+    key = request["Key"][schema.SORT_KEY]["S"]
+    is_set = str(request["UpdateExpression"]).startswith("SET ")
+    return is_set and len(key) == len(TaskId.of(0, 0, 0).text) and "#" not in key
+
+
+def _with_unknown(request: dict[str, Any]) -> dict[str, Any]:
+    return request | {
+        "UpdateExpression": f"SET #zz9 = :zz9, {request['UpdateExpression'].removeprefix('SET ')}",
+        "ExpressionAttributeNames": {**request["ExpressionAttributeNames"], "#zz9": UNKNOWN},
+        "ExpressionAttributeValues": {**request["ExpressionAttributeValues"], ":zz9": _VALUE},
+    }

@@ -1,0 +1,116 @@
+"""Users who make, change, hold, trigger and remove schedules, and fill them back."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
+from tests.simulation import works
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.simulation.storms import Storm
+    from tests.simulation.users import Reply, Users
+
+PATH = "/v1/schedules"
+_LASTS = 3 * MINUTE
+"""How long after the storm the schedules end that have an end."""
+_ANSWERED = range(200, 500)
+
+
+class ScheduleUsers:
+    """What users do with schedules, at random moments."""
+
+    def __init__(self, storm: Storm, users: Users) -> None:
+        self.storm = storm
+        self.random = storm.random
+        self.users = users
+        self.named: list[str] = []
+        self._numbers = count(1)
+
+    def use(self, until: Millis) -> None:
+        """Do what users do."""
+        while self.storm.time.now() < until:
+            self.storm.take(self.random.randrange(1, 40 * SECOND))
+            if not self.named or (self.random.random() < 0.4 and len(self.named) < 4):
+                self._create(until + _LASTS)
+            elif self.random.random() < 0.4:
+                self._steer(self.random.choice(self.named))
+
+    def _create(self, ends_at: Millis) -> None:
+        name = f"schedule-{next(self._numbers)}"
+        body = self._body(name, ends_at)
+        asked_at = self.storm.time.now()
+        for _ in range(4):
+            answer = self.users.ask("POST", PATH, body)
+            if answer is not None and answer.status in _ANSWERED:
+                # Answered 409 if an earlier try had made it, whose answer was lost.
+                self.storm.watching.check(answer.status in {201, 409}, f"{name} was answered {answer.body}")
+                break
+            self.storm.take(2 * SECOND)
+        # It may be there even if no answer ever came.
+        self.named.append(name)
+        self.storm.schedules.made(name, asked_at)
+
+    def _body(self, name: str, ends_at: Millis) -> dict[str, Any]:
+        pick = self.random.choice
+        task = {
+            "type": pick([works.PLAIN, works.PLAIN, works.UNDONE]),
+            "timeout_seconds": 60,
+            "deadline_seconds": 60,
+            "retry": {"max_attempts": pick([1, 2]), "initial_seconds": 1},
+        }
+        body: dict[str, Any] = {"name": name, "task": task, **self._timing()}
+        if "permanent" not in body:
+            body["overlap"] = self._overlap()
+        if not (self.random.random() < 0.3 and "cron" in body):
+            body["end_at"] = to_iso(ends_at)
+        if self.random.random() < 0.15:
+            body["remaining_runs"] = 5
+        body["pause_on_failure"] = self.random.random() < 0.15
+        return body
+
+    def _timing(self) -> dict[str, Any]:
+        return dict(
+            self.random.choice(
+                [
+                    {"cron": "* * * * *"},
+                    {"cron": "*/2 * * * *"},
+                    {"rate": "20 seconds"},
+                    {"rate": "45 seconds"},
+                    {"permanent": 15},
+                ]
+            )
+        )
+
+    def _overlap(self) -> str:
+        return str(self.random.choice(["allow_all", "allow_all", "skip", "buffer_one"]))
+
+    def _steer(self, name: str) -> None:
+        path, schedules, ask = f"{PATH}/{name}", self.storm.schedules, self.users.ask
+        start = self.storm.time.now() - 100 * MINUTE
+        stretch = {"from": to_iso(start), "until": to_iso(start + 3 * MINUTE), "per_minute": 20}
+        calls: list[Callable[[], Reply | None]] = [
+            partial(ask, "POST", f"{path}/pause", {"note": "by chance"}),
+            partial(ask, "POST", f"{path}/resume"),
+            partial(ask, "PATCH", path, {"overlap": self._overlap()}),
+            partial(ask, "PATCH", path, self._timing()),
+            partial(ask, "POST", f"{path}/trigger"),
+            partial(ask, "POST", f"{path}/backfill", stretch),
+            partial(ask, "GET", f"{path}/occurrences"),
+        ]
+        if self.random.random() < 0.25:
+            calls = [partial(ask, "DELETE", path)]
+        call = self.random.choice(calls)
+        method, asked = call.args[0], call.args[1]  # type: ignore[attr-defined]  # they are partials
+        if method != "GET":
+            schedules.disturbed.add(name)
+        answer = call()
+        if answer is not None and answer.status == 200 and (method == "DELETE" or asked.endswith("/pause")):
+            schedules.held(name)
+        elif asked.endswith("/resume") or method == "PATCH":
+            # Whether or not it is answered: it may go on from now.
+            schedules.let_go(name)

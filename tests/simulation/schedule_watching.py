@@ -1,0 +1,184 @@
+"""What must hold of schedules whatever fails: each occurrence once, at its times, and a chain that goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.records import task_of
+from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.domain.schedules.occurrences import Occurrence, count_between
+from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.states import TERMINAL
+from duetime.domain.task import Cause
+from duetime.domain.times import MINUTE, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.schedules.recurrence import Recurrence
+    from duetime.domain.task import Task
+    from tests.simulation.storms import Storm
+
+_OCCASION = ATTRIBUTES["occasion"].name
+OWNER = "local"
+"""Whoever calls an API that asks for no credentials."""
+_ALIVE = 2 * MINUTE
+"""How long an endless schedule is watched going on, once everything else has ended."""
+
+
+@dataclass
+class ScheduleWatching:
+    """Watches the schedules of an account.
+
+    Attributes:
+        disturbed: those that a user has changed, held, triggered or removed.
+        seen: the task of each occurrence of a rhythm: by schedule, mark, revision and instant.
+        revisions: each schedule as it was in each of its revisions, by name, mark and revision.
+        held_at: since when a schedule is known to be held, as its user was told.
+    """
+
+    account: Storm
+    disturbed: set[str] = field(default_factory=set)
+    names: dict[str, Millis] = field(default_factory=dict)
+    seen: dict[tuple[str, str, int, Millis], str] = field(default_factory=dict)
+    revisions: dict[tuple[str, str, int], Recurrence] = field(default_factory=dict)
+    held_at: dict[str, Millis] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.store = DynamoScheduleStore(self.account.dynamodb, "tasks", self.account.time)  # type: ignore[arg-type]  # stands in for a client
+
+    def made(self, name: str, asked_at: Millis) -> None:
+        """A user has asked for a schedule."""
+        self.names[name] = asked_at
+
+    def held(self, name: str) -> None:
+        """A user was told that a schedule is held, or gone."""
+        self.held_at[name] = self.account.time.now()
+
+    def let_go(self, name: str) -> None:
+        """A user has asked for a schedule to go on."""
+        self.held_at.pop(name, None)
+
+    def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
+        """Look at a write of the table."""
+        item = new or old or {}
+        if item[schema.PARTITION_KEY]["S"].startswith(schema.SCHEDULE_PREFIX):
+            self.account.changed_schedules.add(item[schema.PARTITION_KEY]["S"].rpartition("#")[2])
+        elif old is None and new is not None and _OCCASION in new:
+            self._placed(task_of(new))
+
+    def look(self) -> None:
+        """Remember the schedules that were written, as they are in their present revision."""
+        changed, self.account.changed_schedules = self.account.changed_schedules, set()
+        for name in sorted(changed):
+            recurrence, _ = self.store.read(OWNER, name)
+            if recurrence is not None:
+                self.revisions[name, recurrence.mark, recurrence.revision] = recurrence
+
+    def _placed(self, task: Task) -> None:
+        occasion = task.occasion
+        if occasion is None or occasion.cause is not Cause.RHYTHM:
+            return
+        key = occasion.schedule, occasion.mark, occasion.revision, occasion.nominal
+        other = self.seen.setdefault(key, task.id.text)
+        self.account.watching.check(other == task.id.text, f"{key} has two tasks, {other} and {task.id}")
+        self.look()
+        recurrence = self.revisions.get((occasion.schedule, occasion.mark, occasion.revision))
+        if recurrence is None:
+            self.account.watching.check(False, f"{task.id} is of a revision of {occasion.schedule} that never was")  # noqa: FBT003 - it does not hold
+        elif not recurrence.is_permanent:
+            self._check_time(task, recurrence, occasion.nominal)
+
+    def _check_time(self, task: Task, recurrence: Recurrence, nominal: Millis) -> None:
+        check = self.account.watching.check
+        comes = count_between(recurrence.schedule(), nominal - 1, nominal)
+        check(comes == 1, f"{task.id} stands for {nominal}, which is no time of {recurrence.name}")
+        check(nominal >= recurrence.changed_at - 1, f"{task.id} stands for {nominal}, before {recurrence.name} began")
+        key = recurrence.spec.clock.zone.text_at(nominal)
+        derived = recurrence.id_of(Occurrence(nominal, nominal, task.due_at, key))
+        check(derived == task.id, f"{task.id} has not the id of its occurrence of {recurrence.name}, {derived}")
+
+    def began(self, task: Task, claimed_at: Millis) -> None:
+        """The target of an occurrence is called."""
+        occasion = task.occasion
+        if occasion is None or occasion.cause is not Cause.RHYTHM or task.ledger:
+            return
+        held_at = self.held_at.get(occasion.schedule)
+        self.account.watching.check(
+            held_at is None or claimed_at <= held_at,
+            f"{task.id} began after {occasion.schedule} was held, claimed {claimed_at - (held_at or 0)} ms later",
+        )
+
+    # The end.
+
+    def endless(self) -> list[Recurrence]:
+        """The schedules that go on for ever."""
+        found = (self.store.read(OWNER, name)[0] for name in self.names)
+        return [each for each in found if each is not None and each.is_looked_at and each.spec.end_at is None]
+
+    def is_endless(self, task: Task) -> bool:
+        """Whether a task is of a schedule that goes on for ever, and so needs not have ended."""
+        return task.occasion is not None and task.occasion.schedule in {each.name for each in self.endless()}
+
+    def going_on(self) -> list[str]:
+        """The schedules that are not where they should be by now."""
+        now, found = self.account.time.now(), []
+        for name in self.names:
+            recurrence, _ = self.store.read(OWNER, name)
+            if recurrence is None or not recurrence.is_looked_at:
+                continue
+            if recurrence.spec.end_at is None and not recurrence.open_backfills:
+                is_behind = recurrence.done < now
+                found += [f"{name} has no next occurrence"] if is_behind and not recurrence.is_permanent else []
+            else:
+                found.append(f"{name} has not ended")
+        return found
+
+    def check_end(self) -> None:
+        """Nothing is missing of the schedules that nobody has disturbed, and the endless ones go on."""
+        check = self.account.watching.check
+        tasks = [task for task in self.account.watching.tasks() if task.occasion is not None]
+        for name in self.names:
+            recurrence, _ = self.store.read(OWNER, name)
+            if recurrence is None or name in self.disturbed or recurrence.state is ScheduleState.PAUSED:
+                continue
+            mine = [task for task in tasks if task.occasion and task.occasion.schedule == name]
+            if recurrence.is_permanent:
+                continue
+            check(len(mine) == recurrence.placed, f"{name} placed {recurrence.placed}, but {len(mine)} tasks are there")
+            if recurrence.spec.overlap is Overlap.ALLOW_ALL and recurrence.spec.remaining_runs is None:
+                wanted = count_between(recurrence.schedule(), recurrence.created_at - 1, recurrence.done)
+                told = f"placed {recurrence.placed}, skipped {recurrence.skipped}"
+                check(
+                    wanted == recurrence.placed + recurrence.skipped,
+                    f"{name} has {wanted} occurrences by now, but {told}",
+                )
+        for violation in self.going_on():
+            check(False, violation)  # noqa: FBT003 - it does not hold
+
+    def watch_on(self) -> None:
+        """See the endless schedules go on: what is due in the next minutes runs."""
+        endless = [each for each in self.endless() if each.state is ScheduleState.ACTIVE]
+        if not endless:
+            return
+        began = self.account.time.now()
+        self.account.time.run_until(began + _ALIVE + MINUTE)
+        for recurrence in endless:
+            if recurrence.is_permanent or recurrence.spec.overlap is not Overlap.ALLOW_ALL:
+                continue
+            now, _ = self.store.read(OWNER, recurrence.name)
+            if now is None or now.revision != recurrence.revision or now.remaining_runs is not None:
+                continue
+            wanted = count_between(now.schedule(), began, began + _ALIVE)
+            run = [
+                task
+                for task in self.account.watching.tasks()
+                if task.occasion is not None and task.occasion.schedule == now.name
+                if began < task.occasion.nominal <= began + _ALIVE and (task.started_at or task.state in TERMINAL)
+            ]
+            self.account.watching.check(
+                len(run) == wanted, f"{now.name} ran {len(run)} of {wanted} occurrences after the storm"
+            )

@@ -1,0 +1,83 @@
+"""Users who make topologies of a few nodes, cancel, hold and run them again."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.times import SECOND, Millis
+from duetime.domain.topologies.rules import TriggerRule
+from tests.simulation import works
+
+if TYPE_CHECKING:
+    from tests.simulation.storms import Storm
+    from tests.simulation.users import Users
+
+PATH = "/v1/topologies"
+_ANSWERED = range(200, 500)
+_RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
+
+
+class TopologyUsers:
+    """What users do with topologies, at random moments."""
+
+    def __init__(self, storm: Storm, users: Users) -> None:
+        self.storm = storm
+        self.random = storm.random
+        self.users = users
+        self.made: list[str] = []
+        self._keys = count(1)
+
+    def use(self, until: Millis) -> None:
+        """Do what users do."""
+        while self.storm.time.now() < until:
+            self.storm.take(self.random.randrange(1, 60 * SECOND))
+            if not self.made or (self.random.random() < 0.5 and len(self.made) < 4):
+                self._create()
+            else:
+                self._steer(self.random.choice(self.made))
+
+    def _create(self) -> None:
+        body, headers = self._body(), {"Idempotency-Key": f"topology-{next(self._keys)}"}
+        for _ in range(4):
+            answer = self.users.ask("POST", PATH, body, headers=headers)
+            if answer is not None and answer.status in _ANSWERED:
+                self.storm.watching.check(answer.status == 201, f"a topology was answered {answer.body}")
+                self.made.append(answer.body["id"])
+                self.storm.watching.accepted_topologies.append(answer.body["id"])
+                return
+            self.storm.take(2 * SECOND)
+
+    def _body(self) -> dict[str, Any]:
+        pick = self.random.choice
+        nodes: dict[str, Any] = {}
+        for number in range(self.random.randint(3, 8)):
+            parents = [key for key in nodes if self.random.random() < 0.4]
+            nodes[f"n{number}"] = {
+                "type": pick([works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]),
+                "depends_on": parents,
+                "rule": pick(_RULES).value,
+                "inputs": [parent for parent in parents if self.random.random() < 0.3],
+                "retry": {"max_attempts": pick([1, 2, 3]), "initial_seconds": 1},
+                "timeout_seconds": 60,
+                "deadline_seconds": 60,
+            }
+        return {
+            "nodes": nodes,
+            "on_failure": pick(["stop", "continue", "continue", "rollback"]),
+            "deadline_seconds": pick([None, None, None, 240]),
+            "delay_seconds": pick([0, 0, 30]),
+        }
+
+    def _steer(self, topology: str) -> None:
+        path = f"{PATH}/{topology}"
+        calls = [partial(self.users.ask, "POST", f"{path}/{verb}") for verb in ("cancel", "pause", "resume", "rerun")]
+        self.storm.topologies.steered.add(topology)
+        self.random.choice([*calls, calls[-1], partial(self.users.ask, "GET", path)])()
+
+    def resume_all(self) -> None:
+        """Let go on whatever is paused."""
+        for task in self.storm.watching.unfinished():
+            if task.id.text in self.made and (task.state == "paused" or task.asked == "pause"):
+                self.users.ask("POST", f"{PATH}/{task.id}/resume")

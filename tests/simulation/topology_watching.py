@@ -1,0 +1,153 @@
+"""What must hold of topologies whatever fails: no node before its parents, each succeeds once, and the whole fits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.adapters.contents import SplitContentStore
+from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+from duetime.domain.states import State
+from duetime.domain.task import TopologyTarget
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.graph import OnFailure
+from duetime.domain.topologies.outline import outline_of
+from duetime.domain.topologies.rules import TriggerRule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.task import Task
+    from duetime.domain.topologies.graph import Graph, Node
+    from tests.simulation.storms import Storm
+
+_ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, State.CANCELLED})
+_SKIPPED = "skipped"
+_AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE})
+_PROMPT = 10 * SECOND
+"""Without faults a node starts, and a whole ends, no later after what it waits for."""
+
+
+@dataclass
+class TopologyWatching:
+    """Watches the topologies of an account.
+
+    Attributes:
+        successes: how often each node's task has succeeded.
+        steered: the topologies that a user has held, cancelled or run again.
+        graphs: the graphs that were looked at, by their topologies' ids.
+    """
+
+    account: Storm
+    successes: Counter[str] = field(default_factory=Counter)
+    graphs: dict[str, Graph] = field(default_factory=dict)
+    steered: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        account = self.account
+        self.store = DynamoTopologyStore(account.dynamodb, "tasks")  # type: ignore[arg-type]  # stands in for a client
+        self.contents = SplitContentStore(account.dynamodb, account.s3, "tasks", "contents")  # type: ignore[arg-type]  # same
+
+    def succeeded(self, name: str) -> None:
+        """A task has become `succeeded`."""
+        self.successes[name] += 1
+        self.account.watching.check(self.successes[name] == 1, f"{name} succeeded {self.successes[name]} times")
+
+    def began(self, task: Task, phase: str) -> None:
+        """The target of a node is called: its rule must hold of its parents as they are now."""
+        member = task.member
+        if member is None or phase in {"rollback", "clean"}:
+            return
+        watching = self.account.watching
+        whole, head = watching.record(member.topology.text), self.store.read(member.topology)
+        if whole is None or head is None:
+            watching.check(False, f"{task.id} began, and its topology {member.topology} has not")  # noqa: FBT003 - it does not hold
+            return
+        node = self._graph(whole).by_key[member.key]
+        parents = [watching.record(head.task_id(parent).text) for parent in node.depends_on]
+        told = ", ".join(
+            f"{key} {each.state if each else 'missing'}" for key, each in zip(node.depends_on, parents, strict=True)
+        )
+        watching.check(
+            task.id != head.task_id(member.key) or _may_start(node, parents),
+            f"{task.id}, node {member.key} of {member.topology}, began under {node.rule} while its parents are {told}",
+        )
+        if task.attempt == 1 and node.rule in _AFTER_ALL and self._is_undisturbed(whole):
+            claimed_at = watching.claimed_at.get(task.id.text, 0)
+            ends = [each.finished_at or claimed_at for each in parents if each is not None]
+            late = claimed_at - max(ends, default=claimed_at)
+            watching.check(
+                late <= _PROMPT, f"{task.id}, node {member.key}, began {late} ms after the last of its parents"
+            )
+
+    def _is_undisturbed(self, whole: Task) -> bool:
+        """Whether nothing should hold it up: no fault, and no user."""
+        return not self.account.faulty and whole.id.text not in self.steered
+
+    def _graph(self, whole: Task) -> Graph:
+        name = whole.id.text
+        if name not in self.graphs:
+            self.graphs[name] = outline_of(self.contents.fetch(whole.id, whole.payload))
+        return self.graphs[name]
+
+    def check_end(self, accepted: Sequence[str]) -> None:
+        """Each topology's outcome fits that of its nodes, and nothing of it is left open."""
+        for name in accepted:
+            whole = self.account.watching.record(name)
+            if whole is None:
+                self.account.watching.check(False, f"{name} was accepted and is not there")  # noqa: FBT003 - same
+            elif isinstance(whole.target, TopologyTarget):
+                self._check_whole(whole)
+        for execution in self.account.states.running():
+            self.account.watching.check(False, f"the execution {execution.name} still runs")  # noqa: FBT003 - same
+
+    def _check_whole(self, whole: Task) -> None:
+        check, head = self.account.watching.check, self.store.read(whole.id)
+        if head is None:
+            never = whole.state in {State.CANCELLED, State.FAILED}
+            check(never, f"{whole.id} is {whole.state}, and never began")
+            return
+        graph = self._graph(whole)
+        nodes = {key: self.account.watching.record(head.task_id(key).text) for key in graph.by_key}
+        states = {key: node.state if node else None for key, node in nodes.items()}
+        told = f"{whole.id} is {whole.state}, its nodes are " + ", ".join(f"{k} {s}" for k, s in states.items())
+        bad = [key for key, node in nodes.items() if node is None or _is_bad(node)]
+        if whole.state is State.SUCCEEDED:
+            check(not bad or graph.on_failure is OnFailure.CONTINUE, told)
+            check(all(node is not None and node.finished_at for node in nodes.values()), f"{told}; not all have ended")
+            late = (whole.finished_at or 0) - max(node.finished_at or 0 for node in nodes.values() if node)
+            check(late <= _PROMPT or not self._is_undisturbed(whole), f"{whole.id} ended {late} ms after its nodes")
+        elif whole.state is State.FAILED and whole.error is not None and whole.error.kind == "NodesFailed":
+            check(bool(bad), told)
+
+
+def _is_bad(node: Task) -> bool:
+    """Whether a node's work does not stand; one that was skipped had none to do."""
+    note = node.member.note if node.member else ""
+    return node.state in _ENDED_BADLY and note != _SKIPPED
+
+
+def _may_start(node: Node, parents: Sequence[Task | None]) -> bool:
+    """Whether a rule holds, by the states of the parents; said anew here, not asked of the code that decides it."""
+    ended = [
+        each for each in parents if each is not None and (each.state is State.SUCCEEDED or each.state in _ENDED_BADLY)
+    ]
+    good = [each for each in ended if each.state is State.SUCCEEDED]
+    bad = [each for each in ended if _is_bad(each)]
+    complete = len(ended) == len(parents)
+    match node.rule:
+        case _ if not parents:
+            return True
+        case TriggerRule.ALL_SUCCESS:
+            return len(good) == len(parents)
+        case TriggerRule.ALL_DONE:
+            return complete
+        case TriggerRule.ONE_SUCCESS:
+            return bool(good)
+        case TriggerRule.ONE_FAILED:
+            return bool(bad)
+        case TriggerRule.NONE_FAILED:
+            return complete and not bad
+        case _:
+            return True
