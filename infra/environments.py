@@ -212,8 +212,9 @@ _STAGING = Environment(name="staging")
 _PROD = Environment(
     name="prod",
     concurrency={Priority.HIGH: 300, Priority.NORMAL: 300, Priority.LOW: 50},
-    requests_per_second=2000,
-    request_burst=4000,
+    # Half of an account's rate, and all of its burst, as they are at first (Source: API Gateway quotas).
+    requests_per_second=5000,
+    request_burst=5000,
     log_retention="THREE_MONTHS",
 )
 _LOCAL = replace(

@@ -11,7 +11,8 @@ from duetime.composition import composed
 from duetime.contract import routes
 from duetime.contract.encoding import json_text
 from duetime.contract.queries import no_query
-from duetime.contract.topologies import topology_answer, topology_asked
+from duetime.contract.topology_answers import topology_answer
+from duetime.contract.topology_decoding import topology_asked
 from duetime.services.creating import IdempotencyKey, Order
 
 from . import requests

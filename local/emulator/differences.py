@@ -7,7 +7,7 @@ After the deploy (`complete_deployment`), because its CloudFormation accepts the
 
 After the deploy, too, because every invocation at once is a process of its own, of 110 MB and a second of a core:
 
-* A state machine's maps are kept to `WAITS_AT_ONCE`. They wait for nodes that run without them, so no node is later
+* A state machine's maps are kept to `GENTLE_WAITS`. They wait for nodes that run without them, so no node is later
   for it, and the end of 200 nodes by a second or three. It also loses nothing: what a function that was given a token
   raises, or that it was throttled, is not told to the state, which waits until its time is out. A graph of more nodes
   than the account's concurrency would never end.
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 Properties = dict[str, Any]  # CloudFormation properties are whatever the template says
 
-WAITS_AT_ONCE = 4
+GENTLE_WAITS = 4
 """Most iterations at a time of a map on this machine; of a distributed map's children, one."""
 
 
@@ -114,7 +114,7 @@ def _gentle_state(state: Mapping[str, Any]) -> dict[str, Any]:
         return dict(state)
     inside = state["ItemProcessor"]
     is_inline = inside.get("ProcessorConfig", {}).get("Mode", "INLINE") == "INLINE"
-    return {**state, "MaxConcurrency": WAITS_AT_ONCE if is_inline else 1, "ItemProcessor": gentle(inside)}
+    return {**state, "MaxConcurrency": GENTLE_WAITS if is_inline else 1, "ItemProcessor": gentle(inside)}
 
 
 _COMPLETIONS: Mapping[str, Callable[[Emulator, str, Properties], None]] = {

@@ -7,7 +7,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from local.emulator.differences import WAITS_AT_ONCE
+from local.emulator.differences import GENTLE_WAITS
 from local.emulator.server import TEMPORARY
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
     functions = emulator.client("lambda")
     mappings = functions.list_event_source_mappings(FunctionName=worker)["EventSourceMappings"]
     at_once = max(mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 1) for mapping in mappings)
-    counts = {worker: at_once, called: at_once, waiting: WAITS_AT_ONCE}
+    counts = {worker: at_once, called: at_once, waiting: GENTLE_WAITS}
     with ThreadPoolExecutor(max(counts.values())) as threads:
         for name, count in counts.items():
             # At once: one after the other would all find the first process free.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta, timezone
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +11,7 @@ from typer.testing import CliRunner
 from duetime_client import Client
 from duetime_client.commands.app import app
 from duetime_client.commands.surroundings import Surroundings
-from tests.client.deployment import NOW, Deployment, server_of
+from tests.client.deployment import NOW, Deployment, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,15 +22,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
     """A deployment of its own for each test."""
-    made = Deployment()
-    server = server_of(made)
-    # Polled often, because shutting down waits for the next poll.
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield made
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(Deployment()) as made:
+        yield made
 
 
 class Waits(list[float]):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from email.message import Message
 
 NOW = datetime.fromisoformat("2026-11-21T12:00:00Z")
@@ -194,10 +196,20 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing: a test reads the requests from the deployment."""
 
 
-def server_of(deployment: Deployment) -> ThreadingHTTPServer:
-    """A server on a free port of the loopback."""
+D = TypeVar("D", bound=Deployment)
+
+
+@contextmanager
+def served(deployment: D) -> Iterator[D]:
+    """A deployment that answers on a free port of the loopback, meanwhile."""
     handler = type("DeploymentHandler", (Handler,), {"deployment": deployment})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     deployment.url = f"http://127.0.0.1:{server.server_port}/stage"
-    return server
+    # Polled often, because shutting down waits for the next poll.
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield deployment
+    server.shutdown()
+    server.server_close()
+    thread.join()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime_client import Client, Conflict, Schedule, TaskNotFound, TimeWithoutZone, UnexpectedAnswer
-from tests.client.deployment import Answer, problem, server_of
+from tests.client.deployment import Answer, problem, served
 from tests.client.scheduled import ScheduledDeployment
 
 if TYPE_CHECKING:
@@ -27,14 +26,8 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 @pytest.fixture
 def deployment() -> Iterator[ScheduledDeployment]:
     """A deployment with schedules, of its own for each test."""
-    made = ScheduledDeployment()
-    server = server_of(made)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield made
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(ScheduledDeployment()) as made:
+        yield made
 
 
 def nightly(client: Client, name: str = "nightly") -> Schedule:

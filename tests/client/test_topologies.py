@@ -6,7 +6,6 @@ import io
 import json
 import re
 from datetime import UTC, datetime, timedelta
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +14,7 @@ from rich.console import Console
 from duetime_client.commands.topology_levels import levels, signs
 from duetime_client.commands.topology_views import Picture
 from duetime_client.topology import Topology
-from tests.client.deployment import problem, server_of
+from tests.client.deployment import problem, served
 from tests.client.graphs import GraphDeployment
 
 if TYPE_CHECKING:
@@ -51,14 +50,8 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 @pytest.fixture
 def deployment() -> Iterator[GraphDeployment]:
     """A deployment with topologies, of its own for each test."""
-    made = GraphDeployment()
-    server = server_of(made)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield made
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(GraphDeployment()) as made:
+        yield made
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.topologies import TopologyCreate, TopologyNode
+from duetime.contract.topology_bodies import TopologyCreate, TopologyNode
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_EDGES, MAX_JSON_DEPTH, MAX_NODES
 from duetime.domain.task import TaskSpec

@@ -92,6 +92,9 @@ class Deployed:
     _before: Mapping[str, Any] = field(default_factory=dict)
     _now: Mapping[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        self._dynamodb = self.over.emulator.client("dynamodb")
+
     @property
     def api(self) -> OverHttp:
         """On behalf of the latest world's owner."""
@@ -114,7 +117,7 @@ class Deployed:
 
     def _snapshot(self) -> dict[str, Any]:
         """Everything but wakes, which go before what they are for and alone do nothing."""
-        pages = self.over.emulator.client("dynamodb").get_paginator("scan")
+        pages = self._dynamodb.get_paginator("scan")
         name = self.over.deployment.outputs["TableName"]
         items = (item for page in pages.paginate(TableName=name) for item in page["Items"])
         keys = ((item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"], item) for item in items)

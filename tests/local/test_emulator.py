@@ -16,7 +16,7 @@ import pytest
 
 from infra.topologies import definition
 from local import emulator
-from local.emulator.differences import WAITS_AT_ONCE, api_url, complete_deployment
+from local.emulator.differences import GENTLE_WAITS, api_url, complete_deployment
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -306,9 +306,9 @@ def test_a_machine_starts_few_functions_at_once_on_this_machine(engine: Emulator
     states, many = kept["States"], kept["States"]["ManyNodes"]
     chunk = many["ItemProcessor"]["States"]["Chunk"]
     assert (states["Nodes"]["MaxConcurrency"], many["MaxConcurrency"], chunk["MaxConcurrency"]) == (
-        WAITS_AT_ONCE,
+        GENTLE_WAITS,
         1,
-        WAITS_AT_ONCE,
+        GENTLE_WAITS,
     )
     for before, after in (
         (deployed["States"]["Nodes"], states["Nodes"]),

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
 from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
+from duetime.domain.states import Move, State
 from duetime.domain.task import AttemptOutcome, Progress, TaskSpec
 from duetime.domain.times import MINUTE, SECOND, Millis
+from duetime.domain.writes import Refused
 from tests.virtual.world import LEASE, START, World
 
 if TYPE_CHECKING:
@@ -145,6 +146,28 @@ def test_a_zombies_outcome_is_refused() -> None:
     assert world.crashes == 1
     first, second = world.effects
     assert second.at - first.at >= LEASE + MAX_CLOCK_DIFFERENCE
+
+
+def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease() -> None:
+    """The first one is under way for long; those after it have renewed the lease, and it must stay as they left it."""
+    world = World()
+    world.behave = lambda _work: world.take(3 * LEASE)
+    task = world.create(TaskSpec("report", timeout_seconds=800))
+    late: list[Write] = []
+
+    def hold_up_the_first(write: Write) -> None:
+        if write.move is Move.HEARTBEAT and not late:
+            late.append(write)
+            raise Unavailable("under way")
+
+    world.tasks.before_write = hold_up_the_first
+    world.pass_time(LEASE)
+    leased_until = world.get(task).lease_ends_at
+    assert isinstance(world.tasks.apply(late[0]), Refused)
+    assert world.get(task).lease_ends_at == leased_until
+    world.pass_time(3 * LEASE)
+    assert world.get(task).attempt == 1
+    assert world.states() == {State.SUCCEEDED: 1}
 
 
 def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over() -> None:

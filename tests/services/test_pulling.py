@@ -17,6 +17,7 @@ from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import Move, State
 from duetime.domain.task import AttemptOutcome, HandlerTarget, LockSpec, PullTarget, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from duetime.domain.writes import Refused
 from tests.virtual.pulling import PullingWorld
 from tests.virtual.world import LEASE, OWNER, PULLED, START
 
@@ -106,6 +107,26 @@ def test_an_overdue_attempt_is_told_so(world: PullingWorld) -> None:
     world.pass_time(10 * SECOND)
     with pytest.raises(AttemptOverdue):
         world.reporting.heartbeat(OWNER, lease.key, None)
+
+
+def test_a_heartbeat_of_a_lease_that_arrives_late_does_not_shorten_it(world: PullingWorld) -> None:
+    """It was under way while a later one renewed the lease; the lease stays as that one has left it."""
+    task = world.create(pulled(timeout_seconds=600))
+    lease = lease_one(world)
+    late: list[Write] = []
+
+    def hold_up_the_first(write: Write) -> None:
+        if write.move is Move.HEARTBEAT and not late:
+            late.append(write)
+            raise Unavailable("under way")
+
+    world.tasks.before_write = hold_up_the_first
+    with pytest.raises(Unavailable):
+        world.reporting.heartbeat(OWNER, lease.key, None)
+    world.pass_time(10 * SECOND)
+    leased_until = world.reporting.heartbeat(OWNER, lease.key, None).lease_ends_at
+    assert isinstance(world.tasks.apply(late[0]), Refused)
+    assert world.get(task).lease_ends_at == leased_until
 
 
 def test_the_last_attempt_lost_fails_the_task(world: PullingWorld) -> None:

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.attempts import Deferred, Ending, Succeeded, Yielded, failure
-from duetime.domain.errors import FenceDiffers, MoveRefused, NotifiedOtherwise, TaskUnknown
+from duetime.domain.errors import FenceDiffers, MoveRefused, NotifiedOtherwise, TaskUnknown, Unavailable
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES
 from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
+from duetime.domain.states import Move, State
 from duetime.domain.task import Asked, AttemptOutcome, ContentPlace, HttpTarget, Phase, Progress, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from duetime.domain.writes import Refused
 from tests.virtual.world import LEASE, OWNER, START, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.task import Task
+    from duetime.domain.writes import Write
     from duetime.ports.targets import Work
 
 
@@ -314,6 +316,26 @@ def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again() -> None
     assert len(world.effects) == 1
     world.pass_time(70 * SECOND)
     assert len(world.effects) == 2
+
+
+def test_a_heartbeat_of_a_deferred_attempt_that_arrives_late_does_not_shorten_its_deadline() -> None:
+    """It was under way while a later one gave the whole deadline again; it is answered, and takes nothing back."""
+    world = World()
+    task = deferred(world, deadline_seconds=60)
+    late: list[Write] = []
+
+    def hold_up_the_first(write: Write) -> None:
+        if write.move is Move.HEARTBEAT and not late:
+            late.append(write)
+            raise Unavailable("under way")
+
+    world.tasks.before_write = hold_up_the_first
+    with pytest.raises(Unavailable):
+        world.steering.heartbeat(OWNER, task.id, task.fence, None)
+    world.pass_time(40 * SECOND)
+    leased_until = world.steering.heartbeat(OWNER, task.id, task.fence, None).lease_ends_at
+    assert isinstance(world.tasks.apply(late[0]), Refused)
+    assert world.get(task).lease_ends_at == leased_until
 
 
 def test_another_owners_task_cannot_be_steered() -> None:

@@ -43,7 +43,7 @@ class Mutant:
     file: str
     old: str
     new: str
-    rate: float = 0.03
+    rate: float = 0.06
 
     def applied(self, text: str) -> str:
         """A file's text with the mistake in it."""
@@ -150,8 +150,15 @@ MUTANTS = (
     Mutant(
         "a heartbeat is written without its fence",
         "services/working.py",
-        "Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), Guard(fence=task.fence), sets)",
-        "Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), Guard(), sets)",
+        "guard = Guard(fence=task.fence, leased_until_before=until)",
+        "guard = Guard(leased_until_before=until)",
+    ),
+    Mutant(
+        "a heartbeat that comes late takes back what a later one has given",
+        "services/working.py",
+        "guard = Guard(fence=task.fence, leased_until_before=until)",
+        "guard = Guard(fence=task.fence)",
+        rate=0.1,
     ),
     Mutant(
         "a task that is placed again in a minute that was read gets no message",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.memory.topologies import MemoryTopologyStore
 from duetime.contract.guard import Document
-from duetime.contract.topologies import read_graph, topology_asked
+from duetime.contract.topology_decoding import read_graph, topology_asked
 from duetime.domain.attempts import Deferred
 from duetime.domain.task import TopologyTarget
 from duetime.domain.times import SECOND

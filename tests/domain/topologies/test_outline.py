@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from duetime.contract.topologies import read_graph
+from duetime.contract.topology_decoding import read_graph
 from duetime.domain.topologies.outline import outline_of
 
 BODY = {

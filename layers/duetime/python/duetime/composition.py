@@ -593,7 +593,7 @@ class Composition:
 
 def _graph_of(payload: bytes) -> Graph:
     # Imported when a graph is read in full: no task should wait for pydantic.
-    from duetime.contract.topologies import read_graph  # noqa: PLC0415 - see the line above
+    from duetime.contract.topology_decoding import read_graph  # noqa: PLC0415 - see the line above
 
     return read_graph(payload)
 

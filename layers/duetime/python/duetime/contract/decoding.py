@@ -214,7 +214,7 @@ def _refuse_contradictions(body: TaskFields, place: _Place) -> None:
 def _refuse_bad_graph(payload: object, place: _Place) -> None:
     """Refuse a topology whose payload is no graph that can be run."""
     # A node is a task as well, so the reader of graphs imports this module.
-    from duetime.contract.topologies import graph_of  # noqa: PLC0415 - see the line above
+    from duetime.contract.topology_decoding import graph_of  # noqa: PLC0415 - see the line above
 
     try:
         graph_of(payload)

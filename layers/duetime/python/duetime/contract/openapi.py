@@ -18,7 +18,8 @@ from duetime.contract import (
     steps,
     sweeps,
     switches,
-    topologies,
+    topology_answers,
+    topology_bodies,
 )
 from duetime.contract.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.contract.lease_tokens import TOKEN_PATTERN
@@ -75,8 +76,8 @@ _DESCRIBED: tuple[tuple[type, Literal["validation", "serialization"]], ...] = (
     (calendars.CalendarFields, "validation"),
     (calendars.CalendarAnswer, "serialization"),
     (calendars.CalendarPage, "serialization"),
-    (topologies.TopologyCreate, "validation"),
-    (topologies.TopologyAnswer, "serialization"),
+    (topology_bodies.TopologyCreate, "validation"),
+    (topology_answers.TopologyAnswer, "serialization"),
     (answers.HealthAnswer, "serialization"),
     (problems.Problem, "serialization"),
 )

@@ -23,7 +23,7 @@ from duetime.contract.operation import (
 from duetime.contract.schedule_operations import SCHEDULE_OPERATIONS
 from duetime.contract.sweeps import SWEEP_OPERATIONS
 from duetime.contract.switches import SWITCH_OPERATIONS
-from duetime.contract.topologies import TOPOLOGY_OPERATIONS
+from duetime.contract.topology_operations import TOPOLOGY_OPERATIONS
 from duetime.domain import errors
 from duetime.domain.limits import MAX_BATCH
 

@@ -30,8 +30,8 @@ class Guard:
         fence: the record is at this fence: nobody has claimed it since.
         version: the record is at this version: nobody has written it since.
         due_by: the record's next look is no later than this.
-        leased_until_before: for a record that is or was leased, instead of `turn`: its lease ended no later than
-            this, so it may be taken over.
+        leased_until_before: for a record that is or was leased, instead of `turn`: its lease ends no later than
+            this, so it may be taken over, or is not made shorter.
         alone: nothing follows its end for others: the task is neither a node of a topology nor a topology.
         open: the record has an outcome that not all is done for yet (`finished_at` is not set).
     """

@@ -77,8 +77,10 @@ class Reporting:
         sets: dict[str, Any] = {"lease_ends_at": until}
         if progress is not None:
             sets["progress"] = progress
-        result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.chance.nonce(), Guard(fence=key.fence), sets))
-        if not isinstance(result, Applied):
+        # One that comes late must not take back what a later one has given.
+        guard = Guard(fence=key.fence, leased_until_before=until)
+        result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.chance.nonce(), guard, sets))
+        if result.task is None or result.task.fence != key.fence or result.task.state is not State.RUNNING:
             raise FenceDiffers(result.task or task)
         self._keep_away(task, key, until + LEASE_RETURN_MARGIN)
         return result.task

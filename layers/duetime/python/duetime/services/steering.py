@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.attempts import Run, told_ledger
@@ -154,17 +154,19 @@ class Steering:
         if task.fence != fence or task.state not in LEASED or (task.lease_ends_at or 0) < now:
             raise FenceDiffers(task)
         sets: dict[str, Any] = {} if progress is None else {"progress": progress}
+        guard = Guard(owner=owner, fence=fence)
         if task.deferred:
             deadline = deferred_until(task, now)
             self.placing.remind(task, deadline + LEASE_RETURN_MARGIN)
             if not all(self.locking.renew(task, claim, deadline) for claim in self.locking.claims(task)):
                 raise LockLost(task)
             sets["lease_ends_at"] = deadline
-        write = Write(task_id, Move.HEARTBEAT, self.chance.nonce(), Guard(owner=owner, fence=fence), sets)
-        result = self.tasks.apply(write)
-        if isinstance(result, Applied):
-            return result.task
-        raise FenceDiffers(result.task or task)
+            # One that comes late must not take back what a later one has given.
+            guard = replace(guard, leased_until_before=deadline)
+        result = self.tasks.apply(Write(task_id, Move.HEARTBEAT, self.chance.nonce(), guard, sets))
+        if result.task is None or result.task.fence != fence or result.task.state not in LEASED:
+            raise FenceDiffers(result.task or task)
+        return result.task
 
     def _read(self, owner: str, task_id: TaskId) -> Task:
         task = self.tasks.read(task_id)

@@ -137,9 +137,9 @@ class _Batch:
         if progress is not None:
             sets["progress"] = progress
         try:
-            result = inside.tasks.apply(
-                Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), Guard(fence=task.fence), sets)
-            )
+            # One that comes late must not take back what a later one has given.
+            guard = Guard(fence=task.fence, leased_until_before=until)
+            result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), guard, sets))
             has_locks = inside.attempting.renew_locks(shift, task, until)
         except Unavailable as error:
             inside.telemetry.note("a lease was not renewed", error=str(error), delivery=shift.delivery.id)

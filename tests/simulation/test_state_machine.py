@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from duetime.domain.times import HOUR, SECOND
+from tests.fakes.stepfunctions import FakeStepFunctions, Status
+from tests.simulation.state_machine import StateFailed, StateMachine
+from tests.virtual.time import VirtualTime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
+BEGAN = 1_000_000
+
+
+class Frame:
+    """The deployed state machine, with a function that answers as it is told.
+
+    Attributes:
+        asked: the states that the function was asked to do, in order.
+        broken: how often the function still fails.
+    """
+
+    def __init__(self) -> None:
+        self.time = VirtualTime(BEGAN)
+        self.states = FakeStepFunctions(self.time.now)
+        self.states.begin = StateMachine(self.time, self.states, self._invoke).begin
+        self.asked: list[Mapping[str, Any]] = []
+        self.broken = 0
+        self.answers: dict[str, Any] = {
+            "plan": {"chunks": [[0, 1]], "large": False},
+            "finish": {"over": True, "again_after": 0},
+        }
+
+    def _invoke(self, payload: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+        self.asked.append(payload)
+        if self.broken:
+            self.broken -= 1
+            raise StateFailed("Lambda.Unknown")
+        return self.answers.get(payload["state"], {})
+
+    def start(self, name: str = "one") -> str:
+        """Start an execution; its ARN."""
+        given = json.dumps({"task_id": "t", "fence": 1})
+        return str(self.states.start_execution(stateMachineArn=ARN, name=name, input=given)["executionArn"])
+
+    def status(self, arn: str) -> str:
+        """Where an execution stands."""
+        return str(self.states.describe_execution(executionArn=arn)["status"])
+
+    def did(self) -> list[str]:
+        """The states that were done."""
+        return [payload["state"] for payload in self.asked]
+
+
+def test_a_run_waits_for_its_tokens_and_finishes() -> None:
+    """Plan, one wait for each node, then finish; the tokens may come in any order."""
+    frame = Frame()
+    arn = frame.start()
+    frame.time.run_until(BEGAN + SECOND)
+    assert frame.did() == ["plan", "wait", "wait"]
+    assert [payload["number"] for payload in frame.asked[1:]] == [0, 1]
+    for payload in reversed(frame.asked[1:]):
+        assert frame.status(arn) == Status.RUNNING
+        frame.states.send_task_success(taskToken=payload["token"], output="{}")
+        frame.time.run_until(frame.time.now() + SECOND)
+    assert frame.did()[3:] == ["finish"]
+    assert frame.status(arn) == Status.SUCCEEDED
+
+
+def test_what_breaks_is_tried_again_and_in_the_end_broken_off() -> None:
+    """Two failures cost three seconds; more than the machine's patience ends in its failure."""
+    frame = Frame()
+    frame.broken = 2
+    frame.start()
+    frame.time.run_until(BEGAN + 4 * SECOND)
+    assert frame.did() == ["plan"] * 3 + ["wait"] * 2
+    broken = Frame()
+    broken.broken = 13
+    arn = broken.start()
+    broken.time.run_until(BEGAN + HOUR)
+    assert broken.did() == ["plan"] * 13 + ["break_off"]
+    assert broken.status(arn) == Status.FAILED
+
+
+def test_a_silent_wait_begins_anew_with_another_token() -> None:
+    """A token that nobody answers is given up after the heartbeat, and then it is worth nothing."""
+    frame = Frame()
+    frame.start()
+    frame.time.run_until(BEGAN + 3 * HOUR)
+    first, *_, last = (payload["token"] for payload in frame.asked if payload.get("number") == 0)
+    assert first != last
+    with pytest.raises(ClientError, match="TaskTimedOut"):
+        frame.states.send_task_success(taskToken=first, output="{}")
+    frame.states.send_task_success(taskToken=last, output="{}")
+
+
+def test_an_execution_is_started_once_and_may_be_stopped() -> None:
+    """The same name is the same run while it runs, and is refused afterwards; nothing goes on in a stopped one."""
+    frame = Frame()
+    arn = frame.start()
+    assert frame.start() == arn
+    frame.time.run_until(BEGAN + SECOND)
+    frame.states.stop_execution(executionArn=arn)
+    assert frame.status(arn) == Status.ABORTED
+    with pytest.raises(ClientError, match="ExecutionAlreadyExists"):
+        frame.start()
+    with pytest.raises(ClientError, match="TaskTimedOut"):
+        frame.states.send_task_success(taskToken=frame.asked[1]["token"], output="{}")
+    with pytest.raises(ClientError, match="ExecutionDoesNotExist"):
+        frame.status(f"{arn}-other")
