@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
+from uuid import uuid4
 
 from rich.console import Console
 
@@ -102,7 +103,8 @@ class Deployed:
 
     def fresh_world(self) -> Mapping[str, Sequence[str]]:
         """A few things of every kind, of an owner of their own."""
-        self.apis.append(OverHttp(self.over.ready.api_url, f"besieger-{len(self.apis)}"))
+        self.apis.append(OverHttp(self.over.ready.api_url, f"besieger-{uuid4()}"))
+        self._now = None
         return furnished(self.api)
 
     def begin(self) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 NAMES = ("holidays", "nightly")
 LOCK = "db-17"
 _REFUSED = 400
+_TRIES = 5
+"""A queue may hand out messages one by one."""
 
 
 class Api(Protocol):
@@ -56,9 +58,11 @@ def _leases(api: Api) -> list[str]:
     for _ in range(2):
         _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "limit": 2}})
     leases: list[str] = []
-    while len(leases) < 2:
+    for _ in range(_TRIES):
         wanted = {**BODIES["leaseTasks"], "max": 2, "lease_seconds": 600, "wait_seconds": 2}
         leases += [lease["lease"] for lease in _made(api, "POST", "/v1/leases", wanted)["leases"]]
+        if len(leases) == 2:
+            break
     failed = {"error": {"class": "Boom", "message": "no such row"}, "retriable": False}
     _made(api, "POST", f"/v1/leases/{leases[0]}/fail", failed)
     return leases[::-1]

@@ -9,7 +9,7 @@ import pytest
 from local.emulator.gate import REFUSAL, Bucket, gated, throttle_of
 
 API, STAGE = "api", "$default"
-ANSWER = (200, {}, b"{}")
+ANSWER: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
 
 
 def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:

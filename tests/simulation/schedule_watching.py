@@ -64,6 +64,9 @@ class ScheduleWatching:
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table."""
+        if self.account.changed_schedules:
+            # Before this write: it may be the one that removes a schedule.
+            self.look()
         item = new or old or {}
         if item[schema.PARTITION_KEY]["S"].startswith(schema.SCHEDULE_PREFIX):
             self.account.changed_schedules.add(item[schema.PARTITION_KEY]["S"].rpartition("#")[2])
@@ -85,7 +88,6 @@ class ScheduleWatching:
         key = occasion.schedule, occasion.mark, occasion.revision, occasion.nominal
         other = self.seen.setdefault(key, task.id.text)
         self.account.watching.check(other == task.id.text, f"{key} has two tasks, {other} and {task.id}")
-        self.look()
         recurrence = self.revisions.get((occasion.schedule, occasion.mark, occasion.revision))
         if recurrence is None:
             self.account.watching.check(False, f"{task.id} is of a revision of {occasion.schedule} that never was")  # noqa: FBT003 - it does not hold

@@ -19,6 +19,7 @@ from duetime.services.topologies.conducting import Conducting
 from duetime.services.topologies.directing import Directing
 from duetime.services.topologies.following import Following
 from duetime.services.topologies.giving import Giving
+from duetime.services.topologies.making import Making
 from duetime.services.topologies.nodes import Nodes
 from duetime.services.topologies.overseeing import Overseeing
 from duetime.services.topologies.running import Running
@@ -59,15 +60,16 @@ class Topologies(World):
         wholes = Wholes(self.tasks, self.contents, self.topologies, chance, read_graph, RETENTION)
         nodes = Nodes(wholes, self.tasks, self.topologies, self.placing, time, RETENTION)
         self.conducting = Conducting(wholes, nodes, self.steering, time, time)
-        following = Following(wholes, nodes, self.conducting, self.topologies, self, time)
+        making = Making(wholes, self.tasks, self.contents, self.topologies, chance, time)
+        following = Following(wholes, making, nodes, self.conducting, self.topologies, self, time)
         self.running = Running(
             wholes=replace(wholes, read_graph=outline_of),
             in_full=wholes,
+            making=making,
             nodes=nodes,
             conducting=self.conducting,
             steering=self.steering,
             tasks=self.tasks,
-            contents=self.contents,
             store=self.topologies,
             machine=self,
             clock=time,

@@ -132,6 +132,22 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind(*, 
     assert world.stands(topology) == stands
 
 
+def test_a_topology_that_is_cancelled_before_all_its_nodes_exist_comes_to_its_end() -> None:
+    """Its plan was cut off: what it had still to make is made once more, so that all of it can be taken back."""
+    world = Topologies()
+    topology = world.submit(DIAMOND)
+    world.tasks.creatable = False
+    world.pass_time(30 * SECOND)
+    world.overseeing.finishing.hold_back(world.get(topology), HeldBack(world.time.now() + HOUR, "a test"))
+    world.stop_frames()
+    world.changing.cancel(OWNER, topology.id, None)
+    world.tasks.creatable = True
+    world.pass_time(10 * MINUTE)
+    assert (world.get(topology).state, world.begun) == (State.CANCELLED, [])
+    assert world.get(topology).finished_at is not None
+    assert set(world.stands(topology).values()) == {"stopped"}
+
+
 def test_a_topology_that_gave_up_is_run_again() -> None:
     """After its task had failed before its nodes ended, a rerun keeps what succeeded and runs the rest."""
     world = Topologies()

@@ -73,6 +73,7 @@ from duetime.services.topologies.conducting import Conducting
 from duetime.services.topologies.directing import Directing
 from duetime.services.topologies.following import Following
 from duetime.services.topologies.giving import Giving
+from duetime.services.topologies.making import Making
 from duetime.services.topologies.nodes import Nodes
 from duetime.services.topologies.overseeing import Overseeing
 from duetime.services.topologies.running import Running
@@ -289,8 +290,29 @@ class Composition:
     @cached_property
     def following(self) -> Following:
         """Does what follows the end of a topology's node."""
-        crew = self.outside.crew
-        return Following(self._wholes, self._nodes, self._conducting, self._topologies, self._machine, crew)
+        return Following(
+            wholes=self._wholes,
+            making=self._making,
+            nodes=self._nodes,
+            conducting=self._conducting,
+            store=self._topologies,
+            machine=self._machine,
+            crew=self.outside.crew,
+        )
+
+    @cached_property
+    def _making(self) -> Making:
+        settings, outside = self.settings, self.outside
+        return Making(
+            in_full=self._wholes_reading(_graph_of),
+            tasks=self.tasks,
+            contents=self.contents,
+            store=self._topologies,
+            chance=outside.chance,
+            crew=outside.crew,
+            pulled=settings.pulled_queue_urls.keys(),
+            callable_arns=settings.callable_arns,
+        )
 
     @cached_property
     def giving(self) -> Giving:
@@ -310,19 +332,17 @@ class Composition:
         return Running(
             wholes=self._wholes,
             in_full=self._wholes_reading(_graph_of),
+            making=self._making,
             nodes=self._nodes,
             conducting=self._conducting,
             steering=self.steering,
             tasks=self.tasks,
-            contents=self.contents,
             store=self._topologies,
             machine=self._machine,
             clock=outside.clock,
             chance=outside.chance,
             crew=outside.crew,
             shards=settings.shards,
-            pulled=settings.pulled_queue_urls.keys(),
-            callable_arns=settings.callable_arns,
         )
 
     @cached_property

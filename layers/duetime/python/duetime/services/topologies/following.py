@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.ports.surroundings import Crew
     from duetime.ports.topologies import Machine, TopologyStore
     from duetime.services.topologies.conducting import Conducting
+    from duetime.services.topologies.making import Making
     from duetime.services.topologies.nodes import Nodes
     from duetime.services.topologies.wholes import Whole, Wholes
 
@@ -34,6 +35,7 @@ class Following:
     """
 
     wholes: Wholes
+    making: Making
     nodes: Nodes
     conducting: Conducting
     store: TopologyStore
@@ -47,6 +49,7 @@ class Following:
             Unavailable: a store did not answer; it is to be done again.
         """
         if isinstance(task.target, TopologyTarget):
+            self.making.complete(task.id)
             self.conducting.dissolve(task.id)
         if task.member is None:
             return

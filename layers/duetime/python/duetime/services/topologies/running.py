@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import Stopped, Succeeded, failure
-from duetime.domain.creation import NO_ARNS, new_task, target_of
 from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable
 from duetime.domain.limits import WAITS_AT_ONCE
 from duetime.domain.states import State
-from duetime.domain.task import Member
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.course import unhandled
 from duetime.domain.topologies.head import Begun, Head, status_of
-from duetime.domain.topologies.planning import arrivals, creation_order, opening
+from duetime.domain.topologies.planning import arrivals, opening
 from duetime.domain.topologies.progress import counted
 from duetime.domain.topologies.rerun import rerun
 from duetime.domain.topologies.statuses import NodeStatus
-from duetime.services.creating import PAYLOAD
 from duetime.services.topologies.wholes import Whole
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from duetime.domain.arns import ArnPatterns
     from duetime.domain.attempts import Ending
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
@@ -33,11 +27,12 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.course import Course
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.statuses import Statuses
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.stores import TaskStore
     from duetime.ports.surroundings import Chance, Clock, Crew
     from duetime.ports.topologies import Machine, TopologyStore
     from duetime.services.steering import Steering
     from duetime.services.topologies.conducting import Conducting
+    from duetime.services.topologies.making import Making
     from duetime.services.topologies.nodes import Nodes
     from duetime.services.topologies.wholes import Wholes
 
@@ -86,25 +81,21 @@ class Running:
         wholes: reads outlines of graphs: all that a wait and a finish ask.
         in_full: reads whole graphs, with the templates of their nodes' tasks.
         shards: S, the number of shards a minute is split into.
-        pulled: the types that the settings declare as pulled.
-        callable_arns: the AWS resources that the settings let tasks call.
     """
 
     wholes: Wholes
     in_full: Wholes
+    making: Making
     nodes: Nodes
     conducting: Conducting
     steering: Steering
     tasks: TaskStore
-    contents: ContentStore
     store: TopologyStore
     machine: Machine
     clock: Clock
     chance: Chance
     crew: Crew
     shards: int
-    pulled: Collection[str] = ()
-    callable_arns: ArnPatterns = field(default=NO_ARNS)
 
     def plan(self, topology: TaskId, fence: int) -> Plan:
         """Begin a run, or take up one that was begun: every node has its task, and those that may start do."""
@@ -191,7 +182,7 @@ class Running:
     def _open(self, whole: Whole) -> None:
         """Create the tasks of all nodes of this run, then let those start that nothing holds back."""
         again = [key for key in whole.graph.by_key if key not in whole.head.ran]
-        self.crew.map(lambda key: self._create(whole, key), creation_order(whole.graph, again))
+        self.making.make(whole)
         kept = self._kept(whole)
         for edge in arrivals(whole.graph, again, kept):
             self.nodes.count(whole, edge.child, edge.position, edge.outcome)
@@ -204,18 +195,6 @@ class Running:
         found = self.tasks.read_many(list(ids.values()), consistent=True)
         kept = {key: status_of(found.get(task_id)) for key, task_id in ids.items()}
         return {key: kept.get(key, NodeStatus()) for key in whole.graph.by_key}
-
-    def _create(self, whole: Whole, key: str) -> None:
-        """Make the task of a node exist, blocked; making it again changes nothing."""
-        node, begun = whole.graph.by_key[key], whole.head.begun_at
-        spec = replace(node.spec, target=target_of(node.spec, self.pulled, self.callable_arns))
-        task_id = whole.head.task_id(key)
-        content = self.contents.keep(task_id, PAYLOAD, spec.payload)
-        task = new_task(task_id, spec, whole.task.owner, begun, begun, content)
-        member = Member(whole.task.id, whole.head.number, key, inputs=bool(node.inputs))
-        self.tasks.create(
-            replace(task, state=State.BLOCKED, name=spec.name or key, member=member, nonce=self.chance.nonce())
-        )
 
     def _ending(self, whole: Whole, found: Course, statuses: Statuses) -> Ending:
         match found.state:

@@ -1,0 +1,80 @@
+"""Making the tasks of a topology's nodes; they wait until somebody lets them start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from duetime.domain.creation import NO_ARNS, new_task, target_of
+from duetime.domain.states import State
+from duetime.domain.task import HandlerTarget, Member
+from duetime.domain.topologies.planning import creation_order
+from duetime.services.creating import PAYLOAD
+from duetime.services.topologies.wholes import Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from duetime.domain.arns import ArnPatterns
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Target, TaskSpec
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.surroundings import Chance, Crew
+    from duetime.ports.topologies import TopologyStore
+    from duetime.services.topologies.wholes import Wholes
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """Makes the tasks of nodes exist. Making one again changes nothing.
+
+    Attributes:
+        in_full: reads whole graphs, with the templates of their nodes' tasks.
+        pulled: the types that the settings declare as pulled.
+        callable_arns: the AWS resources that the settings let tasks call.
+    """
+
+    in_full: Wholes
+    tasks: TaskStore
+    contents: ContentStore
+    store: TopologyStore
+    chance: Chance
+    crew: Crew
+    pulled: Collection[str] = ()
+    callable_arns: ArnPatterns = field(default=NO_ARNS)
+
+    def make(self, whole: Whole) -> None:
+        """Make the tasks of all nodes of this run.
+
+        Raises:
+            FieldInvalid: the settings do not let tasks call what a node calls any more.
+        """
+        self._make_all(whole, self._target)
+
+    def complete(self, topology: TaskId) -> None:
+        """Make what a plan was cut off from making, when the topology has ended and all of it is to be taken back.
+
+        A plan that is still going, unheard of, then makes nothing more: everything is there.
+        """
+        task, head = self.tasks.read(topology), self.store.read(topology)
+        if task is not None and head is not None and not (head.opened or head.ended):
+            self._make_all(Whole(task, self.in_full.graph_of(task), head), lambda spec: spec.target or HandlerTarget())
+
+    def _make_all(self, whole: Whole, target: Callable[[TaskSpec], Target]) -> None:
+        keys = [key for key in whole.graph.by_key if key not in whole.head.ran]
+        self.crew.map(partial(self._make, whole, target), creation_order(whole.graph, keys))
+
+    def _make(self, whole: Whole, target: Callable[[TaskSpec], Target], key: str) -> None:
+        node, begun = whole.graph.by_key[key], whole.head.begun_at
+        spec = replace(node.spec, target=target(node.spec))
+        task_id = whole.head.task_id(key)
+        content = self.contents.keep(task_id, PAYLOAD, spec.payload)
+        task = new_task(task_id, spec, whole.task.owner, begun, begun, content)
+        member = Member(whole.task.id, whole.head.number, key, inputs=bool(node.inputs))
+        self.tasks.create(
+            replace(task, state=State.BLOCKED, name=spec.name or key, member=member, nonce=self.chance.nonce())
+        )
+
+    def _target(self, spec: TaskSpec) -> Target:
+        return target_of(spec, self.pulled, self.callable_arns)
