@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 STARTER = """
 import signal, sys
 from local import emulator
+# Whoever runs the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with emulator.running(port=0) as started:
     print(started.port, started.folder, flush=True)
     signal.pause()
@@ -36,8 +38,10 @@ def starter() -> Iterator[tuple[subprocess.Popen[str], int, Path]]:
     with process:
         assert process.stdout
         port, folder = process.stdout.readline().split()
-        yield process, int(port), Path(folder)
-        process.kill()
+        try:
+            yield process, int(port), Path(folder)
+        finally:
+            process.kill()
 
 
 def processes_of(folder: Path) -> list[str]:
