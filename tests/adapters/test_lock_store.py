@@ -65,6 +65,14 @@ def test_a_hold_is_renewed_by_its_holder_only(lock_store: LockStore) -> None:
     assert lock_store.read(NAME, 0)[0].holders == (Holder(numbered(1), 7, UNTIL + MINUTE),)
 
 
+def test_a_renewal_that_comes_late_shortens_nothing(lock_store: LockStore) -> None:
+    """It arrives after a later one: the hold lasts as long as that one said, and is still the holder's."""
+    assert lock_store.save(HELD, "n1", LATER)
+    assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER), None)
+    assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER - 1), None)
+    assert lock_store.read(NAME, 1)[0].holder(numbered(1)) == Holder(numbered(1), 7, LATER)
+
+
 def test_a_renewal_in_between_refuses_a_save(lock_store: LockStore) -> None:
     """Whoever read the lock before a renewal cannot take it for dead."""
     lock_store.save(HELD, "n1", LATER)

@@ -224,7 +224,7 @@ class LockStore(Protocol):
         ...
 
     def renew(self, name: LockName, holder: Holder, expires_at: Millis | None) -> bool:
-        """Let a hold last until the holder's new end.
+        """Let a hold last until the holder's new end; one that comes late takes back nothing that a later one gave.
 
         Args:
             name: the lock.

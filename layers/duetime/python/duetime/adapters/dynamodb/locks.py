@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.aws import translated
 from duetime.adapters.dynamodb import schema, values
 from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.refusals import refusing_item
 from duetime.adapters.dynamodb.versions import VERSION, save_next, version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import OWNER_SPREAD
@@ -92,13 +93,15 @@ class DynamoLockStore:
                 self._client.update_item(
                     TableName=self._table,
                     Key=_key_of(name),
-                    ConditionExpression="begins_with(#m.#id, :fence)",
+                    # Ends have thirteen digits each: as texts they compare like numbers.
+                    ConditionExpression="begins_with(#m.#id, :fence) AND #m.#id <= :held",
                     UpdateExpression=update,
                     ExpressionAttributeNames=names,
                     ExpressionAttributeValues=at,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-            except self._client.exceptions.ConditionalCheckFailedException:
-                return False
+            except self._client.exceptions.ConditionalCheckFailedException as error:
+                return _is_held_by(holder, refusing_item(error))
         return True
 
     def join(self, name: LockName, waiter: Waiter, expires_at: Millis) -> None:
@@ -175,6 +178,12 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
         _HOLDERS: {"M": {holder.task_id.text: _held(holder) for holder in lock.holders}},
         schema.TTL: values.expiry(expires_at),
     }
+
+
+def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
+    """Whether the item that refused a renewal is held by it, and longer already."""
+    held = item[_HOLDERS]["M"].get(holder.task_id.text) if item else None
+    return held is not None and held["S"].startswith(f"{holder.fence} ")
 
 
 def _held(holder: Holder) -> Value:

@@ -55,6 +55,8 @@ class MemoryLockStore:
             held = lock.holder(holder.task_id)
             if held is None or held.fence != holder.fence:
                 return False
+            if held.until > holder.until:
+                return True
             self._locks[name] = (replace(lock.held_by(holder), version=lock.version + 1), nonce)
             return True
 
