@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 EMULATOR := .venv-emulator
 SAY = @printf '\033[1m==>\033[0m %s\n'
 SOURCES := $(shell find layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' \) 2>/dev/null)
-PYTEST := $(BIN)/python -m pytest
+# Storms walk sets, whose order Python draws anew for each process: a red test can be run again only if it does not.
+PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 
 # uv finds the environment by this name, whatever is activated in the caller's shell.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
