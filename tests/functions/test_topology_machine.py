@@ -234,6 +234,7 @@ def test_a_stopped_execution_is_replaced_by_another(framing: Callable[..., Frame
     machine = framed.stack.environ[Variable.TOPOLOGY_MACHINE]
     (execution,) = framed.machines.list_executions(stateMachineArn=machine)["executions"]
     framed.machines.stop_execution(executionArn=execution["executionArn"])
+    assert until(lambda: "RUNNING" not in framed.executions().values(), PATIENCE)
     framed.work()
     framed.look_at(topology)
     ended = framed.until_ended(topology)

@@ -24,8 +24,8 @@ from rich.table import Table
 ROOT = Path(__file__).parents[2]
 INSIDE = ROOT / "layers/duetime/python/duetime"
 _SEEDS = 120
-_LONGEST = 300
-"""Seconds."""
+_LONGEST = 600
+"""Seconds that a mutant may survive."""
 _TOLD = 160
 _BROKEN = 1
 """Exit code of a simulation that found something."""
@@ -36,6 +36,7 @@ class Mutant:
     """One mistake: what it is, and where the text of the inside changes.
 
     Attributes:
+        also: what else changes in the same file, where one condition stands behind the other.
         rate: the chance of a fault at each call of the storms that look for it.
         first: the seed that they begin with.
     """
@@ -46,12 +47,15 @@ class Mutant:
     new: str
     rate: float = 0.06
     first: int = 0
+    also: tuple[tuple[str, str], ...] = ()
 
     def applied(self, text: str) -> str:
         """A file's text with the mistake in it."""
-        if self.old not in text:
-            raise LookupError(f"mutant {self.name!r}: {self.file} has changed, and so must the mutant")
-        return text.replace(self.old, self.new, 1)
+        for old, new in ((self.old, self.new), *self.also):
+            if old not in text:
+                raise LookupError(f"mutant {self.name!r}: {self.file} has changed, and so must the mutant")
+            text = text.replace(old, new, 1)
+        return text
 
 
 MUTANTS = (
@@ -145,6 +149,16 @@ MUTANTS = (
         first=100_068,
     ),
     Mutant(
+        "a heartbeat is heard without regard to its fence",
+        "services/reporting.py",
+        "guard = Guard(fence=key.fence, leased_until_before=until)",
+        "guard = Guard(leased_until_before=until)",
+        also=(
+            ("if task.fence != key.fence or task.state is not State.RUNNING", "if task.state is not State.RUNNING"),
+            ("result.task is None or result.task.fence != key.fence or result", "result.task is None or result"),
+        ),
+    ),
+    Mutant(
         "a task that is placed again in a minute that was read gets no message",
         "services/placing.py",
         "        if isinstance(result, Applied):\n            self.send_due([result.task])\n",
@@ -231,7 +245,7 @@ def main(
         hunts = threads.map(partial(hunted, seeds=seeds), mutants)
         for mutant, found in zip(mutants, hunts, strict=True):
             survivors += found is None
-            table.add_row(mutant.name, *(found or (f"[red]survived {seeds}[/]", "")))
+            table.add_row(mutant.name, *(found or ("[red]survived[/]", "")))
             console.print(f"{mutant.name}: {'survived' if found is None else ' '.join(found)}", soft_wrap=True)
     console.print(table)
     console.print(f"{len(mutants)} mutants, {survivors} survived")
@@ -239,7 +253,7 @@ def main(
 
 
 def hunted(mutant: Mutant, seeds: int) -> tuple[str, str] | None:
-    """How many seeds it took to find a mutant, and what was found; `None` if none does."""
+    """How many seeds it took to find a mutant, and what was found; `None` if none does, or not in its time."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "duetime"
         shutil.copytree(INSIDE, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -257,7 +271,7 @@ def hunted(mutant: Mutant, seeds: int) -> tuple[str, str] | None:
                 timeout=_LONGEST,
             )
         except subprocess.TimeoutExpired:
-            return "?", f"a storm that had not ended after {_LONGEST} s"
+            return None
     if ended.returncode == 0:
         return None
     lines = [line for line in ended.stdout.splitlines() if line.startswith("seed ")]

@@ -143,6 +143,8 @@ class Users:
             leases = answer.body["leases"] if answer is not None and answer.status == 200 else []
             for lease in leases:
                 self._work(lease, asked_at + LEASE)
+                if not self.storm.is_calm and self.random.random() < 0.3:
+                    self._beat_late(lease)
             self.storm.take(MINUTE if self.storm.is_calm and not leases else 5 * SECOND)
 
     def _work(self, lease: dict[str, Any], ends_at: Millis) -> None:
@@ -170,6 +172,16 @@ class Users:
             answer = self.ask("POST", f"{path}/{how}", told)
             if answer is not None and answer.status in _ANSWERED:
                 return
+
+    def _beat_late(self, lease: dict[str, Any]) -> None:
+        """Renew a lease that was given up or lost a while ago: once the task is another's, nobody must hear of it."""
+        task = lease["task"]
+        self.storm.take(self.random.randrange(1, 60) * SECOND)
+        stored = self.storm.watching.record(task["id"])
+        is_over = stored is not None and stored.fence > task["fence"]
+        answer = self.ask("POST", f"/v1/leases/{lease['lease']}/heartbeat")
+        heard = answer is not None and answer.status == 200
+        self.storm.watching.check(not (is_over and heard), f"{task['id']} was renewed under fence {task['fence']}")
 
     def _beat(self, path: str, ends_at: Millis) -> bool | None:
         """Renew a lease: whether it was, or `None` if it is lost, or its end comes before an answer."""
