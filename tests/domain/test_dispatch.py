@@ -18,7 +18,7 @@ from duetime.domain.dispatch import (
     placement,
 )
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, PATROL_DELAYS
+from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS
 from duetime.domain.states import LEASED, TERMINAL, WAITING, State
 from duetime.domain.task import Priority, PullTarget
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of, start_of
@@ -53,17 +53,29 @@ def test_a_relaxed_message_needs_no_hold(due: int, now: int) -> None:
         assert due <= now + delay * SECOND < due + SECOND
 
 
-@given(instants, instants, instants)
-def test_a_look_is_always_covered(home: int, at: int, now: int) -> None:
-    """The invariant of the wake: home or wake lies in the look's minute, or a patrol of home comes after the look."""
-    at = max(at, now)
+def _check_covered(home: int, at: int, now: int) -> None:
     plan = placement(TaskId.of(home, 0, 0), at, now, LOOK_AHEAD)
     if plan.wake or minute_of(at) == minute_of(home):
         return
     first_patrol = start_of(minute_of(home) + 1) + PATROL_DELAYS[0]
     assert plan.direct
-    assert at + MAX_CLOCK_DIFFERENCE < first_patrol
+    assert max(at, now + LATEST_ARRIVAL) + MAX_CLOCK_DIFFERENCE < first_patrol, "the write may still be under way"
     assert minute_of(at) > minute_of(home)
+
+
+@given(instants, instants, instants)
+def test_a_look_is_always_covered(home: int, at: int, now: int) -> None:
+    """The invariant of the wake: home or wake lies in the look's minute, or a patrol of home comes after the look."""
+    _check_covered(home, max(at, now), now)
+
+
+@pytest.mark.parametrize("into_its_minute", [0, 1, 30 * SECOND, MINUTE - 1])
+def test_a_look_around_home_is_always_covered(into_its_minute: int) -> None:
+    """The same where it is decided: each second from two minutes before home to five after it, whatever the time is."""
+    home = start_of(minute_of(NOW)) + into_its_minute
+    for at in range(home - 2 * MINUTE, home + 5 * MINUTE, SECOND):
+        for wait in range(0, 6 * MINUTE, 15 * SECOND):
+            _check_covered(home, at, at - wait)
 
 
 @given(instants, st.integers(0, 30 * SECOND))

@@ -142,15 +142,18 @@ class Users:
             answer = self.ask("POST", "/v1/leases", wanted)
             leases = answer.body["leases"] if answer is not None and answer.status == 200 else []
             for lease in leases:
-                self._work(lease, asked_at + LEASE)
+                self._work(lease, asked_at)
                 if not self.storm.is_calm and self.random.random() < 0.3:
                     self._beat_late(lease)
             self.storm.take(MINUTE if self.storm.is_calm and not leases else 5 * SECOND)
 
-    def _work(self, lease: dict[str, Any], ends_at: Millis) -> None:
+    def _work(self, lease: dict[str, Any], asked_at: Millis) -> None:
+        watching, task = self.storm.watching, lease["task"]
+        # However often it is renewed, a lease lasts no longer than its attempt may.
+        overdue_at = asked_at + task["timeout_seconds"] * SECOND
+        ends_at = min(asked_at + LEASE, overdue_at)
         if self.storm.time.now() >= ends_at:
             return
-        watching, task = self.storm.watching, lease["task"]
         effect = watching.began("run", task["id"], task["fence"])
         path = f"/v1/leases/{lease['lease']}"
         until = self.storm.time.now() + self.random.choice([0, 2, 25]) * SECOND
@@ -164,7 +167,7 @@ class Users:
             if renewed is None:
                 watching.ended(effect)
                 return
-            ends_at = asked_at + LEASE if renewed else ends_at
+            ends_at = min(asked_at + LEASE, overdue_at) if renewed else ends_at
         watching.ended(effect)
         how = self.random.choice(["complete", "complete", "fail", "release"])
         told = {"complete": {"result": 1}, "fail": {"error": {"class": "Boom", "message": "x"}}}.get(how)

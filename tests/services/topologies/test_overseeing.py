@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime.domain.attempts import HeldBack, Stopped, Succeeded, failure
+from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_LOOK, SHORTEST_LOOK
 from duetime.domain.states import State
 from duetime.domain.task import Phase
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("after", [0, 1, 3, 6, 8])
 def test_a_stopped_execution_is_replaced(after: int) -> None:
-    """Whenever it is stopped: each node still runs once, and the attempt is not counted."""
+    """Whenever it is stopped: each node still runs once, the whole comes to its end, and the attempt is not counted."""
     world = Topologies()
     world.behave = lambda _work: world.take(3 * SECOND)
     topology = world.submit(DIAMOND)
@@ -36,6 +38,19 @@ def test_a_stopped_execution_is_replaced(after: int) -> None:
     assert task.state is State.SUCCEEDED
     assert task.attempt == 1
     assert task.finished_at is not None
+
+
+def test_an_execution_that_is_stopped_before_it_has_planned_is_replaced() -> None:
+    """Nobody else would let its nodes start: another one plans them, and the attempt is not counted."""
+    world = Topologies()
+    topology = world.submit(DIAMOND)
+    world.tasks.creatable = False
+    world.pass_time(30 * SECOND)
+    assert world.stop_frames() == 1
+    world.tasks.creatable = True
+    world.pass_time(2 * SHORTEST_LOOK)
+    assert sorted(world.begun) == sorted(DIAMOND)
+    assert (world.get(topology).state, world.get(topology).attempt) == (State.SUCCEEDED, 1)
 
 
 def test_an_execution_that_is_stopped_again_and_again_spends_no_attempt() -> None:
@@ -143,6 +158,22 @@ def test_a_topology_that_is_cancelled_before_all_its_nodes_exist_comes_to_its_en
     world.changing.cancel(OWNER, topology.id, None)
     world.tasks.creatable = True
     world.pass_time(10 * MINUTE)
+    assert (world.get(topology).state, world.begun) == (State.CANCELLED, [])
+    assert world.get(topology).finished_at is not None
+    assert set(world.stands(topology).values()) == {"stopped"}
+
+
+def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end() -> None:
+    """Nodes that do not exist yet cannot be taken back: first the frame is replaced, whose plan makes them."""
+    world = Topologies()
+    topology = world.submit(DIAMOND)
+    world.tasks.creatable = False
+    world.pass_time(30 * SECOND)
+    assert world.stop_frames() == 1
+    with suppress(Unavailable):
+        world.directing.cancel(OWNER, topology.id)
+    world.tasks.creatable = True
+    world.pass_time(2 * SHORTEST_LOOK)
     assert (world.get(topology).state, world.begun) == (State.CANCELLED, [])
     assert world.get(topology).finished_at is not None
     assert set(world.stands(topology).values()) == {"stopped"}

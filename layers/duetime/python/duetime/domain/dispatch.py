@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import DIRECT_SLACK, MAX_CLOCK_DIFFERENCE, MAX_DELAY, PATROL_DELAYS
+from duetime.domain.limits import DIRECT_SLACK, LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, MAX_DELAY, PATROL_DELAYS
 from duetime.domain.states import LEASED, TERMINAL, WAITING, State
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
@@ -102,11 +102,13 @@ def placement(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> P
     """Decide how a task is placed for a look at `at`.
 
     A record is its own wake in its home minute. Its home also serves for a look soon after that is sent
-    directly, as long as the first patrol of the home minute comes after it: that patrol would find it.
+    directly, as long as the first patrol of the home minute comes after it and after the write, which may be long
+    under way: that patrol would find it.
     """
     direct = is_direct(at, now, look_ahead)
     patrolled_at = start_of(task_id.minute + 1) + PATROL_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
-    at_home = minute_of(at) == task_id.minute or (direct and start_of(task_id.minute) <= at < patrolled_at)
+    is_patrolled = start_of(task_id.minute) <= at and max(at, now + LATEST_ARRIVAL) < patrolled_at
+    at_home = minute_of(at) == task_id.minute or (direct and is_patrolled)
     return Placement(wake=not at_home, direct=direct)
 
 

@@ -209,6 +209,8 @@ ITEM_CONTENT_BYTES = 200_000
 
 MAX_CLOCK_DIFFERENCE = 5 * SECOND
 """Clocks may differ by this much before two leases could overlap; a lease is taken over only after it."""
+LATEST_ARRIVAL = MINUTE
+"""How long after it was sent, and given up by its sender, a write may still take effect."""
 DIRECT_SLACK = 30 * SECOND
 """How much later than its look-ahead the trigger may have read a minute, clocks and slowness included."""
 MAX_DELAY = 900 * SECOND

@@ -50,8 +50,10 @@ class Overseeing:
         now = self.clock.now()
         for at in reminders(task, task.lease_ends_at or now, now, self.placing.look_ahead):
             self.placing.remind(task, at)
-        has_begun = self.wholes.read(task.id) is not None
-        if has_begun and self.running.finish(task.id, task.fence).over:
+        whole = self.wholes.read(task.id)
+        # What a plan has not made yet nobody can steer; and only a frame goes on making it.
+        is_planned = whole is not None and whole.head.opened
+        if is_planned and self.running.finish(task.id, task.fence).over:
             return
         if not self.machine.is_running(task.id, task.fence):
             # By its fence: refused if the attempt has ended meanwhile, perhaps by that very execution.
