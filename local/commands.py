@@ -106,8 +106,8 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
 
 def _stay(running: Ready, display: Display) -> None:
     """Say where the stack is and wait: to be interrupted is the normal end of it."""
-    display.addresses(running)
     with suppress(KeyboardInterrupt):
+        display.addresses(running)
         while True:
             signal.pause()
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from local.receiver import Execution, Receiver
 
 MONTAGE = ROOT / "examples" / "topologies" / "montage.json"
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 600.0
 LOOK_SECONDS = 0.5
 ONE_IS_HTTP_OF = 3
 LONGEST_OVER_HTTP = 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
 from local import emulator
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from local.emulator import Emulator
+
+# Of properties: no time limits, for the machine may be busy, and the same examples each time, so that a red test can be
+# run again, and none turns red for a change that it has nothing to do with.
+settings.register_profile("duetime", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("duetime")
 
 
 @pytest.fixture(scope="session")

@@ -52,6 +52,7 @@ class Context:
         attempt: 1 for the first.
         fence: grows with every attempt; a store can refuse writes of an older one.
         checkpoint: what an attempt that was paused left for this one; `None` if there is nothing.
+        inputs: of a topology's node, the results of the parents that it named in `inputs`, by their names.
     """
 
     task_id: str
@@ -60,6 +61,7 @@ class Context:
     fence: int
     checkpoint: Any
     _until: float
+    inputs: Any = None
     _asked: str | None = None
     _progress: tuple[int, str] | None = None
     _wake: Event = field(default_factory=Event)
@@ -119,6 +121,7 @@ class Attempt:
             fence=task.fence,
             checkpoint=leased.checkpoint,
             _until=time.monotonic() + leased.lasts.total_seconds(),
+            inputs=leased.inputs,
         )
         self._client = client
         self._interval = lease_seconds / RENEWALS_PER_LEASE

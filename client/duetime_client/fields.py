@@ -93,9 +93,10 @@ class NewTask(TaskFields, total=False):
 
 
 class TaskFilter(TypedDict, total=False):
-    """Which tasks to list, in which order; several fields narrow the list together."""
+    """Which tasks to list, in which order; several fields narrow the list together, `parent` names a topology."""
 
     state: str
+    parent: str
     type: str
     name: str
     tags: Mapping[str, str]

@@ -33,6 +33,8 @@ class LeasedTask(BaseModel):
     ends_at: datetime
     checkpoint: object = None
     """What an attempt that was paused has left; nothing otherwise."""
+    inputs: object = None
+    """Of a topology's node, the results of the parents that it named in `inputs`, by their names."""
     task: Task
     lasts: timedelta = timedelta(0)
     """How long the lease was to last when it was answered, by the API's own clock."""

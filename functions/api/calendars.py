@@ -55,7 +55,7 @@ def put_calendar(name: str) -> Response[str]:
     keeping, called = composed().keeping_calendars, new_calendar_name(name)
     if requests.is_icalendar(event):
         query = icalendar_query(requests.query(event))
-        data = requests.text_body(event).encode()
+        data = requests.bytes_body(event)
         calendar = keeping.put_ics(owner, called, data, query.kind, zone_named(query.timezone))
     else:
         no_query(requests.query(event))

@@ -32,7 +32,7 @@ def lease_tasks() -> Response[str]:
     no_query(requests.query(event))
     wanted = pulling.lease_request(requests.body(event), caller)
     leased = composed().leasing.lease(caller, wanted)
-    return answer(pulling.leases_text((each.key, each.task, each.checkpoint) for each in leased))
+    return answer(pulling.leases_text((each.key, each.task, each.checkpoint, each.inputs) for each in leased))
 
 
 @router.post(requests.pattern(routes.LEASE_HEARTBEAT))

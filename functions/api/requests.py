@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract import guard
-from duetime.contract.refusals import MediaTypeUnsupported, ParametersInvalid
+from duetime.contract.refusals import BodyUnreadable, MediaTypeUnsupported, ParametersInvalid
 from duetime.contract.reports import refuse_fields
 from duetime.domain.errors import TaskUnknown
 from duetime.domain.ids import InvalidTaskId, TaskId
@@ -60,9 +60,17 @@ def is_icalendar(event: Mapping[str, Any]) -> bool:
     return (header(event, "Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR
 
 
-def text_body(event: Mapping[str, Any]) -> str:
-    """The body of a request that is not JSON."""
-    return guard.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded")))
+def bytes_body(event: Mapping[str, Any]) -> bytes:
+    """The body of a request that is not JSON, which is text all the same.
+
+    Raises:
+        BodyUnreadable: it is no UTF-8.
+    """
+    text = guard.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded")))
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise BodyUnreadable(f"contains a lone surrogate at character {error.start}") from None
 
 
 def idempotency_key(event: Mapping[str, Any]) -> str | None:

@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 from duetime.composition import composed
 from duetime.contract import ledger, reports, routes
 from duetime.contract.encoding import json_text, target_reply_text
+from duetime.contract.etags import version_wanted
 from duetime.contract.queries import TargetQuery, no_query, read_query
 from duetime.domain.states import State
 from duetime.domain.task import Query
@@ -99,12 +100,13 @@ def ask_target(task_id: str) -> Response[str]:
     return answer(target_reply_text(reply.status, reply.body))
 
 
-def _steered(task_id: str, steer: Callable[[str, TaskId], Task]) -> Task:
-    """The task after what a user asked for, by a request that says no more."""
+def _steered(task_id: str, steer: Callable[[str, TaskId, int | None], Task]) -> Task:
+    """The task after what a user asked for, by a request that says no more than at which version."""
     event, owner = asked(router)
     no_query(requests.query(event))
+    version = version_wanted(requests.header(event, "If-Match"))
     requests.no_body(event)
-    return steer(owner, requests.task_id(task_id))
+    return steer(owner, requests.task_id(task_id), version)
 
 
 def _reported(task_id: str, read: Callable[[Document], Report]) -> Response[str]:

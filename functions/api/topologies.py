@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 from duetime.composition import composed
 from duetime.contract import routes
 from duetime.contract.encoding import json_text
+from duetime.contract.etags import version_wanted
 from duetime.contract.queries import no_query
 from duetime.contract.topology_answers import topology_answer
 from duetime.contract.topology_decoding import topology_asked
@@ -77,10 +78,11 @@ def resume_topology(task_id: str) -> Response[str]:
     return _steered(task_id, composed().directing.resume)
 
 
-def _steered(task_id: str, steer: Callable[[str, TaskId], Task]) -> Response[str]:
+def _steered(task_id: str, steer: Callable[[str, TaskId, int | None], Task]) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
+    version = version_wanted(requests.header(event, "If-Match"))
     requests.no_body(event)
-    task = steer(owner, requests.task_id(task_id))
+    task = steer(owner, requests.task_id(task_id), version)
     status = HTTPStatus.OK if task.asked is None else HTTPStatus.ACCEPTED
     return task_answer(composed().reading.with_contents(task), status)

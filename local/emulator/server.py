@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Literal, overload
 
 import boto3
 import botocore.session
+from botocore.config import Config
 
 from local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
 from local.emulator.place import free_port, roomy_memory, usable_port
@@ -40,7 +41,10 @@ REGION = "us-east-1"
 ACCOUNT = "000000000000"
 HOME, TEMPORARY = "home", "tmp"
 """Folders inside the emulator's own."""
-START_SECONDS = 30.0
+START_SECONDS = 120.0
+"""Of a busy machine; usually it takes two or three."""
+_PATIENT = Config(read_timeout=300)
+"""Of a function that is started with many others at once the answer may take minutes; asked again, it starts twice."""
 SAVE_SECONDS = 10.0
 """How long it may take to save its state when it is stopped."""
 
@@ -104,7 +108,7 @@ class Emulator:
             region_name=REGION,
             botocore_session=bare,
         )
-        return session.client(service, endpoint_url=self.endpoint_url)
+        return session.client(service, endpoint_url=self.endpoint_url, config=_PATIENT)
 
 
 @contextmanager

@@ -37,7 +37,11 @@ from duetime.domain.times import SECOND
 from duetime.domain.writes import Guard, Write
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.
-properties = settings(deadline=None, max_examples=75, suppress_health_check=[HealthCheck.function_scoped_fixture])
+properties = settings(
+    deadline=None,
+    max_examples=75,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 # DynamoDB keeps UTF-8, which has no lone surrogates; the API refuses them.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

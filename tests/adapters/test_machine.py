@@ -80,6 +80,7 @@ def test_who_waits_no_more_is_passed_over(client: SFNClient, code: str) -> None:
     with Stubber(client) as stub:
         stub.add_client_error("send_task_success", code)
         StepFunctionsMachine(client, "").answer("token")
+        stub.assert_no_pending_responses()
 
 
 def test_a_throttled_question_is_asked_again_later(client: SFNClient) -> None:

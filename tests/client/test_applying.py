@@ -367,6 +367,23 @@ def test_a_system_crontab_has_users() -> None:
     assert "a user and a command" in second.fault
 
 
+def test_a_command_is_not_cut_where_python_would_end_a_line() -> None:
+    """A form feed, a vertical tab and U+2028 are characters of the command, in the crontab and in the printed lines."""
+    command = "a\x0bb\x0cc\u2028d"
+    (entry,) = entries_of_crontab(f"0 1 * * * {command}\r\n", task_type="s", timezone=None)
+    assert entry.fields["task"]["payload"]["command"] == command
+    line = json.dumps({"name": entry.name, **entry.fields}, ensure_ascii=False)
+    (again,) = entries_of(f"{line}\r\n")
+    assert (again.name, again.fields, again.fault) == (entry.name, entry.fields, "")
+
+
+def test_a_variable_keeps_the_blanks_within_its_value() -> None:
+    """A long run of blanks costs no more than its length: by going back it took twelve seconds."""
+    value = f"x{' ' * 100_000}y"
+    (entry,) = entries_of_crontab(f"A =  {value}  \n0 1 * * * a\n", task_type="s", timezone=None)
+    assert entry.fields["task"]["payload"]["env"] == {"A": value}
+
+
 def test_a_name_stays_when_its_line_moves_or_its_time_changes() -> None:
     """So that importing again changes a schedule instead of making another one."""
     one = entries_of_crontab("0 1 * * * /bin/a x\n", task_type="s", timezone=None)[0]
@@ -389,6 +406,8 @@ def test_an_imported_crontab_is_printed_or_applied(
     deployment.received.clear()
     assert duetime("schedules", "apply", "-", "--yes", typed=printed.stdout).exit_code == 0
     assert changed(deployment) == []
+    # As some editors write it.
+    assert duetime("schedules", "apply", "-", "--yes", typed=f"\ufeff{printed.stdout}").exit_code == 0
 
 
 def test_a_changed_schedule_is_not_overwritten(

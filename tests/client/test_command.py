@@ -194,8 +194,10 @@ def test_an_empty_list_is_an_empty_array(duetime: Run) -> None:
 def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
     """Each option of list arrives in its parameter of the API."""
     words = "--state failed --type t --name n --tag a=b --due-from 2026-11-21T09:00 --due-to 2026-11-22T00:00Z"
-    duetime("tasks", "list", *words.split(), "--order", "desc", "--limit", "500")
+    parent = "01M7YJJ6RJ000VK12BGKK15FQ0"
+    duetime("tasks", "list", *words.split(), "--parent", parent, "--order", "desc", "--limit", "500")
     assert deployment.received[0].query == {
+        "parent": [parent],
         "state": ["failed"],
         "type": ["t"],
         "name": ["n"],

@@ -9,6 +9,7 @@ import json
 import re
 import string
 import sys
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -27,6 +28,7 @@ from tests.hostile.drawn import Drawn
 from tests.hostile.siege import Siege
 from tests.hostile.telling import told
 from tests.hostile.world import furnished
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 60.0
 _A_DRAWN = 1_500
 """For so many requests of the corpus, one is drawn from the document for each operation and mode."""
+_REST_SECONDS, _LONGEST_REST_SECONDS = 2.0, 60.0
+"""In the first whatever writes at all writes again; after the second nobody waits for it any longer."""
 _PRINTABLE = "".join(sorted(set(string.printable) - set(string.whitespace)))
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _UNSENT = frozenset({"content-length", "transfer-encoding", "connection", "host"})
@@ -117,6 +121,18 @@ class Deployed:
         self._now = after = self._snapshot()
         return [key for key in after.keys() | self._before.keys() if after.get(key) != self._before.get(key)]
 
+    def is_at_rest(self) -> bool:
+        """Whether what had begun before has ended: no worker has a message, and nothing changes the table."""
+        sqs = self.over.emulator.client("sqs")
+        for name, url in self.over.deployment.outputs.items():
+            if name.startswith("QueueUrl"):
+                held = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+                if int(held["ApproximateNumberOfMessagesNotVisible"]):
+                    return False
+        before = self._snapshot()
+        time.sleep(_REST_SECONDS)
+        return self._snapshot() == before
+
     def _snapshot(self) -> dict[str, Any]:
         """Everything but wakes, which go before what they are for and alone do nothing."""
         pages = self._dynamodb.get_paginator("scan")
@@ -135,6 +151,8 @@ def besieged(over: Stack) -> Iterator[Siege]:
     """A siege of a stack whose ticks and workers stand still; what it leaves behind is taken away."""
     grounds = Deployed(over)
     with no_ticks(over), no_workers(over):
+        # By then even what is kept away for longer has ended, or does nothing.
+        until(grounds.is_at_rest, _LONGEST_REST_SECONDS)
         try:
             yield Siege(grounds)
         finally:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.adapters.targets.receiver import is_signed_by
 from tests.functions.receivers import Receiver, receiving
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,13 +38,12 @@ def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, clie
         callback_url=f"{receiver.url}/ended",
         wait_seconds=20,
     )
+    assert until(lambda: client.get_task(task.id).is_terminal)
+    task = client.get_task(task.id)
     assert (task.state, task.result, task.error) == ("succeeded", {"rows": 3}, None)
     reply = client.ask_target(task.id, "status")
     assert (reply.status, reply.body) == (200, "fine")
-    until = time.monotonic() + 10
-    while client.get_task(task.id).finished_at is None and time.monotonic() < until:
-        time.sleep(0.1)
-    assert client.get_task(task.id).finished_at is not None
+    assert until(lambda: client.get_task(task.id).finished_at)
     assert sorted(one.method for one in receiver.requests) == ["GET", "POST", "PUT"]
     for one in receiver.requests:
         assert is_signed_by(secret, one.headers, one.body)

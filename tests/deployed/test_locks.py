@@ -6,6 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tests.deployed.test_path import TYPE, ended, reporting, soon
+from tests.functions.receivers import receiving
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,11 +26,17 @@ def span(client: Client, task: Task) -> tuple[datetime, float]:
 
 def test_tasks_of_one_lock_run_one_after_the_other_in_order(client: Client, counter: Receiver) -> None:
     """Eight tasks that wait for a ninth: no two at a time, the earliest due first, each once."""
-    dues = [soon(3 + number / 100) for number in range(8)]
     lock: LockSpec = {"key": "deployed"}
-    first = client.create_task(TYPE, **reporting(counter, work_ms=6000, lock=lock))
+    with receiving() as endpoint:
+        # Only accepted: it holds the lock until it is told that it has ended.
+        endpoint.answers["PUT", "/first?action=run"] = (202, b"")
+        first = client.create_task("first", target={"kind": "http", "url": f"{endpoint.url}/first"}, lock=lock)
+        assert until(lambda: client.get_task(first.id).deferred)
+    dues = [soon(3 + number / 100) for number in range(8)]
     # The latest due is created first: the order of creation must not matter.
     waiting = [client.create_task(TYPE, **reporting(counter, work_ms=50, at=due, lock=lock)) for due in reversed(dues)]
+    assert until(lambda: len(client.get_lock("deployed").waiters) == len(dues))
+    client.notify_success(first.id, client.get_task(first.id).fence)
     tasks = [first, *waiting]
     assert {ended(client, task).state for task in tasks} == {"succeeded"}
     spans = sorted(span(client, task) for task in tasks)

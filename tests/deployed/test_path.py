@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Unpack
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from local.stack import Stack
 
 TYPE = "ci.job"
+IN_TIME = timedelta(seconds=30)
+"""Later than this is nothing that was sent directly: it was found by a tick, once a minute. On a quiet machine it is
+a few milliseconds."""
 
 
 def soon(seconds: float) -> datetime:
@@ -48,9 +51,9 @@ def reporting(counter: Receiver, *, work_ms: int = 0, **fields: Unpack[TaskField
     return {**fields, "payload": payload}
 
 
-def ended(client: Client, task: Task, seconds: float = 30.0) -> Task:
-    """The task once its outcome is known, or as it is when the time is up."""
-    until(lambda: client.get_task(task.id).is_terminal, seconds)
+def ended(client: Client, task: Task) -> Task:
+    """The task once its outcome is known, or as it is when nobody would wait any longer."""
+    until(lambda: client.get_task(task.id).is_terminal)
     return client.get_task(task.id)
 
 
@@ -68,7 +71,7 @@ def test_the_demo_keeps_its_promises(client: Client) -> None:
     assert figures.promises_kept
     assert (figures.accepted, figures.succeeded, figures.failed) == (60, 60, 0)
     assert figures.retried > 0
-    assert figures.lateness_ms.max < 10_000
+    assert figures.lateness_ms.max < IN_TIME / timedelta(milliseconds=1)
 
 
 def test_the_demos_workflow_keeps_its_promises(client: Client) -> None:
@@ -91,15 +94,14 @@ def test_a_task_runs_once_when_it_is_due_and_succeeds(
 
     assert (task.state, task.attempt, task.due_at) == ("succeeded", 1, due)
     (start,) = starts(counter, task)
-    assert timedelta(0) <= start - due < timedelta(seconds=10)
+    assert timedelta(0) <= start - due < IN_TIME
 
 
 def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> None:
     """A task that was taken back before its time stays away, while one due after it runs."""
-    taken_back = client.create_task(TYPE, **calling(counter, at=soon(2)))
-    later = client.create_task(TYPE, **calling(counter, at=soon(3)))
-
+    taken_back = client.create_task(TYPE, **calling(counter, at=soon(6)))
     assert client.cancel_task(taken_back.id).state == "cancelled"
+    later = client.create_task(TYPE, **calling(counter, at=soon(7)))
 
     assert ended(client, later).state == "succeeded"
     assert client.get_task(taken_back.id).state == "cancelled"
@@ -108,9 +110,9 @@ def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> Non
 
 def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Receiver) -> None:
     """The last due time is the one that holds: not the first, nor the one an hour away, and only once."""
-    task = client.create_task(TYPE, **calling(counter, at=soon(2)))
+    task = client.create_task(TYPE, **calling(counter, at=soon(6)))
     client.change_task(task.id, at=soon(3600))
-    due = soon(4)
+    due = soon(8)
 
     changed = client.change_task(task.id, at=due)
     task = ended(client, changed)
@@ -122,10 +124,9 @@ def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Re
 
 def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counter: Receiver) -> None:
     """The message that was sent for the first due time is dropped."""
-    moved = client.create_task(TYPE, **calling(counter, at=soon(2)))
-    later = client.create_task(TYPE, **calling(counter, at=soon(3)))
-
+    moved = client.create_task(TYPE, **calling(counter, at=soon(6)))
     client.change_task(moved.id, at=soon(3600))
+    later = client.create_task(TYPE, **calling(counter, at=soon(7)))
 
     assert ended(client, later).state == "succeeded"
     assert client.get_task(moved.id).state == "scheduled"
@@ -162,7 +163,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
     assert answer == {"batchItemFailures": []}
     assert client.get_task(task.id).state == "succeeded"
     (start,) = starts(counter, task)
-    assert timedelta(0) <= start + timedelta(milliseconds=clock.ahead_ms) - due < timedelta(seconds=10)
+    assert timedelta(0) <= start + timedelta(milliseconds=clock.ahead_ms) - due < IN_TIME
 
 
 def waiting(stack: Stack, queue_url: str) -> int:
@@ -209,13 +210,15 @@ def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
     deployed: Stack, client: Client, counter: Receiver, short_lease: str
 ) -> None:
     """A worker killed in mid-task says nothing; its lease runs out, and the task is done by the next attempt."""
-    task = client.create_task(TYPE, **reporting(counter, work_ms=3000))
+    task = client.create_task(TYPE, **reporting(counter, work_ms=8000))
     assert until(lambda: client.get_task(task.id).state == "running")
 
     for pid in processes_of(deployed.emulator, short_lease):
-        os.kill(pid, signal.SIGKILL)
+        # One that had nothing to do may have ended by itself.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     killed_at = datetime.now(UTC)
-    task = ended(client, task, seconds=60)
+    task = ended(client, task)
 
     assert (task.state, task.attempt, task.fence) == ("succeeded", 2, 2)
     (start,) = starts(counter, task)

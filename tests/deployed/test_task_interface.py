@@ -96,11 +96,11 @@ class Reader:
         if asked.strip() and not asked.startswith("service:"):
             self.request(asked, rest.split("\nservice:")[0])
         for method, action in re.findall(r"^service: (\w+) action=(\w+)$", block, re.MULTILINE):
-            assert until(lambda m=method, a=action: self.service.was_asked(m, a), 30.0), f"{method} {action} never came"  # type: ignore[misc] # a lambda with defaults
+            assert until(lambda m=method, a=action: self.service.was_asked(m, a)), f"{method} {action} never came"  # type: ignore[misc] # a lambda with defaults
         if "action=run" in block:
-            assert until(lambda: self.answer("GET", f"/v1/tasks/{self.task}", None)[1]["deferred"], 30.0)
+            assert until(lambda: self.answer("GET", f"/v1/tasks/{self.task}", None)[1]["deferred"])
         if "action=clean" in block or "action=rollback" in block:
-            assert until(lambda: self.answer("GET", f"/v1/tasks/{self.task}", None)[1]["finished_at"], 30.0)
+            assert until(lambda: self.answer("GET", f"/v1/tasks/{self.task}", None)[1]["finished_at"])
 
     def request(self, asked: str, expected: str) -> None:
         """Send the request of an example, and compare the answer with what the page says of it."""
@@ -140,7 +140,7 @@ def test_the_page_of_the_task_interface_is_true(deployed: Stack) -> None:
     """Each of the fourteen examples, in the page's order, does and answers what the page says."""
     text = PAGE.read_text(encoding="utf-8")
     assert re.findall(r"^## \d+ (\w+)$", text, re.MULTILINE) == NAMES
-    with serving() as service, httpx.Client(base_url=deployed.ready.api_url, timeout=30) as api:
+    with serving() as service, httpx.Client(base_url=deployed.ready.api_url, timeout=120) as api:
         reader = Reader(api, service)
         for block in BLOCK.findall(text):
             reader.run(block)

@@ -26,6 +26,14 @@ def test_a_claim_before_the_due_time_is_refused() -> None:
     assert not permits(write, task())
 
 
+def test_a_claim_of_another_turn_is_refused() -> None:
+    """A message that was sent before the due time moved claims nothing, even when the task is due again."""
+    claimant = Claimant("w", NOW, SECOND)
+    assert permits(claimant.claim(message(turn=1), "n"), task(turn=1))
+    assert not permits(claimant.claim(message(turn=0), "n"), task(turn=1))
+    assert not permits(claimant.claim(message(turn=1), "n"), task(turn=0))
+
+
 def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
     """Clocks may differ by five seconds: a lease is over for others only after them."""
     lost = task(state=State.RUNNING, lease_ends_at=NOW)

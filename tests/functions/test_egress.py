@@ -54,7 +54,7 @@ def events(stack: Stack) -> list[dict[str, Any]]:
         return json.dumps(stack.call("egress", kept[-1])).encode()
 
     # The composition would invoke it through Lambda, which runs no function of ours here.
-    composed().__dict__["caller"] = EgressCaller(invoke, window=0.3)
+    composed().__dict__["caller"] = EgressCaller(invoke, window=2.0)
     return kept
 
 

@@ -54,7 +54,13 @@ SWEEP: Mapping[str, Any] = {"filter": {"type": "mail", "tags": {"a": "b"}}, "lim
 BODIES: Mapping[str, Any] = {
     "createTask": TASK,
     "createTasks": {"tasks": [TASK, {"type": "report"}]},
-    "changeTask": {"at": "2026-12-01T09:00:00Z", "payload": [1], "tags": {"a": "b"}, "lock": None},
+    # A payload that any task may get: of a topology it is the graph.
+    "changeTask": {
+        "at": "2026-12-01T09:00:00Z",
+        "payload": {"nodes": {"a": {"type": "report"}}},
+        "tags": {"a": "b"},
+        "lock": None,
+    },
     "cancelTasks": {**SWEEP, "force": False},
     "changeTasks": {**SWEEP, "change": {"priority": "low"}},
     "redriveDeadLetters": {**SWEEP, "filter": {"error": "Boom"}},

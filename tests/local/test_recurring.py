@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from local.receiver import Execution
-from local.recurring import PLAN, PlannedSchedule, count
+from local.receiver import Execution, Receiver
+from local.recurring import PLAN, PlannedSchedule, Recurring, count
 
 START = 1_795_228_387_000
 
@@ -43,3 +46,17 @@ def test_what_a_schedule_did_wrong_is_counted() -> None:
     ran = [*(execution(task_id, START) for task_id, _, _ in tasks[:3]), execution("t4", START, succeeded=False)]
     figures = count(times, tasks, ran)
     assert (figures.missed, figures.doubled, figures.strange, figures.promises_kept) == (2, 1, 1, False)
+
+
+def test_what_came_before_a_schedule_was_made_is_not_expected() -> None:
+    """An API that is slow to start makes it after its first time; times from its creation on are all its own."""
+    made_ms = START + 9_000
+
+    def create_schedule(_name: str, **_fields: object) -> SimpleNamespace:
+        return SimpleNamespace(created_at=datetime.fromtimestamp(made_ms / 1000, UTC))
+
+    client = cast("Any", SimpleNamespace(create_schedule=create_schedule))
+    recurring = Recurring.begin(client, Receiver(80), "run", START, 30_000)
+    for planned, times in zip(PLAN, recurring.times_ms.values(), strict=True):
+        assert times == [at for at in planned.times_ms(START, START + 29_000) if at >= made_ms]
+        assert made_ms <= times[0] < made_ms + planned.every_seconds * 1000

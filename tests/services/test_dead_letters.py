@@ -37,8 +37,7 @@ def test_a_task_with_a_live_lease_gets_a_fresh_lifeline() -> None:
     """Somebody runs it: a message is sent that comes after the lease, and the record is left alone."""
     world, task = _world(state=State.RUNNING, attempt=2, lease_ends_at=START + 30 * SECOND)
     assert world.burying.bury(message_for(task))
-    assert world.get(task) == world.reading.get("me", task.id)
-    assert world.get(task).state is State.RUNNING
+    assert world.tasks.read(task.id) == task
     next_at = world.queues.next_visible_at()
     assert next_at is not None
     assert next_at >= START + 35 * SECOND

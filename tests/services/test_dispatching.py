@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from duetime.domain.limits import PATROL_BACKLOG
+import pytest
+
+from duetime.domain.limits import GROUP_HOLD, PATROL_BACKLOG, PATROL_DELAYS
 from duetime.domain.shards import first_cursors
 from duetime.domain.states import State
 from duetime.domain.task import Priority, TaskSpec
-from duetime.domain.times import HOUR, MINUTE, SECOND
+from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.queues import Outgoing
 from duetime.services.placing import message_for
-from tests.virtual.world import START, World
+from tests.virtual.world import LOOK_AHEAD, START, World
 
 
 def test_a_queue_that_refuses_messages_holds_the_cursor() -> None:
@@ -51,15 +53,31 @@ def test_a_trigger_that_died_with_the_group_is_taken_over() -> None:
     assert world.facts.counts["groups_held_elsewhere"] >= 1
 
 
-def test_overlapping_ticks_run_nothing_twice() -> None:
-    """Five ticks at once: one reads, and whatever is sent twice is claimed once."""
+@pytest.mark.parametrize("stall", [SECOND, 2 * GROUP_HOLD])
+def test_overlapping_ticks_run_nothing_twice(stall: Millis) -> None:
+    """Of five at once one reads. If it stalls, a later one takes over, and whatever is sent twice is claimed once."""
     world = World()
+    world.behave = lambda _work: world.take(10 * SECOND)
     for index in range(20):
         world.create(TaskSpec("report", delay=6 * MINUTE + index))
-    world.pass_time(2 * MINUTE)
-    for overlap in range(5):
-        world.time.start_process(partial(world.dispatching.tick, f"again-{overlap}"))
-    world.pass_time(6 * MINUTE)
+    # The next tick is the first to read the minute that they are due in.
+    world.time.run_until(start_of(minute_of(START + 6 * MINUTE - LOOK_AHEAD)) - 1)
+    world.ticking = False
+    world.pass_time(1)
+
+    def slow() -> bool:
+        world.time.sleep_until(world.time.now() + stall)
+        return False
+
+    world.queues.refuses = slow
+    for number in range(5):
+        world.time.start_process(partial(world.dispatching.tick, f"tick {number} at once"))
+    world.pass_time(GROUP_HOLD)
+    assert world.facts.counts["groups_held_elsewhere"] == 4
+    world.time.start_process(partial(world.dispatching.tick, "a later tick"))
+    world.pass_time(10 * MINUTE)
+    assert world.facts.counts["groups_held_elsewhere"] == 4
+    assert len(world.queues.sent) == (20 if stall < GROUP_HOLD else 40)
     assert len(world.effects) == 20
 
 
@@ -80,6 +98,21 @@ def test_a_patrol_waits_while_the_queue_is_long() -> None:
     assert world.get(task).state is State.SUCCEEDED
 
 
+@pytest.mark.parametrize("patrol", range(len(PATROL_DELAYS)))
+def test_no_patrol_skips_a_minute_after_an_outage(patrol: int) -> None:
+    """What was sent by those before, and lost again, is found by the next one, though it comes most of an hour late."""
+    world = World()
+    world.receiving = False
+    tasks = [world.create(TaskSpec("report", delay=index * MINUTE)) for index in range(3)]
+    world.pass_time(PATROL_DELAYS[patrol] - MINUTE)
+    world.ticking = False
+    world.lose_messages()
+    world.pass_time(50 * MINUTE)
+    world.receiving = world.ticking = True
+    world.pass_time(2 * MINUTE)
+    assert [world.get(task).state for task in tasks] == [State.SUCCEEDED] * 3
+
+
 def test_an_outage_of_hours_is_patrolled_to_the_end() -> None:
     """Messages lost while the trigger was down for three hours are found: patrols skip no minute."""
     world = World()
@@ -94,19 +127,19 @@ def test_an_outage_of_hours_is_patrolled_to_the_end() -> None:
 
 
 def test_a_task_that_outlives_its_patrols_is_woken_every_day() -> None:
-    """A message lost after the last patrol of its minutes is found a day later."""
+    """Its messages of three days are lost, long after the patrols of its minute: the next day's wake still comes."""
     world = World()
     world.behave = lambda work: world.hang(work, attempts=1)
     task = world.create(TaskSpec("report", timeout_seconds=840))
-    # It runs on for more than a day, which no worker can: its lease is kept up by hand.
+    # It runs on for more than three days, which no worker can: its lease is kept up by hand.
     world.pass_time(SECOND)
     world.receiving = False
     world.lose_messages()
     running = world.tasks.read(task.id)
     assert running is not None
     world.kill_workers()
-    world.tasks._put(replace(running, lease_ends_at=START + 26 * HOUR))
-    world.pass_time(25 * HOUR)
+    world.tasks._put(replace(running, lease_ends_at=START + 74 * HOUR))
+    world.pass_time(73 * HOUR)
     world.receiving = True
     world.lose_messages()
     assert world.get(task).state is State.RUNNING

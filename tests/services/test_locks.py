@@ -275,6 +275,20 @@ def test_those_who_left_the_line_hold_nobody_up() -> None:
     assert world.get(last).run_at == START + 20 * SECOND
 
 
+def test_a_task_that_was_paused_in_the_line_looks_at_once_when_it_is_resumed() -> None:
+    """It has lost its place, so nobody places it: the lock is free by then, and it takes it."""
+    world = Crowd(took=20 * SECOND)
+    world.create(locked())
+    world.create(locked(START + SECOND))
+    last = world.create(locked(START + 2 * SECOND))
+    world.pass_time(10 * SECOND)
+    world.steering.pause(OWNER, last.id)
+    world.pass_time(MINUTE)
+    world.steering.resume(OWNER, last.id)
+    world.pass_time(SECOND)
+    assert (world.get(last).state, world.get(last).run_at) == (State.RUNNING, START + 70 * SECOND)
+
+
 def test_a_reservation_that_nobody_takes_up_ends() -> None:
     """If the one that was let in never comes, the rest of the line is not stuck."""
     world = Crowd(took=20 * SECOND)

@@ -6,6 +6,7 @@ import pytest
 
 from duetime.domain.creation import TaskChange
 from duetime.domain.dispatch import Wake
+from duetime.domain.errors import Unavailable
 from duetime.domain.states import State
 from duetime.domain.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
@@ -53,7 +54,10 @@ def test_a_message_of_an_older_turn_runs_nothing() -> None:
     world = World()
     task = world.create(TaskSpec("report", delay=10 * SECOND))
     changed = world.changing.change(OWNER, task.id, TaskChange({}, delay=10 * MINUTE), None)
-    world.pass_time(12 * MINUTE)
+    world.pass_time(MINUTE)
+    assert world.get(task) == changed
+    assert world.queues.next_visible_at() is None
+    world.pass_time(11 * MINUTE)
     assert [effect.at for effect in world.effects] == pytest.approx([changed.due_at], abs=20)
 
 
@@ -74,6 +78,21 @@ def test_a_wake_without_its_record_change_does_no_harm() -> None:
     world.tasks.add_wake(Wake(task.id, 1, START + 10 * MINUTE, Priority.NORMAL, OWNER))
     world.pass_time(HOUR)
     assert [effect.at for effect in world.effects] == pytest.approx([task.due_at], abs=20)
+
+
+def test_a_change_that_cannot_be_reminded_of_is_not_made() -> None:
+    """The reminder is written before the record: else a change that dies between the two would leave it to nobody."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=30 * MINUTE))
+    before = world.get(task)
+
+    def away(wake: Wake) -> None:
+        raise Unavailable(f"away at {wake.at}")
+
+    world.tasks.add_wake = away  # type: ignore[method-assign]  # no reminder can be written
+    with pytest.raises(Unavailable):
+        world.changing.change(OWNER, task.id, TaskChange({}, delay=10 * MINUTE), None)
+    assert world.get(task) == before
 
 
 def test_a_priority_change_moves_the_task_to_the_other_queue() -> None:

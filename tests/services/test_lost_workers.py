@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from duetime.domain.attempts import Succeeded, failure
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
 from duetime.domain.retry import RetryPolicy
@@ -78,13 +81,15 @@ def test_the_last_attempt_lost_fails_the_task() -> None:
 
 
 def test_a_long_task_keeps_its_lease() -> None:
-    """Ten minutes of work under a lease of 30 s: heartbeats renew it, and nobody takes it over."""
+    """Ten minutes of work under a lease of 30 s: heartbeats renew it and hide its message, and nobody else sees it."""
     world = World()
     world.behave = lambda _work: world.take(10 * MINUTE)
     task = world.create(TaskSpec("report", timeout_seconds=800))
     world.pass_time(15 * MINUTE)
     done = world.get(task)
     assert (done.state, done.attempt, len(world.effects)) == (State.SUCCEEDED, 1, 1)
+    assert world.facts.counts["refused"] == 0
+    assert len(world.workers) == 1
 
 
 def test_a_short_task_costs_no_heartbeat() -> None:
@@ -127,8 +132,43 @@ def test_the_last_progress_is_written_with_the_outcome() -> None:
     assert world.get(task).progress == Progress(100, "all done")
 
 
-def test_a_zombies_outcome_is_refused() -> None:
-    """An attempt that was taken over cannot write its end; cut off from the store, it even stops itself."""
+@pytest.mark.parametrize(
+    "ending",
+    [Succeeded(b'"first"'), failure("Boom", "first"), failure("Boom", "first", retriable=False)],
+    ids=["success", "retry", "failure"],
+)
+def test_a_zombies_outcome_is_refused(ending: Ending) -> None:
+    """An end that is under way for so long that another attempt runs when it arrives changes nothing of that one's."""
+    world = World()
+
+    def behave(work: Work) -> Ending:
+        if work.task.attempt == 1:
+            return ending
+        world.take(10 * MINUTE)
+        return Succeeded(b'"second"')
+
+    world.behave = behave
+    task = world.create(TaskSpec("report", timeout_seconds=800))
+    arrived: list[Millis] = []
+
+    def under_way(write: Write) -> None:
+        if write.move in {Move.SUCCEED, Move.RETRY, Move.FAIL} and not arrived:
+            arrived.append(START + 5 * MINUTE)
+            world.time.sleep_until(arrived[0])
+
+    world.tasks.before_write = under_way
+    world.pass_time(5 * MINUTE + SECOND)
+    assert arrived
+    running = world.get(task)
+    assert (running.state, running.attempt, running.fence) == (State.RUNNING, 2, 2)
+    world.pass_time(10 * MINUTE)
+    done = world.get(task)
+    assert (done.state, done.fence, done.result and done.result.data) == (State.SUCCEEDED, 2, b'"second"')
+    assert len(world.effects) == 2
+
+
+def test_an_attempt_that_is_cut_off_stops_itself_and_is_replaced() -> None:
+    """Its worker cannot reach the store any more: the process ends, and after the lease another one takes over."""
     world = World()
     world.behave = lambda work: world.take(5 * MINUTE if work.task.attempt == 1 else SECOND)
     task = world.create(TaskSpec("report", timeout_seconds=800))

@@ -87,6 +87,19 @@ def test_missed_ticks_are_caught_up() -> None:
     assert sorted(effect.task_id for effect in world.effects) == sorted(task.id for task in tasks)
 
 
+def test_after_missed_ticks_what_is_still_to_come_is_on_time() -> None:
+    """The tick that comes again reads on from its cursor: no minute ahead is left to the patrols, which are late."""
+    world = World()
+    tasks = [world.create(TaskSpec("report", delay=(20 + minute) * MINUTE)) for minute in range(5)]
+    world.pass_time(MINUTE)
+    world.ticking = False
+    world.pass_time(18 * MINUTE)
+    world.ticking = True
+    world.pass_time(7 * MINUTE)
+    lateness = [world.get(task).lateness for task in tasks]
+    assert [late is not None and late < SECOND for late in lateness] == [True] * 5
+
+
 def test_many_shards_are_read_by_invocations_of_their_own() -> None:
     """Forty shards are three groups; tasks in all of them run."""
     world = World(shards=40)

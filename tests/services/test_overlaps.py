@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,6 +21,9 @@ from duetime.services.keeping_calendars import KeepingCalendars
 from tests.services.schedules import NAME, make, ran, skipped, stored, tasks_of
 from tests.virtual.pulling import PullingWorld
 from tests.virtual.world import OWNER, PULLED, START, World
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.recurrence import Recurrence
 
 TEMPLATE = TaskSpec("report", timeout_seconds=600)
 FIRST = (START // MINUTE + 1) * MINUTE
@@ -227,6 +230,27 @@ def test_a_backfill_is_cancelled() -> None:
     assert 2 * 6 <= len(tasks) <= 7 * 6
     with pytest.raises(BackfillUnknown):
         world.scheduling.cancel_backfill(OWNER, NAME, "none")
+
+
+def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
+    """Where a save takes four seconds the caller is answered after the first thousand; the others come, once each."""
+    world = World()
+    make(world, "* * * * * *", overlap=Overlap.ALLOW_ALL)
+    world.scheduling.pause(OWNER, NAME)
+    save = world.schedules.save
+
+    def slowly(recurrence: Recurrence, nonce: str) -> bool:
+        world.time._now += 4 * SECOND
+        return save(recurrence, nonce)
+
+    world.schedules.save = slowly  # type: ignore[method-assign]
+    world.scheduling.backfill(OWNER, NAME, START - 1_200 * SECOND, START - 1, 6_000)
+    world.schedules.save = save  # type: ignore[method-assign]
+    assert sum(task.occasion is not None and task.occasion.cause is Cause.BACKFILL for task in tasks_of(world)) == 1_000
+    world.pass_time(5 * MINUTE)
+    backfilled = [task for task in tasks_of(world) if task.occasion and task.occasion.cause is Cause.BACKFILL]
+    assert len(backfilled) == 1_200
+    assert all(task.state is State.SUCCEEDED and task.attempt == 1 for task in backfilled)
 
 
 def test_a_backfill_goes_on_while_the_schedule_is_held() -> None:

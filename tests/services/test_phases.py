@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import Deferred, Ending, Stopped, Succeeded, failure
+from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import State
@@ -13,6 +14,7 @@ from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.virtual.world import LEASE, OWNER, START, World
 
 if TYPE_CHECKING:
+    from duetime.domain.dispatch import Wake
     from duetime.ports.targets import Work
 
 ALL = frozenset(Phase)
@@ -261,6 +263,25 @@ def test_a_deferred_task_is_tried_again_after_its_deadline() -> None:
     assert (done.state, done.attempt) == (State.FAILED, 2)
     assert done.error is not None
     assert done.error.kind == "DeadlineExceeded"
+
+
+def test_a_deferral_that_cannot_be_reminded_of_is_not_written() -> None:
+    """The reminder comes before the long lease: else a worker that dies between the two leaves the task to nobody."""
+    world = World()
+    world.behave = lambda work: Deferred() if work.task.attempt == 1 else Succeeded(b"1")
+    add_wake = world.tasks.add_wake
+
+    def away(wake: Wake) -> None:
+        raise Unavailable(f"away at {wake.at}")
+
+    world.tasks.add_wake = away  # type: ignore[method-assign]  # no reminder can be written
+    task = world.create(TaskSpec("report", deadline_seconds=1800))
+    world.pass_time(10 * SECOND)
+    assert not world.get(task).deferred
+    world.kill_workers()
+    world.tasks.add_wake = add_wake  # type: ignore[method-assign]  # it can again
+    world.pass_time(LEASE + 3 * MINUTE)
+    assert (world.get(task).state, world.get(task).attempt) == (State.SUCCEEDED, 2)
 
 
 def test_a_short_deadline_needs_no_tick() -> None:

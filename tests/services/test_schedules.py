@@ -310,7 +310,7 @@ def test_triggered_by_hand_it_runs_at_once() -> None:
 
 
 def test_a_changed_number_of_shards_changes_no_id() -> None:
-    """Everything restarts with four times as many shards: each occurrence still runs once."""
+    """Everything restarts with four times as many shards: occurrences stay in the first four, and each runs once."""
     world = World(shards=4)
     make(world)
     world.pass_time(5 * MINUTE + 30 * SECOND)
@@ -318,8 +318,10 @@ def test_a_changed_number_of_shards_changes_no_id() -> None:
     behave, effects, tasks = world.behave, world.effects, world.tasks
     world._wire()
     world.behave, world.effects, world.tasks = behave, effects, tasks
+    world.scheduling.change(OWNER, NAME, ScheduleChange({"jitter_seconds": 0}), None)
     world.pass_time(20 * MINUTE)
     assert dict(ran(world)) == dict.fromkeys(minutes(START, world.time.now()), 1)
+    assert {task.id.shard for task in tasks_of(world)} == set(range(4))
 
 
 def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:

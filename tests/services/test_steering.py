@@ -142,6 +142,37 @@ def test_a_request_outlives_the_attempt_that_failed_under_it(asked: str, state: 
     assert (world.get(task).state, len(world.effects)) == (state, 1)
 
 
+def test_a_request_is_taken_back_while_the_retry_waits() -> None:
+    """The attempt that was asked to pause has failed: resumed before its retry heeds the request, it runs on."""
+    world = World()
+    world.behave = lambda work: world.take(5 * SECOND) and world.fail(work, 1)
+    task = world.create(TaskSpec("report", retry=RetryPolicy(initial_seconds=60)))
+    world.pass_time(SECOND)
+    world.steering.pause(OWNER, task.id)
+    world.pass_time(5 * SECOND)
+    waiting = world.get(task)
+    assert (waiting.state, waiting.asked) == (State.POSTPONED, Asked.PAUSE)
+    resumed = world.steering.resume(OWNER, task.id)
+    assert (resumed.state, resumed.asked, resumed.next_at) == (State.POSTPONED, None, waiting.next_at)
+    world.pass_time(2 * MINUTE)
+    assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 2)
+
+
+def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once() -> None:
+    """Its retry waited with the request: held meanwhile and resumed, it runs on, and is not paused again."""
+    world = World()
+    world.behave = lambda work: world.take(5 * SECOND) and world.fail(work, 1)
+    task = world.create(TaskSpec("report", retry=RetryPolicy(initial_seconds=60)))
+    world.pass_time(SECOND)
+    world.steering.pause(OWNER, task.id)
+    world.pass_time(5 * SECOND)
+    paused = world.steering.pause(OWNER, task.id)
+    assert (paused.state, paused.asked) == (State.PAUSED, None)
+    world.steering.resume(OWNER, task.id)
+    world.pass_time(2 * MINUTE)
+    assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 2)
+
+
 def test_a_task_can_be_run_now() -> None:
     """Due tomorrow or paused: it runs at once, once."""
     world = World()
@@ -247,6 +278,65 @@ def test_a_failure_that_is_notified_is_retried_by_the_policy() -> None:
     assert (world.get(task).state, world.get(task).fence) == (State.RUNNING, 2)
 
 
+def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs() -> None:
+    """The answer was lost, the retry is quick: told again, it is answered; told otherwise, it is refused as such."""
+    world = World()
+    task = deferred(world, retry=RetryPolicy(max_attempts=2, initial_seconds=1))
+    world.steering.notify(OWNER, task.id, task.fence, failure("Boom", "no"))
+    world.pass_time(5 * SECOND)
+    running = world.get(task)
+    assert (running.state, running.fence) == (State.RUNNING, 2)
+    assert world.steering.notify(OWNER, task.id, 1, failure("Boom", "no")) == running
+    with pytest.raises(NotifiedOtherwise):
+        world.steering.notify(OWNER, task.id, 1, Succeeded(b"7"))
+
+
+def test_a_success_that_was_notified_is_known_again_while_it_is_undone() -> None:
+    """Its user had it rolled back before the target heard that its word had come: it said the same all the same."""
+    world = World()
+    task = deferred(world)
+    world.offered = frozenset({Phase.RUN, Phase.ROLLBACK})
+    world.behave = lambda _work: world.take(10 * SECOND)
+    world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+    world.pass_time(SECOND)
+    world.steering.roll_back(OWNER, task.id)
+    assert world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7")).state is State.ROLLING_BACK
+    with pytest.raises(NotifiedOtherwise):
+        world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"8"))
+
+
+def test_a_failure_that_a_handlers_task_is_notified_of_is_undone() -> None:
+    """Only a worker knows that the handler can: it is asked to, if that was wanted, and the error stays readable."""
+    world = World()
+    world.offered = frozenset({Phase.RUN, Phase.ROLLBACK})
+    task = deferred(world, rollback=True, retry=RetryPolicy(max_attempts=1))
+    world.behave = lambda _work: Succeeded(b"null")
+    assert world.steering.notify(OWNER, task.id, 1, failure("Boom", "no")).state is State.ROLLING_BACK
+    world.pass_time(SECOND)
+    done = world.get(task)
+    assert [effect.phase for effect in world.effects] == [Phase.RUN, Phase.ROLLBACK]
+    assert (done.state, done.error and done.error.kind) == (State.ROLLED_BACK, "Boom")
+
+
+def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollback() -> None:
+    """It fails with its own error and its one attempt; asked for in so many words, the rollback fails by itself."""
+    world = World()
+    task = deferred(world, rollback=True, retry=RetryPolicy(max_attempts=2, initial_seconds=0))
+    for fence in (1, 2):
+        world.steering.notify(OWNER, task.id, fence, failure("Boom", "no"))
+        world.pass_time(5 * SECOND)
+    failed = world.get(task)
+    assert (failed.state, failed.attempt, failed.finished_at is not None) == (State.FAILED, 2, True)
+    assert failed.error is not None
+    assert failed.error.kind == "Boom"
+    assert [line.outcome for line in failed.ledger] == [AttemptOutcome.RETRIED, AttemptOutcome.FAILED]
+    world.steering.roll_back(OWNER, task.id)
+    world.pass_time(SECOND)
+    asked = world.get(task)
+    assert (asked.state, asked.error and asked.error.kind) == (State.FAILED, "RollbackUnknown")
+    assert [line.error and line.error.kind for line in asked.ledger] == ["Boom", "Boom", None]
+
+
 def test_a_notified_attempt_is_entered_with_its_own_times() -> None:
     """The second attempt's start is its own, not the first one's."""
     world = World()
@@ -297,12 +387,14 @@ def test_a_notification_under_another_fence_is_refused(fence: int) -> None:
 
 
 def test_a_notification_after_the_deadline_is_refused() -> None:
-    """The attempt's time is over, whether or not the next has begun."""
+    """The attempt's time is over, whether or not the next has begun, and the refusal says so."""
     world = World()
     task = deferred(world, deadline_seconds=60)
     world.pass_time(61 * SECOND)
-    with pytest.raises(FenceDiffers):
+    with pytest.raises(FenceDiffers, match="deadline is over"):
         world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+    with pytest.raises(FenceDiffers, match="deadline is over"):
+        world.steering.heartbeat(OWNER, task.id, task.fence, None)
 
 
 def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again() -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime.domain.attempts import Succeeded
 from duetime.domain.errors import MoveRefused
+from duetime.domain.limits import OVERDUE_GRACE, PROCESS_END_TIME
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import State
 from duetime.domain.task import LockSpec, Phase, TaskSpec
 from duetime.domain.times import MINUTE, SECOND, Millis
 from tests.virtual.world import LEASE, OWNER, START, World
+
+if TYPE_CHECKING:
+    from tests.virtual.time import Strand
 
 TIMEOUT = 5
 OVERDUE = START + TIMEOUT * SECOND
@@ -20,7 +25,7 @@ ONE_ATTEMPT = RetryPolicy(max_attempts=1)
 
 
 class SlowWorld(World):
-    """A world in which the first target hangs, and the queue hangs for who ends it.
+    """A world in which the first target hangs, and the queue hangs for the process that it is in.
 
     Attributes:
         gone_at: when the first target's process was gone.
@@ -31,9 +36,10 @@ class SlowWorld(World):
         self.gone_at: Millis | None = None
         self.behave = lambda _work: Succeeded(b"1") if len(self.effects) > 1 else self._hang()
         self.queues.refuses = self._stall
-        self._stalled = False
+        self._stuck: Strand | None = None
 
     def _hang(self) -> Succeeded:
+        self._stuck = self.time.process()
         try:
             self.time.sleep_until(START + 9 * MINUTE)
         finally:
@@ -41,7 +47,7 @@ class SlowWorld(World):
         return Succeeded(b"1")
 
     def _stall(self) -> bool:
-        if self.time.now() > OVERDUE and self.gone_at is None:
+        if self.time.now() > OVERDUE and self.time.process() is self._stuck:
             self.time.sleep_until(self.time.now() + 20 * SECOND)
         return False
 
@@ -81,6 +87,7 @@ def test_the_next_attempt_waits_for_the_process_of_a_stuck_one(world: SlowWorld)
     task = world.create(TaskSpec("report", timeout_seconds=TIMEOUT, retry=RetryPolicy(initial_seconds=0)))
     world.pass_time(5 * MINUTE)
     assert world.gone_at is not None
+    assert world.gone_at <= OVERDUE + OVERDUE_GRACE + PROCESS_END_TIME + SECOND
     assert world.effects[1].at > world.gone_at
     assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 2)
 

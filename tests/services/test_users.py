@@ -10,7 +10,7 @@ from duetime.domain.errors import FieldInvalid, KeyReused, MoveRefused, TaskUnkn
 from duetime.domain.filters import TaskFilter
 from duetime.domain.limits import MAX_DUE_AHEAD
 from duetime.domain.states import Move, State
-from duetime.domain.task import Task, TaskSpec
+from duetime.domain.task import HttpTarget, Phase, PullTarget, Task, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime.ports.stores import ListQuery
 from duetime.services.creating import IdempotencyKey, Order
@@ -87,6 +87,33 @@ def test_a_change_too_far_ahead_is_refused() -> None:
     task = world.create(TaskSpec("report", delay=MINUTE))
     with pytest.raises(FieldInvalid, match="at:"):
         world.changing.change(OWNER, task.id, TaskChange({}, due_at=START + MAX_DUE_AHEAD + DAY), None)
+
+
+def test_a_change_that_is_refused_leaves_nothing_behind() -> None:
+    """Its payload would lie outside the record for ever: no record names it, and nothing lets it expire."""
+    world = World()
+    task = world.create(TaskSpec("report", delay=MINUTE))
+    payload = b'"' + random.Random(1).randbytes(3000).hex().encode() + b'"'  # noqa: S311 - the same bytes in every run
+    for change in (
+        TaskChange({}, delay=MAX_DUE_AHEAD + DAY, payload=payload),
+        TaskChange({"target": PullTarget()}, payload=payload),
+    ):
+        with pytest.raises(FieldInvalid):
+            world.changing.change(OWNER, task.id, change, None)
+    assert (world.get(task).version, world.contents._kept) == (1, {})
+
+
+def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
+    """As at its creation: whether the rollback is new or the endpoint is, the field is named."""
+    world = World()
+    unable, able = HttpTarget("https://example.org/"), HttpTarget("https://example.org/", frozenset({Phase.ROLLBACK}))
+    task = world.create(TaskSpec("report", delay=MINUTE, target=unable))
+    with pytest.raises(FieldInvalid, match="rollback"):
+        world.changing.change(OWNER, task.id, TaskChange({"rollback": True}), None)
+    world.changing.change(OWNER, task.id, TaskChange({"rollback": True, "target": able}), None)
+    with pytest.raises(FieldInvalid, match="rollback"):
+        world.changing.change(OWNER, task.id, TaskChange({"target": unable}), None)
+    assert (world.get(task).target, world.get(task).rollback) == (able, True)
 
 
 def test_a_changed_payload_reaches_the_target() -> None:

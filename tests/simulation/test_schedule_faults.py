@@ -108,12 +108,16 @@ def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
 
 @FAULTS
 def test_one_fault_anywhere_leaves_a_permanent_schedule_one_run_at_a_time(fault: Fault) -> None:
-    """Runs follow each other, none beside another, and the chain goes on until its end."""
+    """Runs follow each other, each a minute after the end of the one before, and the chain goes on until its end."""
     for where, world in _each(fault, permanent=60, remaining_runs=4):
         if _exists(world):
             tasks = tasks_of(world)
             assert len(tasks) == 4, f"{where}: {len(tasks)}"
             assert {task.state for task in tasks} <= {State.SUCCEEDED, State.SCHEDULED}, where
+            assert world.effects, where
+            for first, second in pairwise(world.effects):
+                apart = 2 * SECOND + (MINUTE if second.task_id != first.task_id else 0)
+                assert second.at >= first.at + apart, where
 
 
 @FAULTS

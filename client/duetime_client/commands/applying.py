@@ -154,7 +154,9 @@ def _of_prow(entry: Entry) -> Entry:
 
 def _text_of(file: str) -> str:
     try:
-        return sys.stdin.read() if file == STANDARD_INPUT else Path(file).read_text(encoding="utf-8-sig")
+        if file == STANDARD_INPUT:
+            return sys.stdin.read().removeprefix("\ufeff")
+        return Path(file).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(str(error), param_hint="FILE") from error
 

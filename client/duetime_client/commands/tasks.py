@@ -153,6 +153,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
     due_from: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
     due_to: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
+    parent: Annotated[str | None, typer.Option(metavar="ID", help="Only nodes of this topology.")] = None,
     order: Annotated[Order | None, typer.Option(help="By due time.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many tasks at most.")] = 50,
     everything: Annotated[bool, typer.Option("--all", help="Every task, however many there are.")] = False,
@@ -165,6 +166,8 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     filters = task_filter(
         surroundings, state=state, task_type=task_type, name=name, tags=tag or [], due_from=due_from, due_to=due_to
     )
+    if parent is not None:
+        filters["parent"] = parent
     if order:
         filters["order"] = order.value
     with connected(context, url, auth, owner) as client:

@@ -16,7 +16,7 @@ from duetime_client.manifests.entries import Entry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_VARIABLE = re.compile(r"""\s*(?P<name>[A-Za-z_]\w*|"[^"]+"|'[^']+')\s*=\s*(?P<value>.*?)\s*""")
+_VARIABLE = re.compile(r"""\s*(?P<name>[A-Za-z_]\w*|"[^"]+"|'[^']+')\s*=\s*(?P<value>.*)""")
 _NICKNAME = re.compile(r"@\w+")
 _ZONES = frozenset({"CRON_TZ"})
 _PERCENT = re.compile(r"(?<!\\)%")
@@ -45,7 +45,8 @@ def _entries(text: str, task_type: str, timezone: str | None, prefix: str, *, ha
     env: dict[str, str] = {}
     zone = timezone
     times: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    # Lines end as cron ends them: a form feed or U+2028 is a part of a command.
+    for number, line in enumerate(text.split("\n"), 1):
         content = line.strip()
         if not content or content.startswith("#"):
             continue

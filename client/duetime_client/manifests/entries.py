@@ -63,7 +63,8 @@ def entries_of(text: str) -> list[Entry]:
     Raises:
         ManifestUnreadable: It is neither; says where it stops being one.
     """
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    # Text within JSON may hold what else Python takes for the end of a line, such as U+2028.
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         return []
     found = _of_lines(lines) if _is_object(lines[0][1]) else _of_yaml(text)

@@ -28,8 +28,8 @@ def test_a_sleep_until_the_past_returns_at_once() -> None:
     """There is nothing to wait for."""
     clock = SystemClock()
     before = clock.now()
-    clock.sleep_until(before - SECOND)
-    assert clock.now() - before < SECOND
+    clock.sleep_until(before - 60 * SECOND)
+    assert clock.now() - before < 30 * SECOND
 
 
 def test_nonces_and_bits_are_not_repeated() -> None:
@@ -47,12 +47,12 @@ def test_ten_jobs_run_at_once_and_may_map_meanwhile() -> None:
     done: list[int] = []
 
     def work() -> None:
-        barrier.wait(10)
+        barrier.wait(60)
         done.extend(threads.map(lambda number: number, [1, 2]))
 
     jobs = [threads.start(work) for _ in range(10)]
     while waiting := [job for job in jobs if not job.done]:
-        threads.wait(waiting, SystemClock().now() + 10 * SECOND)
+        threads.wait(waiting, SystemClock().now() + 60 * SECOND)
     assert len(done) == 20
 
 
@@ -62,13 +62,13 @@ def test_waiting_ends_when_the_time_has_come() -> None:
     let_go = threading.Event()
 
     def hold() -> None:
-        let_go.wait(20)
+        let_go.wait(120)
 
     job = threads.start(hold)
     threads.wait([job], SystemClock().now() + 5)
     assert not job.done
     let_go.set()
-    threads.wait([job], SystemClock().now() + 10 * SECOND)
+    threads.wait([job], SystemClock().now() + 60 * SECOND)
     assert job.done
 
 
@@ -87,7 +87,7 @@ def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
         "print('said')\n"
         "t.LambdaProcess().end()\n"
     )
-    end = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603 - our own code
+    end = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180, check=False)  # noqa: S603 - our own code
     assert (end.returncode, end.stdout) == (1, "said\n")
 
 

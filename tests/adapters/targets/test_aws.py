@@ -59,7 +59,7 @@ def call(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Callable[..., End
         monkeypatch.setenv(name, value)
     runner = AwsRunner(Resources(Clients(boto3.Session())), ALL)
 
-    def called(arn: str, *, attempt: int = 2, seconds: int = 30, **options: Any) -> Ending:  # noqa: ANN401 - same
+    def called(arn: str, *, attempt: int = 2, seconds: int = 60, **options: Any) -> Ending:  # noqa: ANN401 - same
         wanted = work(seconds=seconds)
         claimed = replace(wanted.task, attempt=attempt, fence=attempt + 1)
         return runner.run(target(arn, **options), replace(wanted, task=claimed))
@@ -92,9 +92,14 @@ def queue(engine: Emulator, suffix: str = "", **attributes: str) -> tuple[str, s
 
 
 def received(engine: Emulator, url: str) -> list[Any]:
-    """The bodies of the messages on a queue, as JSON."""
-    answer = engine.client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
-    return [json.loads(message["Body"]) for message in answer.get("Messages", [])]
+    """The bodies of the messages on a queue, as JSON, once there are any."""
+    sqs = engine.client("sqs")
+
+    def look() -> list[Any]:
+        answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+        return [json.loads(message["Body"]) for message in answer.get("Messages", [])]
+
+    return until(look)
 
 
 def result(ending: Ending) -> Any:  # noqa: ANN401 - any JSON
@@ -126,7 +131,7 @@ def test_an_error_of_a_function_fails_the_attempt(engine: Emulator, call: Callab
 
 def test_a_function_that_is_too_slow_fails_the_attempt_in_time(engine: Emulator, call: Callable[..., Ending]) -> None:
     """The worker is not kept: it would have to end its process, and all tasks in it."""
-    slow = function(engine, "import time; time.sleep(4)")
+    slow = function(engine, "import time; time.sleep(8)")
     assert failed(call(slow, seconds=1)).error.kind == "Timeout"
 
 

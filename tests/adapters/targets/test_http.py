@@ -42,7 +42,7 @@ def endpoint() -> Iterator[Endpoint]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             kept.requests.append((self.command, self.path, dict(self.headers), body))
             if kept.silent is not None:
-                kept.silent.wait(10)
+                kept.silent.wait(60)
                 return
             self.send_response(kept.status)
             for name, value in kept.headers.items():
@@ -66,7 +66,7 @@ def endpoint() -> Iterator[Endpoint]:
     server.server_close()
 
 
-def call(endpoint: Endpoint, path: str = "/job", seconds: int = 5, phase: Phase = Phase.RUN) -> Ending:
+def call(endpoint: Endpoint, path: str = "/job", seconds: int = 60, phase: Phase = Phase.RUN) -> Ending:
     """Call the endpoint as a target."""
     url = endpoint.url + path
     wanted = work(url=url, seconds=seconds, phase=phase)
@@ -83,7 +83,7 @@ def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> Non
     """`PUT url?action=run` with id, type, attempt, fence, deadline and payload, and the keys to refuse a repeat by."""
     assert isinstance(call(endpoint, "/job?team=dba"), Succeeded)
     method, path, headers, body = endpoint.requests[0]
-    attempt = work(seconds=5)
+    attempt = work(seconds=60)
     assert (method, path) == ("PUT", "/job?team=dba&action=run")
     assert headers["Idempotency-Key"] == attempt.task.id.text
     assert (headers["Duetime-Attempt"], headers["Duetime-Fence"]) == ("2", "3")
@@ -143,6 +143,12 @@ def test_an_answer_that_is_too_large_fails_for_good(endpoint: Endpoint) -> None:
     endpoint.body = b"x" * (MAX_RESULT_BYTES + 1)
     ending = failed(call(endpoint))
     assert (ending.error.kind, ending.retriable) == ("AnswerTooLarge", False)
+
+
+def test_a_result_counts_in_bytes_of_utf8(endpoint: Endpoint) -> None:
+    """An answer of just so many bytes as a result may have is one, whatever its letters are."""
+    endpoint.body = '"{}"'.format("\u00e9" * ((MAX_RESULT_BYTES - 2) // 2)).encode()
+    assert call(endpoint) == Succeeded(endpoint.body)
 
 
 def test_an_endpoint_that_does_not_answer_is_given_up(endpoint: Endpoint) -> None:

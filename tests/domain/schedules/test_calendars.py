@@ -53,6 +53,19 @@ def test_what_a_calendar_covers(calendar: Calendar, moment: str, reason: str | N
     assert (None if span is None else span.reason) == reason
 
 
+def test_where_several_windows_lie_the_first_says_why() -> None:
+    """Lunch, then the meeting that began within it; each as long as it lasts."""
+    calendar = Calendar("c", windows=(Window(11 * HOUR, 14 * HOUR, label="meeting"), Window(9 * HOUR, 12 * HOUR)))
+    found = [calendar.covering(at(f"2026-11-23T{time}")) for time in ("08:59", "11:30", "12:00", "13:59", "14:00")]
+    assert [each and (each.reason, each.end) for each in found] == [
+        None,
+        ("c: 09:00 to 12:00", at("2026-11-23T12:00")),
+        ("c: meeting", at("2026-11-23T14:00")),
+        ("c: meeting", at("2026-11-23T14:00")),
+        None,
+    ]
+
+
 @pytest.mark.parametrize(
     ("calendars", "moment", "expected"),
     [

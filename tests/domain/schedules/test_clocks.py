@@ -176,6 +176,27 @@ def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> No
     ).replace(tzinfo=None)
 
 
+@settings(deadline=None)
+@given(
+    st.sampled_from(["Europe/London", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia", "Asia/Gaza", "UTC"]),
+    st.integers(0, at("2040-01-01") // MINUTE).map(lambda minutes: minutes * MINUTE),
+    st.lists(st.integers(0, 2 * DAY // MINUTE), max_size=9),
+)
+def test_an_even_stretch_of_a_clock_has_each_time_once(name: str, wall: Millis, minutes: list[int]) -> None:
+    """Where a zone says that its clock runs evenly, each wall time is the one instant that its offset says."""
+    zone = zone_named(name)
+    offset = zone.even_offset(wall, wall + 2 * DAY)
+    for minute in minutes if offset is not None else ():
+        assert zone.instants_of(wall + minute * MINUTE) == (wall + minute * MINUTE - (offset or 0),)
+
+
+def test_most_days_of_a_year_are_even() -> None:
+    """All of London's but those about its two jumps and the turn of the year."""
+    zone, day = zone_named("Europe/London"), at("2027-01-01")
+    even = [zone.even_offset(day + n * DAY, day + (n + 1) * DAY) is not None for n in range(365)]
+    assert 340 < sum(even) < 360
+
+
 @pytest.mark.parametrize(
     "name",
     [

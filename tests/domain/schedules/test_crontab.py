@@ -130,7 +130,7 @@ def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
     for dialect in Dialect:
         with contextlib.suppress(FieldInvalid):
             assert parse_timing(cron=text, dialect=dialect)
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 20
 
 
 @pytest.mark.parametrize(

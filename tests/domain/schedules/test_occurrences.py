@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetime.domain.schedules.calendars import Calendar, Window
+from duetime.domain.schedules.calendars import Calendar, Span, Window
 from duetime.domain.schedules.looking import expand
 from duetime.domain.schedules.occurrences import (
     Occurrence,
@@ -161,6 +161,27 @@ def test_what_can_be_moved_nowhere_is_skipped() -> None:
     assert "no working moment in two years" in following(schedule, at("2026-11-21"), 1)[0].note
     ending = replace(schedule, calendars=(WEEKENDS,), end_at=at("2026-11-22T12:00"))
     assert "after the schedule's end" in following(ending, at("2026-11-21T12:00"), 1)[0].note
+
+
+class _Counted(Calendar):
+    """A calendar that counts how often it is asked."""
+
+    def covering(self, at: Millis) -> Span | None:
+        asked.append(at)
+        return super().covering(at)
+
+
+asked: list[Millis] = []
+
+
+def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
+    """A thousand occurrences that can be moved nowhere do not search two years each: the trigger serves others too."""
+    asked.clear()
+    never = _Counted("never", weekdays=frozenset(range(7)))
+    schedule = replace(scheduled("* * * * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
+    found = following(schedule, at("2026-11-21"), 1_000)
+    assert all("no working moment in two years" in each.note for each in found)
+    assert 1_000 <= len(asked) <= 1_000 + 2 * 366
 
 
 def test_jitter_is_the_same_each_time_and_another_for_another_revision() -> None:

@@ -37,5 +37,5 @@ def test_inputs_may_have_so_many_bytes_and_not_one_more() -> None:
     """The limit counts the whole object; the refusal names the largest result."""
     room = MAX_INPUTS_BYTES - len(b'{"a":1,"b":""}')
     assert len(assembled([("a", b"1"), ("b", b'"' + b"x" * room + b'"')])) == MAX_INPUTS_BYTES
-    with pytest.raises(InputsTooLarge, match="1048576 are allowed; the largest is 'b'"):
+    with pytest.raises(InputsTooLarge, match="at least 1048577 bytes, 1048576 are allowed; the largest is 'b'"):
         assembled([("a", b"1"), ("b", b'"' + b"x" * (room + 1) + b'"')])

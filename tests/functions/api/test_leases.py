@@ -7,8 +7,13 @@ from uuid import uuid4
 
 import pytest
 
+from duetime.composition import composed
+from duetime.domain.attempts import Succeeded
+from duetime.domain.ids import TaskId
+from duetime.domain.topologies import inputs
 from duetime.settings import Variable
 from tests.functions.api.gateway import Answer, Gateway
+from tests.functions.api.world import claimed_by_a_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +85,37 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
     assert attempt["cost_dollars"] == pytest.approx(0.00000125)
     clock.at += 20_000 + BACK_AFTER
     assert leased(api) == []
+
+
+@pytest.fixture
+def child(api: Gateway, clock: StandingClock) -> str:
+    """A pulled node of a topology, which asks for the result of its parent: that has just ended."""
+    nodes = {"top": {"type": "report"}, "pulled": {"type": TYPE, "depends_on": ["top"], "inputs": ["top"]}}
+    topology = api.send("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
+    inside, path = composed(), f"/v1/topologies/{topology}"
+    claimed_by_a_worker(topology, clock)
+    inside.running.plan(TaskId(topology), 1)
+    tasks = {key: node["task_id"] for key, node in api.send("GET", path).body["nodes"].items()}
+    claimed_by_a_worker(tasks["top"], clock)
+    inside.following.follow(inside.steering.notify("local", TaskId(tasks["top"]), 1, Succeeded(b'{"rows":[3]}')))
+    return str(tasks["pulled"])
+
+
+def test_a_pulled_node_is_given_the_results_that_it_asks_for(api: Gateway, child: str) -> None:
+    """Beside its payload, by its parents' names; any other task is given nothing."""
+    (lease,) = leased(api)
+    assert (lease["task"]["id"], lease["inputs"]) == (child, {"top": {"rows": [3]}})
+    assert one_lease(api)["inputs"] is None
+
+
+def test_a_pulled_node_whose_inputs_are_too_large_fails(
+    api: Gateway, child: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, with the reason, and without being handed out: trying again would not help."""
+    monkeypatch.setattr(inputs, "MAX_INPUTS_BYTES", 10)
+    assert leased(api) == []
+    failed = task_of(api, child)
+    assert (failed["state"], failed["error"]["class"], failed["attempt"]) == ("failed", "InputsTooLarge", 1)
 
 
 def test_a_leased_task_is_nobody_elses(api: Gateway) -> None:

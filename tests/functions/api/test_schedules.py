@@ -405,6 +405,8 @@ def test_an_icalendar_file_is_put(api: Gateway) -> None:
     assert (put.body["dates"], put.body["timezone"]) == ({"2026-12-25": "Christmas Day"}, "Europe/London")
     bad = api.send("PUT", "/v1/calendars/uk", raw="nonsense", headers=headers)
     assert (bad.status, bool(bad.faults)) == (422, True)
+    torn = api.send("PUT", "/v1/calendars/uk", raw=ICS.replace("Day", "\ud800"), headers=headers)
+    assert (torn.status, torn.problem["code"]) == (400, "body_unreadable")
     assert api.send("PUT", "/v1/calendars/uk", {}, query="timezone=UTC").status == 400
     assert api.send("PUT", "/v1/calendars/uk", raw=ICS, headers={"content-type": "text/plain"}).status == 415
 

@@ -148,6 +148,24 @@ def test_an_action_takes_no_fields_and_no_parameters(api: Gateway, action: str) 
         assert act(api, api.create(LATER), action, **request).status in (200, 409)
 
 
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_is_for_the_version_that_it_names(api: Gateway, clock: StandingClock, action: str) -> None:
+    """At another version it is a 412 and changes nothing, at its own it is done; what is no tag is a 400."""
+    task = api.create({**LATER, "target": UNDOABLE})
+    if action == "resume":
+        act(api, task, "pause")
+    if action in {"retry", "rollback"}:
+        clock.at += MINUTE
+        ended_by_a_worker(task["id"], clock, BOOM)
+    before = api.send("GET", f"/v1/tasks/{task['id']}")
+    for tag, status in (('"99"', 412), ("99", 400)):
+        refused = act(api, task, action, headers={"If-Match": tag})
+        assert (refused.status, list(refused.faults)) == (status, ["If-Match"])
+    assert api.send("GET", f"/v1/tasks/{task['id']}").body == before.body
+    done = act(api, task, action, headers={"If-Match": before.headers["ETag"]})
+    assert (done.status, done.body["version"]) == (202 if action == "rollback" else 200, before.body["version"] + 1)
+
+
 @pytest.mark.parametrize("action", [*ACTIONS, "notify", "heartbeat", "progress"])
 def test_another_owners_task_cannot_be_steered(api: Gateway, action: str) -> None:
     """Another owner's task, an unknown one and what is no id are all a 404, and nothing changes."""

@@ -115,6 +115,17 @@ def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
     assert (refused.status, list(refused.faults)) == (422, ["change.at"])
 
 
+def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None:
+    """Once another was changed: the answer tells both, and a topology keeps the graph it has."""
+    graph = {"nodes": {"a": {"type": "x"}}}
+    fill(api, 1, delay_seconds=9_000)
+    (topology,) = fill(api, 1, target={"kind": "topology"}, payload=graph)
+    answer = api.send("POST", CHANGE, {**REPORTS, "change": {"payload": 7}})
+    assert answer.status == 200
+    assert (answer.body["changed"], answer.body["refused"]) == (1, {"fields_invalid": 1})
+    assert api.send("GET", f"/v1/tasks/{topology}").body["payload"] == graph
+
+
 BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     (CANCEL, {}, ["filter"]),
     (CANCEL, {"filter": None}, ["filter"]),

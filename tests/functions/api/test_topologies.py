@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
-from duetime.domain.attempts import Succeeded
+from duetime.domain.attempts import HeldBack, Succeeded
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import MAX_NODES
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
 from functions.topology.handler import handler
 from tests.functions.api.world import claimed_by_a_worker
 
@@ -55,6 +55,7 @@ def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
         ({"nodes": {"a": {"type": "x", "rule": "perhaps"}}}, "nodes.a.rule"),
         ({"nodes": {"a": {"type": "x", "at": "2030-01-01T00:00:00Z"}}}, "nodes.a.at"),
         ({"nodes": {"a": {"type": "x", "target": {"kind": "topology"}}}}, "nodes.a.target"),
+        ({"nodes": {"a": {"type": "x", "target": {"kind": "pull"}}}}, "nodes.a.target"),
         ({"nodes": {"a": {"type": "x"}}, "on_failure": "panic"}, "on_failure"),
         ({"nodes": {"a": {"type": "x"}}, "deadline_seconds": 0}, "deadline_seconds"),
         ({"nodes": {"a": {"type": "x"}}, "colour": "red"}, "colour"),
@@ -96,6 +97,21 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
     assert api.send("GET", f"/v1/tasks/{task_id}").body["result"] == {"run": 1, "nodes": {"succeeded": 3}}
 
 
+def test_the_nodes_of_a_topology_are_listed_by_their_parent(api: Gateway, clock: StandingClock) -> None:
+    """Its own nodes and nothing else; it is no node of itself, and before it has begun it has none."""
+    one, two = (api.send("POST", PATH, {"nodes": NODES}).body["id"] for _ in range(2))
+    assert api.listed(f"parent={one}") == []
+    for topology in (one, two):
+        claimed_by_a_worker(topology, clock)
+        state("plan", topology)
+    tasks = {key: node["task_id"] for key, node in api.send("GET", f"{PATH}/{one}").body["nodes"].items()}
+    assert sorted(api.listed(f"parent={one}")) == sorted(tasks.values())
+    assert api.listed(f"parent={one}&state=scheduled") == [tasks["top"]]
+    assert api.listed(f"parent={tasks['top']}") == []
+    refused = api.send("GET", "/v1/tasks", query="parent=nightly")
+    assert (refused.status, refused.faults) == (400, {"parent": "should be a task id"})
+
+
 def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
     """As a schedule's task does: its payload is the graph, and is refused as such."""
     target = {"kind": "topology"}
@@ -104,6 +120,54 @@ def test_a_task_may_name_the_target_itself(api: Gateway) -> None:
     loop = {"a": {"type": "x", "depends_on": ["a"]}}
     refused = api.send("POST", "/v1/tasks", {"type": "nightly", "target": target, "payload": {"nodes": loop}})
     assert (refused.status, list(refused.faults)) == (422, ["payload.nodes.a.depends_on"])
+    undone = {"type": "nightly", "target": target, "payload": {"nodes": NODES}, "rollback": True}
+    assert list(api.send("POST", "/v1/tasks", undone).faults) == ["rollback"]
+    assert api.listed() == [made["id"]]
+
+
+def test_the_attempt_at_a_topology_lasts_as_long_as_its_graph_may(api: Gateway) -> None:
+    """Also if it is an ordinary task, or a schedule's: an attempt that ends before its graph costs a retry."""
+    target, bounded = {"kind": "topology"}, {"nodes": NODES, "deadline_seconds": 60}
+    free = {"type": "nightly", "target": target, "payload": {"nodes": NODES}}
+    assert api.create(free)["deadline_seconds"] == MAX_DEADLINE_SECONDS
+    assert api.create({**free, "payload": bounded})["deadline_seconds"] == 60
+    assert api.create({**free, "deadline_seconds": 7200})["deadline_seconds"] == 7200
+    made = api.send("POST", "/v1/schedules", {"name": "nightly", "cron": "0 1 * * *", "task": free})
+    assert made.body["task"]["deadline_seconds"] == MAX_DEADLINE_SECONDS
+    changed = api.send("PATCH", f"/v1/tasks/{api.create(free)['id']}", {"payload": bounded})
+    assert changed.body["deadline_seconds"] == 60
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"payload": 5}, "payload"),
+        ({"payload": {"nodes": {}}}, "payload.nodes"),
+        ({"payload": {"nodes": {"a": {"type": "x", "depends_on": ["a"]}}}}, "payload.nodes.a.depends_on"),
+    ],
+)
+def test_another_graph_is_refused_as_the_first_one_would_be(api: Gateway, change: dict[str, Any], field: str) -> None:
+    """Of a topology, and of a task that is to become one; its payload stays as it was."""
+    target = {"kind": "topology"}
+    topology = api.create({"type": "nightly", "target": target, "payload": {"nodes": NODES}})["id"]
+    plain = api.create({"type": "nightly", **change})["id"]
+    for task_id, wanted in ((topology, change), (plain, {"target": target})):
+        refused = api.send("PATCH", f"/v1/tasks/{task_id}", wanted)
+        assert (refused.status, list(refused.faults)) == (422, [field])
+    assert api.send("GET", f"/v1/tasks/{topology}").body["payload"] == {"nodes": NODES}
+    assert api.send("GET", f"{PATH}/{topology}").status == 200
+
+
+def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, clock: StandingClock) -> None:
+    """Its nodes' tasks are those of the graph it began with, even while it waits for its next attempt."""
+    task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
+    task = claimed_by_a_worker(task_id, clock)
+    composed().steering.finishing.hold_back(task, HeldBack(clock.at, "its execution was lost"))
+    for change in ({"payload": {"nodes": {"other": {"type": "x"}}}}, {"target": {"kind": "handler"}}):
+        refused = api.send("PATCH", f"/v1/tasks/{task_id}", change)
+        assert (refused.status, refused.problem["code"]) == (409, "move_refused")
+    assert api.send("PATCH", f"/v1/tasks/{task_id}", {"name": "other"}).status == 200
+    assert api.send("GET", f"/v1/tasks/{task_id}").body["payload"] == {"nodes": NODES}
 
 
 @pytest.mark.parametrize("path", [PATH, "/v1/tasks"])
@@ -127,6 +191,20 @@ def test_what_is_asked_of_a_topology_is_heeded_at_once(api: Gateway, clock: Stan
     else:
         assert api.send("DELETE", f"{path}/{task_id}", query="force=true").status == 202
     assert states() == {"stopped"}
+
+
+def test_a_topology_is_steered_only_at_the_version_that_is_meant(api: Gateway, clock: StandingClock) -> None:
+    """With `If-Match`: of another version nothing is asked, and the answer says so."""
+    task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
+    claimed_by_a_worker(task_id, clock)
+    state("plan", task_id)
+    version = api.send("GET", f"{PATH}/{task_id}").body["version"]
+    for do in ("pause", "resume", "cancel", "rerun"):
+        refused = api.send("POST", f"{PATH}/{task_id}/{do}", headers={"If-Match": f'"{version - 1}"'})
+        assert (refused.status, refused.problem["code"]) == (412, "version_differs")
+    assert api.send("GET", f"{PATH}/{task_id}").body["version"] == version
+    paused = api.send("POST", f"{PATH}/{task_id}/pause", headers={"If-Match": f'"{version}"'})
+    assert (paused.status, paused.body["asked"]) == (202, "pause")
 
 
 def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a node

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from duetime.domain.attempts import Succeeded, failure
+from duetime.domain.creation import TaskChange
 from duetime.domain.states import State
 from duetime.domain.task import Phase
 from duetime.domain.times import MINUTE, SECOND
@@ -52,7 +55,8 @@ def test_a_rollback_undoes_children_before_their_parents() -> None:
     task = world.get(topology)
     assert task.state is State.FAILED
     assert task.error is not None
-    assert task.error.kind == "RolledBack"
+    # What was undone because of it has not failed.
+    assert (task.error.kind, task.error.message) == ("RolledBack", "rolled back after the node bottom failed")
 
 
 def test_a_rollback_that_fails_goes_no_further_up() -> None:
@@ -71,7 +75,46 @@ def test_a_rollback_that_fails_goes_no_further_up() -> None:
     topology = world.submit(DIAMOND, on_failure="rollback")
     world.pass_time(2 * MINUTE)
     assert world.stands(topology)["top"] == "succeeded"
-    assert world.get(topology).state is State.FAILED
+    task = world.get(topology)
+    assert task.state is State.FAILED
+    assert task.error is not None
+    assert task.error.message == "the node bottom failed; the node left could not be rolled back"
+
+
+def test_a_rollback_ends_where_a_node_offers_none() -> None:
+    """Also if the node itself was to be rolled back on failure: it is tried once, and the topology fails."""
+    world = Topologies()
+    failing(world, "bottom")
+    topology = world.submit({**DIAMOND, "bottom": {**DIAMOND["bottom"], "rollback": True}}, on_failure="rollback")
+    world.pass_time(2 * MINUTE)
+    task, head = world.get(topology), world.view(topology).head
+    assert task.state is State.FAILED
+    assert task.error is not None
+    assert task.error.message == "the node bottom failed; the node bottom could not be rolled back"
+    assert head is not None
+    node = world.tasks.read(head.task_id("bottom"))
+    assert node is not None
+    assert [line.error.kind for line in node.ledger[:1] if line.error] == ["Boom"]
+
+
+@pytest.mark.parametrize(
+    ("cancels", "said"), [(True, "the node left was cancelled"), (False, "it was not done within 30 s")]
+)
+def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
+    """The end of the whole's time, or a cancel of a node: no node is said to have failed that has not."""
+    world = Topologies()
+    world.offered = frozenset({Phase.RUN, Phase.ROLLBACK})
+    world.behave = lambda _work: world.take(20 * SECOND)
+    topology = world.submit(DIAMOND, on_failure="rollback", deadline_seconds=3600 if cancels else 30)
+    world.pass_time(5 * SECOND)
+    head = world.view(topology).head
+    assert head is not None
+    if cancels:
+        world.changing.cancel(OWNER, head.task_id("left"), None)
+    world.pass_time(5 * MINUTE)
+    task = world.get(topology)
+    assert task.error is not None
+    assert (task.error.kind, task.error.message) == ("RolledBack", f"rolled back after {said}")
 
 
 def test_a_rerun_keeps_what_succeeded() -> None:
@@ -144,6 +187,22 @@ def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
         "right": "succeeded",
         "bottom": "upstream_failed",
     }
+
+
+def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
+    """A change of its due time while its parents run is kept when they let it start."""
+    world = Topologies()
+    world.behave = lambda _work: world.take(20 * SECOND)
+    topology = world.submit(DIAMOND)
+    world.pass_time(5 * SECOND)
+    head = world.view(topology).head
+    assert head is not None
+    world.changing.change(OWNER, head.task_id("left"), TaskChange({}, due_at=world.time.now() + 10 * MINUTE), None)
+    world.pass_time(9 * MINUTE)
+    assert world.begun == ["top", "right"]
+    world.pass_time(3 * MINUTE)
+    assert world.begun == ["top", "right", "left", "bottom"]
+    assert world.get(topology).state is State.SUCCEEDED
 
 
 def test_the_time_of_the_whole_ends() -> None:

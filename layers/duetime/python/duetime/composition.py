@@ -253,6 +253,7 @@ class Composition:
             self.settings.retention_ms,
             self.settings.pulled_queue_urls.keys(),
             self.settings.callable_arns,
+            _graph_of,
         )
 
     @cached_property
@@ -427,6 +428,7 @@ class Composition:
             chance=outside.chance,
             crew=outside.crew,
             telemetry=self.telemetry,
+            inputs=self.giving.inputs_of,
         )
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from duetime.contract import answers, queries, routes, steps
-from duetime.contract.operation import ETAG, ONE_CHANGED, OWNED, OWNER, READ_BODY, Operation
+from duetime.contract.operation import ETAG, IF_MATCH, ONE_CHANGED, OWNED, OWNER, READ_BODY, Operation
 from duetime.domain import errors
 from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
 from duetime.domain.times import SECOND
@@ -26,7 +26,7 @@ def _action(id_: str, path: str, summary: str, *, status: int = 200, **more: Any
         answer=answers.TaskAnswer,
         answer_description="The task.",
         answer_headers=ETAG,
-        headers=(OWNER,),
+        headers=(IF_MATCH, OWNER),
         refusals=(*OWNED, *READ_BODY, *ONE_CHANGED),
         **more,
     )

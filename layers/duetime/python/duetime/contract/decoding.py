@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from duetime.contract.bodies import AwsTarget, Lock, Retry, Target
     from duetime.contract.guard import Document
     from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
 
 _Place = tuple[str | int, ...]
 _ROOT: _Place = ()
@@ -176,15 +177,18 @@ def spec_of(body: TaskCreate, place: _Place = _ROOT) -> TaskSpec:
         FieldsInvalid: it contradicts itself, or its payload is too large.
     """
     _refuse_contradictions(body, place)
-    if isinstance(body.target, TopologyTarget):
-        _refuse_bad_graph(body.payload, (*place, "payload"))
-    return TaskSpec(
+    spec = TaskSpec(
         type=body.type,
         payload=_payload(body, place),
         due_at=body.at,
         delay=_delay(body),
         **_plain_fields(body),
     )
+    if not isinstance(body.target, TopologyTarget):
+        return spec
+    graph = _graph(body.payload, (*place, "payload"))
+    # The attempt lasts as long as its graph may; a shorter time that is asked for by name is the client's own.
+    return spec if "deadline_seconds" in body.model_fields_set else spec.of_graph(spec.payload, graph.lasts_seconds)
 
 
 def _plain_fields(body: TaskFields) -> dict[str, Any]:
@@ -211,13 +215,13 @@ def _refuse_contradictions(body: TaskFields, place: _Place) -> None:
         raise FieldsInvalid([Fault(path_of((*place, "rollback")), "needs 'rollback' among the phases of the target")])
 
 
-def _refuse_bad_graph(payload: object, place: _Place) -> None:
-    """Refuse a topology whose payload is no graph that can be run."""
+def _graph(payload: object, place: _Place) -> Graph:
+    """The graph that is a topology's payload; one that cannot be run is refused."""
     # A node is a task as well, so the reader of graphs imports this module.
     from duetime.contract.topology_decoding import graph_of  # noqa: PLC0415 - see the line above
 
     try:
-        graph_of(payload)
+        return graph_of(payload)
     except FieldInvalid as refusal:
         raise FieldsInvalid([Fault(f"{path_of(place)}.{refusal.field}", refusal.reason)]) from None
     except FieldsInvalid as refusal:

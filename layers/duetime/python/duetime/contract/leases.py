@@ -108,6 +108,9 @@ class LeasedAnswer(TypedDict):
     lease: Annotated[str, Field(description="The lease's id, for all that is said of it.")]
     ends_at: Annotated[Instant, Field(description="When another worker may get the task, unless a heartbeat comes.")]
     checkpoint: Annotated[Any, Field(description="What an attempt that was paused has left; null if there is nothing.")]
+    inputs: Annotated[
+        Any, Field(description="The results of its parents that a topology's node asks for; null for any other task.")
+    ]
     task: LeasedTask
 
 

@@ -74,8 +74,8 @@ def lease_pause(document: Document) -> Ending:
     return Yielded(checkpoint)
 
 
-def leases_text(leased: Iterable[tuple[LeaseKey, Task, bytes | None]]) -> str:
-    """Leases as JSON text. Payloads and checkpoints are JSON already, and stay as they are."""
+def leases_text(leased: Iterable[tuple[LeaseKey, Task, bytes | None, bytes | None]]) -> str:
+    """Leases as JSON text. Payloads, checkpoints and inputs are JSON already, and stay as they are."""
     return f'{{"leases":[{",".join(_lease_text(*each) for each in leased)}]}}'
 
 
@@ -92,8 +92,8 @@ def lease_state(task: Task) -> str:
     )
 
 
-def _lease_text(key: LeaseKey, task: Task, checkpoint: bytes | None) -> str:
+def _lease_text(key: LeaseKey, task: Task, checkpoint: bytes | None, inputs: bytes | None) -> str:
     known = json_text({"lease": token_of(key), "ends_at": to_iso(task.lease_ends_at or 0)})
-    left = "null" if checkpoint is None else checkpoint.decode()
-    about = json_text(entry(task))
-    return f'{known[:-1]},"checkpoint":{left},"task":{about[:-1]},"payload":{json_of(task.payload)}}}}}'
+    left, given = ("null" if part is None else part.decode() for part in (checkpoint, inputs))
+    about = f'{json_text(entry(task))[:-1]},"payload":{json_of(task.payload)}}}'
+    return f'{known[:-1]},"checkpoint":{left},"inputs":{given},"task":{about}}}'

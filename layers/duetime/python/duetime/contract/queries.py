@@ -63,6 +63,13 @@ def _ids(text: object) -> tuple[TaskId, ...]:
         raise ValueError("should be task ids, separated by commas") from None
 
 
+def _id(text: object) -> TaskId:
+    try:
+        return TaskId.parse(str(text))
+    except InvalidTaskId:
+        raise ValueError("should be a task id") from None
+
+
 def _tags(texts: object) -> dict[str, str]:
     pairs = [text.partition(":") for text in texts] if isinstance(texts, list) else []
     if not all(key and colon for key, colon, _ in pairs):
@@ -116,6 +123,12 @@ class TaskListQuery(ListedQuery):
     """Parameters of `GET /v1/tasks`."""
 
     state: Annotated[State | None, Field(strict=False, description="Only tasks in this state.")] = None
+    parent: Annotated[
+        TaskId | None,
+        BeforeValidator(_id),
+        WithJsonSchema({"type": "string"}),
+        Field(description="Only nodes of this topology, of all its runs."),
+    ] = None
     ids: Annotated[
         tuple[TaskId, ...],
         BeforeValidator(_ids),
@@ -126,7 +139,7 @@ class TaskListQuery(ListedQuery):
     @property
     def filter(self) -> TaskFilter:
         """The conditions that the listed tasks meet."""
-        return replace(super().filter, state=self.state)
+        return replace(super().filter, state=self.state, parent=self.parent)
 
 
 class DeadLetterQuery(ListedQuery):

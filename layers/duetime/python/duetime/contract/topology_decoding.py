@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from duetime.contract.bodies import TaskCreate
 from duetime.contract.decoding import compact, spec_of
 from duetime.contract.faults import validated
+from duetime.contract.paths import WHOLE
 from duetime.contract.refusals import FieldsInvalid
 from duetime.contract.reports import read_body
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_GRAPH_BYTES
+from duetime.domain.limits import MAX_GRAPH_BYTES
 from duetime.domain.topologies.checking import checked
 from duetime.domain.topologies.graph import Graph, Node
 
@@ -50,7 +51,7 @@ def topology_asked(document: Document) -> TopologyAsked:
     payload = compact({name: value[name] for name in _OF_THE_GRAPH if name in value})
     if len(payload) > MAX_GRAPH_BYTES:
         raise FieldInvalid("nodes", f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed")
-    return TopologyAsked(spec_of(task).of_graph(payload, graph.deadline_seconds or MAX_DEADLINE_SECONDS), graph)
+    return TopologyAsked(spec_of(task).of_graph(payload, graph.lasts_seconds), graph)
 
 
 def read_graph(payload: bytes) -> Graph:
@@ -65,7 +66,7 @@ def read_graph(payload: bytes) -> Graph:
         raise FieldInvalid("payload", "should be a graph") from None
     except FieldsInvalid as refusal:
         fault = refusal.faults[0]
-        raise FieldInvalid(fault.field, fault.reason) from None
+        raise FieldInvalid("payload" if fault.field == WHOLE else fault.field, fault.reason) from None
 
 
 def graph_of(value: object) -> Graph:

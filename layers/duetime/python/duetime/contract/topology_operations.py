@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from duetime.contract import answers, routes, steps
-from duetime.contract.operation import ETAG, KEY, ONE_CHANGED, OWNED, OWNER, READ_BODY, Operation
+from duetime.contract.operation import ETAG, IF_MATCH, KEY, ONE_CHANGED, OWNED, OWNER, READ_BODY, Operation
 from duetime.contract.topology_answers import TopologyAnswer
 from duetime.contract.topology_bodies import TopologyCreate
 from duetime.domain import errors
@@ -23,7 +23,7 @@ def _action(id_: str, path: str, summary: str, description: str, **more: Any) ->
         answer=answers.TaskAnswer,
         answer_description="The topology's task.",
         answer_headers=ETAG,
-        headers=(OWNER,),
+        headers=(IF_MATCH, OWNER),
         refusals=(*OWNED, *READ_BODY, *ONE_CHANGED),
         **more,
     )

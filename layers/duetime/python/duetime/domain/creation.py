@@ -11,7 +11,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
 from duetime.domain.states import State
-from duetime.domain.task import AwsTarget, Content, HandlerTarget, PullTarget, Task, TaskSpec
+from duetime.domain.task import AwsTarget, Content, HandlerTarget, PullTarget, Task, TaskSpec, TopologyTarget
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -98,7 +98,8 @@ def target_of(spec: TaskSpec, pulled: Collection[str], callable_arns: ArnPattern
         callable_arns: the AWS resources that the settings let tasks call.
 
     Raises:
-        FieldInvalid: nobody may pull its type, or pull workers were asked to roll back; likewise for AWS resources.
+        FieldInvalid: nobody may pull its type, or pull workers were asked to roll back; likewise for AWS resources, and
+            for topologies.
     """
     target = spec.target or (PullTarget() if spec.type in pulled else HandlerTarget())
     if isinstance(target, PullTarget):
@@ -111,6 +112,8 @@ def target_of(spec: TaskSpec, pulled: Collection[str], callable_arns: ArnPattern
             raise FieldInvalid("target.arn", "is not among the resources that the settings let tasks call")
         if spec.rollback:
             raise FieldInvalid("rollback", "needs a target that offers it; AWS resources do not")
+    if isinstance(target, TopologyTarget) and spec.rollback:
+        raise FieldInvalid("rollback", "needs a target that offers it; a topology's graph has `on_failure` for that")
     return target
 
 

@@ -50,8 +50,8 @@ class VersionDiffers(RequestRefused):
 class FenceDiffers(RequestRefused):
     """The fence of a request is not that of a running attempt, or the attempt's time is over."""
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(f"the task is {task.state} at fence {task.fence}; the attempt is over, or it is another's")
+    def __init__(self, task: Task, why: str = "the attempt is over, or it is another's") -> None:
+        super().__init__(f"the task is {task.state} at fence {task.fence}; {why}")
         self.task = task
 
 

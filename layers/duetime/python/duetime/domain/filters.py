@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.ids import TaskId
     from duetime.domain.states import State
     from duetime.domain.task import Task
     from duetime.domain.times import Millis
@@ -22,6 +23,7 @@ class TaskFilter:
         due_from: due no earlier than this.
         due_to: due before this.
         error: class of the error that the last failed attempt ended with.
+        parent: the topology that it is a node of.
     """
 
     state: State | None = None
@@ -31,6 +33,7 @@ class TaskFilter:
     due_from: Millis | None = None
     due_to: Millis | None = None
     error: str | None = None
+    parent: TaskId | None = None
 
     def matches(self, task: Task) -> bool:
         """Whether a task meets every condition."""
@@ -42,4 +45,5 @@ class TaskFilter:
             and (self.due_from is None or task.due_at >= self.due_from)
             and (self.due_to is None or task.due_at < self.due_to)
             and (self.error is None or (task.error is not None and task.error.kind == self.error))
+            and (self.parent is None or (task.member is not None and task.member.topology == self.parent))
         )

@@ -17,6 +17,7 @@ from duetime.domain.attempts import (
     Succeeded,
     Yielded,
     failure,
+    has_untold_error,
 )
 from duetime.domain.errors import RecordUnreadable, Unavailable
 from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
@@ -267,9 +268,14 @@ class Attempting:
         if task.attempt > task.retry.max_attempts:
             return self.undoing.give_up(task)
         self._begin(shift, task)
+        offers = Phase.ROLLBACK in self.targets.phases(task)
+        if not offers and task.rollback and has_untold_error(task):
+            # Nobody asked for it in so many words, and whoever took the failure did not know what the target offers.
+            shift.ended = True
+            return self.undoing.leave(task)
         started = self.clock.now()
         ending: Ending = failure("RollbackUnknown", "the target offers no `rollback`", retriable=False)
-        if Phase.ROLLBACK in self.targets.phases(task):
+        if offers:
             held = self.held(task) or self._lock(shift, task, LockScope.TASK) or self._lock(shift, task, LockScope.RUN)
             ending = held or self._call(shift, task, Phase.ROLLBACK, watch)
         shift.ended = True

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.creation import NO_ARNS, due_of, target_of
-from duetime.domain.errors import MoveRefused, TaskUnknown, Unavailable, VersionDiffers
+from duetime.domain.errors import FieldInvalid, MoveRefused, TaskUnknown, Unavailable, VersionDiffers
 from duetime.domain.states import NOT_STARTED, Move, State
-from duetime.domain.task import TaskSpec, TopologyTarget, lane_of
+from duetime.domain.task import HttpTarget, Phase, TaskSpec, TopologyTarget, lane_of
+from duetime.domain.topologies.outline import outline_of
 from duetime.domain.writes import Applied, Guard, Write, WriteResult
 from duetime.services.creating import PAYLOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from duetime.domain.arns import ArnPatterns
     from duetime.domain.creation import TaskChange
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.surroundings import Chance, Clock
     from duetime.services.placing import Placing
@@ -36,6 +38,7 @@ class Changing:
         retention: how long a finished task is kept, in milliseconds.
         pulled: the types that the settings declare as pulled.
         callable_arns: the AWS resources that the settings let tasks call.
+        read_graph: makes a graph of a topology's new payload, or refuses it.
     """
 
     tasks: TaskStore
@@ -46,6 +49,7 @@ class Changing:
     retention: Millis
     pulled: Collection[str] = ()
     callable_arns: ArnPatterns = NO_ARNS
+    read_graph: Callable[[bytes], Graph] = field(default=outline_of)
 
     def change(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
         """Change a task that has not started.
@@ -58,9 +62,10 @@ class Changing:
 
         Raises:
             TaskUnknown: there is none, or it is another owner's.
-            MoveRefused: it has started.
+            MoveRefused: it has started, or is a topology that has, and would get another graph.
             VersionDiffers: it is at another version.
-            FieldInvalid: it would be due more than ten years ahead, or its target may not be called.
+            FieldInvalid: it would be due more than ten years ahead, its target may not be called, or it would be a
+                topology whose payload is no graph that can be run.
             Unavailable: somebody else's write came between every time.
         """
         task = self.tasks.read(task_id)
@@ -126,23 +131,54 @@ class Changing:
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's is let expire."""
+        fields = {**self._of_its_graph(task, wanted), **wanted.fields}
+        self._refuse_unfit(task, wanted, fields)
         if wanted.payload is None:
-            return self._write(task, wanted, dict(wanted.fields))
+            return self._write(task, wanted, fields)
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
         kept = self.contents.keep(task.id, f"{PAYLOAD}.{self.chance.nonce()}", wanted.payload)
-        result = self._write(task, wanted, {**wanted.fields, "payload": kept})
+        result = self._write(task, wanted, {**fields, "payload": kept})
         unused = task.payload if isinstance(result, Applied) else kept
         if unused.is_outside:
             self.contents.expire(task.id, unused, self.clock.now() + self.retention)
         return result
 
+    def _of_its_graph(self, task: Task, wanted: TaskChange) -> dict[str, Any]:
+        """What a topology's task gets with another graph, which is refused as it would be when it is created."""
+        target = wanted.fields.get("target", task.target)
+        is_topology = isinstance(target, TopologyTarget)
+        if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):
+            return {}
+        if task.fence and isinstance(task.target, TopologyTarget):
+            # Its nodes may have tasks already, whose ids and edges are those of the graph it began with.
+            raise MoveRefused(task, "given another graph: an attempt at it has begun")
+        if not is_topology:
+            return {}
+        payload = wanted.payload if wanted.payload is not None else self._payload_of(task)
+        try:
+            return {"deadline_seconds": self.read_graph(payload).lasts_seconds}
+        except FieldInvalid as refusal:
+            at = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
+            raise FieldInvalid(at, refusal.reason) from None
+
+    def _refuse_unfit(self, task: Task, wanted: TaskChange, fields: Mapping[str, Any]) -> None:
+        """Refuse what does not fit the task, before anything of it is kept."""
+        target, rollback = fields.get("target", task.target), fields.get("rollback", task.rollback)
+        if not fields.keys().isdisjoint({"target", "rollback"}):
+            target_of(TaskSpec(task.type, target=target, rollback=rollback), self.pulled, self.callable_arns)
+            if rollback and isinstance(target, HttpTarget) and Phase.ROLLBACK not in target.phases:
+                raise FieldInvalid("rollback", "needs 'rollback' among the phases of the target")
+        if wanted.sets_due:
+            due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), self.clock.now())
+
+    def _payload_of(self, task: Task) -> bytes:
+        content = task.payload
+        return self.contents.fetch(task.id, content) if content.data is None else content.data
+
     def _write(self, task: Task, wanted: TaskChange, sets: dict[str, Any]) -> WriteResult:
         now = self.clock.now()
         guard = Guard(owner=task.owner, version=task.version)
         target = sets.get("target", task.target)
-        if not sets.keys().isdisjoint({"target", "rollback"}):
-            rollback = sets.get("rollback", task.rollback)
-            target_of(TaskSpec(task.type, target=target, rollback=rollback), self.pulled, self.callable_arns)
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
             return self.placing.move(task, Move.CHANGE, sets["due_at"], guard, sets)

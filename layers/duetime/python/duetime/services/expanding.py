@@ -111,13 +111,20 @@ class Expanding:
     telemetry: Telemetry
     look_ahead: Millis
 
-    def expand(self, wakes: Sequence[ScheduleWake]) -> Expanded:
-        """Expand the schedules of these wakes; a wake that is stale is dropped. Never raises `Unavailable`."""
+    def expand(self, wakes: Sequence[ScheduleWake], until: Millis | None = None) -> Expanded:
+        """Expand the schedules of these wakes; a wake that is stale is dropped. Never raises `Unavailable`.
+
+        Args:
+            wakes: of the schedules.
+            until: when to leave the rest to the trigger, which meets the next wakes; `None` to do all of it.
+        """
         tasks: list[Task] = []
         todo, done = list(wakes), True
-        for _ in range(_PASSES):
+        for number_of_pass in range(_PASSES):
             if not todo:
                 return Expanded(tasks, done)
+            if number_of_pass and until is not None and self.clock.now() >= until:
+                break
             ends = self.crew.map(self._begun, todo)
             passes = [end for end in ends if isinstance(end, _Pass)]
             again = [end for end in ends if isinstance(end, ScheduleWake)]

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Claimant, HeldBack, Run, Skipped, Stopped, Yielded
+from duetime.domain.attempts import Claimant, HeldBack, Run, Skipped, Stopped, Yielded, failure
 from duetime.domain.errors import Unavailable
 from duetime.domain.leases import LeaseKey
 from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
 from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, MAX_HOLD, MAX_LEASED_BYTES
 from duetime.domain.task import Asked, Phase
 from duetime.domain.times import SECOND
+from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.writes import Applied
 from duetime.ports.queues import Outgoing
 from duetime.services.placing import message_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.leases import LeaseRequest, Pullers
     from duetime.domain.task import Content, Task
@@ -47,16 +48,18 @@ class Leased:
     Attributes:
         task: the record as it was claimed, with its payload.
         checkpoint: what a paused attempt left; JSON text in UTF-8.
+        inputs: of a topology's node, the results of its parents that it asked for: one JSON object in UTF-8.
     """
 
     key: LeaseKey
     task: Task
     checkpoint: bytes | None
+    inputs: bytes | None = None
 
     @property
     def size(self) -> int:
         """Bytes of its contents."""
-        return len(self.task.payload.data or b"") + len(self.checkpoint or b"")
+        return len(self.task.payload.data or b"") + len(self.checkpoint or b"") + len(self.inputs or b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,11 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True)
 class Leasing:
-    """Leases the due tasks of pulled types, each by the same claim that the worker functions make."""
+    """Leases the due tasks of pulled types, each by the same claim that the worker functions make.
+
+    Attributes:
+        inputs: what a node of a topology is given of its parents' results; may raise `InputsTooLarge`.
+    """
 
     tasks: TaskStore
     contents: ContentStore
@@ -81,6 +88,7 @@ class Leasing:
     chance: Chance
     crew: Crew
     telemetry: Telemetry
+    inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
 
     def lease(self, caller: str, wanted: LeaseRequest) -> list[Leased]:
         """Lease tasks that are due; none, if none became due while it waited.
@@ -189,11 +197,18 @@ class Leasing:
             return self._ended(self.finishing.finish(Run(task, now, now), ending, RUN_ONLY))
         if held := self.holding.take(task, task.lease_ends_at or now):
             return self._ended(self._hold_back(task, held))
+        try:
+            inputs = self.inputs(task)
+        except InputsTooLarge as error:
+            failed = failure("InputsTooLarge", str(error), retriable=False)
+            end = self.finishing.finish(Run(task, now, now), failed, RUN_ONLY)
+            self.holding.give_back(task)
+            return self._ended(end)
         payload = replace(task.payload, data=self._bytes(task, task.payload))
         checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         self.telemetry.measure("lateness", max(0, now - task.next_at))
         key = LeaseKey(task.id, task.fence, delivery.message.lane, wanted.length, delivery.receipt)
-        return Leased(key, replace(task, payload=payload), checkpoint)
+        return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
     def _refused(self, task: Task | None, delivery: Delivery) -> LetGo | ComeBack:
         """What becomes of a message whose claim was refused; what follows an outcome is the worker functions'."""

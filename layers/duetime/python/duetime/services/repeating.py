@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import Ending, Failed, Stopped, Succeeded, Yielded
-from duetime.domain.states import State
 from duetime.domain.task import AttemptOutcome
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
     outcome = task.ledger[-1].outcome if task.ledger else None
     match ending:
         case Succeeded(result):
-            return task.state is State.SUCCEEDED and _bytes(contents, task, task.result) == result
+            return outcome is AttemptOutcome.SUCCEEDED and _bytes(contents, task, task.result) == result
         case Failed(error):
             return outcome in {AttemptOutcome.RETRIED, AttemptOutcome.FAILED} and task.error == error
         case Yielded(checkpoint):

@@ -28,6 +28,7 @@ from duetime.domain.schedules.recurrence import BackfillRun, Recurrence
 from duetime.domain.schedules.schedule import ScheduleState, check
 from duetime.domain.schedules.zones import tzdata_version
 from duetime.domain.task import Cause, Content, ContentPlace
+from duetime.domain.times import SECOND
 from duetime.services.creating import PAYLOAD
 from duetime.services.producing import Due
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from duetime.services.placing import Placing
 
 _TRIES = 10
+_PATIENCE = 3 * SECOND
+"""How long a caller waits for a long expansion, such as a backfill at full pace; the trigger does the rest."""
 _NOTHING = Content(ContentPlace.RECORD, PAYLOAD, b"")
 _TAIL_BITS, _NAME_BITS, _BACKFILL_BITS = 64, 40, 32
 
@@ -299,7 +302,7 @@ class Scheduling:
         now = self.clock.now()
         with suppress(Unavailable):
             wake = ScheduleWake(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, now)
-            self.placing.send_due(self.expanding.expand([wake]).tasks)
+            self.placing.send_due(self.expanding.expand([wake], now + _PATIENCE).tasks)
             return self.get(recurrence.owner, recurrence.name)
         return recurrence
 

@@ -10,7 +10,16 @@ from duetime.domain.attempts import Run, told_ledger
 from duetime.domain.errors import FenceDiffers, LockLost, MoveRefused, NotifiedOtherwise, TaskUnknown, VersionDiffers
 from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.states import LEASED, LEGAL, Move, State
-from duetime.domain.task import Asked, AwsTarget, HttpTarget, LockScope, Phase, PullTarget, TopologyTarget
+from duetime.domain.task import (
+    Asked,
+    AwsTarget,
+    HandlerTarget,
+    HttpTarget,
+    LockScope,
+    Phase,
+    PullTarget,
+    TopologyTarget,
+)
 from duetime.domain.topologies.looks import deferred_until
 from duetime.domain.writes import Applied, Guard, Write
 from duetime.services.repeating import says_the_same
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
     from duetime.services.placing import Placing
 
 _TRIES = 5
+_TIME_IS_OVER = "the attempt's deadline is over"
 _DONE: dict[Move, str] = {
     Move.PAUSE: "paused",
     Move.RESUME: "resumed",
@@ -36,6 +46,8 @@ _DONE: dict[Move, str] = {
     Move.REOPEN: "retried",
     Move.REQUEST_ROLLBACK: "rolled back",
     Move.CANCEL: "cancelled",
+    Move.CHANGE: "resumed",
+    Move.ASK: "asked for that",
 }
 
 
@@ -44,7 +56,8 @@ class Steering:
     """Steers tasks: each call is one legal move, or says why it cannot be made.
 
     Every method raises `TaskUnknown` for a task that does not exist or is another owner's, `MoveRefused` if the
-    task's state does not allow it, and `VersionDiffers` if others keep writing the record in between.
+    task's state does not allow it, and `VersionDiffers` if others keep writing the record in between, or if it is not
+    at the `version` at which alone its user wants it steered.
     """
 
     tasks: TaskStore
@@ -57,14 +70,14 @@ class Steering:
     clock: Clock
     chance: Chance
 
-    def pause(self, owner: str, task_id: TaskId) -> Task:
+    def pause(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Hold a task that has not started; ask a running one to pause, which it does when it can."""
-        task = self._read(owner, task_id)
+        task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
             return task
         if task.state in LEGAL[Move.PAUSE].sources:
-            return self._moved(task, Move.PAUSE)
-        return self._ask(task, Asked.PAUSE, "paused")
+            return self._moved(task, Move.PAUSE, _no_pause(task), version)
+        return self._ask(task, Asked.PAUSE, "paused", version)
 
     def stop(self, owner: str, task_id: TaskId) -> Task:
         """Ask a running task to stop, which it does when it can."""
@@ -82,38 +95,47 @@ class Steering:
                 return self.stop(owner, task_id)
         raise VersionDiffers(self._read(owner, task_id))
 
-    def resume(self, owner: str, task_id: TaskId) -> Task:
-        """Let a paused task go on: at its due time if that is still ahead, else now."""
-        task = self._read(owner, task_id)
+    def resume(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+        """Let a paused task go on: at its due time if that is still ahead, else now.
+
+        What had waited for a lock has left its line, where nobody places it any more: it looks again at once.
+        """
+        task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
-            return self._placed(task, Move.RESUME, task.next_at, {})
+            at = task.next_at if task.waits_for is None else task.due_at
+            return self._placed(task, Move.RESUME, at, _no_pause(task), version)
         if task.asked is Asked.PAUSE:
-            return self._moved(task, Move.ASK, {"asked": None})
+            # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
+            move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.ASK
+            return self._moved(task, move, _no_pause(task), version)
         raise MoveRefused(task, "resumed")
 
-    def run_now(self, owner: str, task_id: TaskId) -> Task:
+    def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have a task that has not started run now."""
-        return self._placed(self._read(owner, task_id), Move.EXPEDITE, self.clock.now(), {"asked": None})
+        task = self._read(owner, task_id, version)
+        return self._placed(task, Move.EXPEDITE, self.clock.now(), {"asked": None}, version)
 
-    def retry(self, owner: str, task_id: TaskId) -> Task:
+    def retry(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have a failed task tried again from its first attempt on."""
-        task = self._read(owner, task_id)
+        task = self._read(owner, task_id, version)
         reopened = self._reopened(task, Move.REOPEN)
         sets = {**reopened, "error": None, "ledger": told_ledger(task), "lease_ends_at": None}
-        return self._placed(task, Move.REOPEN, self.clock.now(), sets)
+        return self._placed(task, Move.REOPEN, self.clock.now(), sets, version)
 
-    def roll_back(self, owner: str, task_id: TaskId) -> Task:
+    def roll_back(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have an ended task undone by its target's `rollback`.
 
         Raises:
             MoveRefused: also if the target is known to offer none.
         """
-        task = self._read(owner, task_id)
+        task = self._read(owner, task_id, version)
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise MoveRefused(task, "rolled back: its target offers no rollback")
-        sets = {**self._reopened(task, Move.REQUEST_ROLLBACK), "lease_ends_at": None}
-        return self._placed(task, Move.REQUEST_ROLLBACK, self.clock.now(), sets)
+        # With the error of its last attempt told in the ledger: that of the rollback is another.
+        reopened = self._reopened(task, Move.REQUEST_ROLLBACK)
+        sets = {**reopened, "ledger": told_ledger(task), "lease_ends_at": None}
+        return self._placed(task, Move.REQUEST_ROLLBACK, self.clock.now(), sets, version)
 
     def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:
         """Take the end of an attempt from its target.
@@ -125,15 +147,14 @@ class Steering:
             NotifiedOtherwise: the attempt ended differently before.
         """
         task = self._read(owner, task_id)
-        if task.state is not State.RUNNING and task.ledger and task.ledger[-1].fence == fence:
-            return self._repeated(task, ending)
+        if task.fence != fence or task.state is not State.RUNNING:
+            return self._repeated(task, fence, ending)
         now = self.clock.now()
-        if task.fence != fence or task.state is not State.RUNNING or (task.lease_ends_at or 0) < now:
-            raise FenceDiffers(task)
-        offered = task.target.phases if isinstance(task.target, HttpTarget) else frozenset()
-        end = self.finishing.finish(Run(task, task.run_at or now, now), ending, offered)
+        if (task.lease_ends_at or 0) < now:
+            raise FenceDiffers(task, _TIME_IS_OVER)
+        end = self.finishing.finish(Run(task, task.run_at or now, now), ending, _offered(task))
         if not isinstance(end, Applied):
-            return self._repeated(self._read(owner, task_id), ending)
+            return self._repeated(self._read(owner, task_id), fence, ending)
         scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
             self.closing.close(end.task)
@@ -151,8 +172,10 @@ class Steering:
         """
         task = self._read(owner, task_id)
         now = self.clock.now()
-        if task.fence != fence or task.state not in LEASED or (task.lease_ends_at or 0) < now:
+        if task.fence != fence or task.state not in LEASED:
             raise FenceDiffers(task)
+        if (task.lease_ends_at or 0) < now:
+            raise FenceDiffers(task, _TIME_IS_OVER)
         sets: dict[str, Any] = {} if progress is None else {"progress": progress}
         guard = Guard(owner=owner, fence=fence)
         if task.deferred:
@@ -168,23 +191,25 @@ class Steering:
             raise FenceDiffers(result.task or task)
         return result.task
 
-    def _read(self, owner: str, task_id: TaskId) -> Task:
+    def _read(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         task = self.tasks.read(task_id)
         if task is None or task.owner != owner:
             raise TaskUnknown(task_id)
+        if version not in (None, task.version):
+            raise VersionDiffers(task)
         return task
 
-    def _ask(self, task: Task, asked: Asked, wanted: str) -> Task:
+    def _ask(self, task: Task, asked: Asked, wanted: str, version: int | None = None) -> Task:
         if task.state not in LEGAL[Move.ASK].sources:
             raise MoveRefused(task, wanted)
         if task.asked in (asked, Asked.CANCEL):
             # What is to stop for good need not pause.
             return task
-        return self._moved(task, Move.ASK, {"asked": asked})
+        return self._moved(task, Move.ASK, {"asked": asked}, version)
 
-    def _moved(self, task: Task, move: Move, sets: dict[str, Any] | None = None) -> Task:
-        """Make a move, again while others write in between and it stays legal."""
-        for _ in range(_TRIES):
+    def _moved(self, task: Task, move: Move, sets: dict[str, Any] | None = None, version: int | None = None) -> Task:
+        """Make a move, again while others write in between and it stays legal, unless only this version is meant."""
+        for _ in range(_TRIES if version is None else 1):
             self._check(task, move)
             guard = Guard(version=task.version)
             result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets or {}))
@@ -193,9 +218,9 @@ class Steering:
             task = result.task or task
         raise VersionDiffers(task)
 
-    def _placed(self, task: Task, move: Move, at: Millis, sets: dict[str, Any]) -> Task:
-        """Make a move that sets a new look, again while others write in between and it stays legal."""
-        for _ in range(_TRIES):
+    def _placed(self, task: Task, move: Move, at: Millis, sets: dict[str, Any], version: int | None = None) -> Task:
+        """Make a move that sets a new look; again as `_moved` does."""
+        for _ in range(_TRIES if version is None else 1):
             self._check(task, move)
             result = self.placing.move(task, move, at, Guard(version=task.version), sets)
             if isinstance(result, Applied):
@@ -216,8 +241,26 @@ class Steering:
             self.contents.keep(task.id, content.name, self.contents.fetch(task.id, content))
         return {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None}
 
-    def _repeated(self, task: Task, ending: Ending) -> Task:
-        """A notification of an attempt that has ended: fine if it says the same."""
+    def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
+        """A notification of an attempt that has ended, the last that has: fine if it says the same."""
+        if not task.ledger or task.ledger[-1].fence != fence:
+            raise FenceDiffers(task)
         if says_the_same(self.contents, task, ending):
             return task
         raise NotifiedOtherwise(task)
+
+
+def _no_pause(task: Task) -> dict[str, Any]:
+    """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
+    return {"asked": None} if task.asked is Asked.PAUSE else {}
+
+
+def _offered(task: Task) -> frozenset[Phase]:
+    """What it offers to undo a failure: of a handler only a worker knows, which leaves alone what offers nothing."""
+    match task.target:
+        case HttpTarget(phases=phases):
+            return phases
+        case HandlerTarget():
+            return frozenset({Phase.ROLLBACK})
+        case _:
+            return frozenset()

@@ -58,7 +58,7 @@ class Sweeping:
         """Change a piece.
 
         Raises:
-            FieldInvalid: no task can be changed so; none was.
+            FieldInvalid: the first of the tasks cannot be changed so; none was. Further on such a task is counted.
         """
         return self._sweep(owner, sweep, lambda task: self.changing.change(owner, task.id, wanted, None))
 
@@ -103,9 +103,9 @@ class Sweeping:
             try:
                 act(task)
                 tally.changed += 1
-            except FieldInvalid:
-                raise
             except RequestRefused as refusal:
+                if isinstance(refusal, FieldInvalid) and not tally.changed and sweep.after is None:
+                    raise
                 tally.refused[type(refusal)] += 1
             pace.keep(tally)
         tally.matched += 1

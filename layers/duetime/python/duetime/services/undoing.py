@@ -47,6 +47,12 @@ class Undoing:
             sets["member"] = replace(task.member, note=ROLLBACK_FAILED)
         return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.lingers_until)
 
+    def leave(self, task: Task) -> WriteResult:
+        """Fail a task as it has failed: it was to be undone if its target offers that, and it does not."""
+        return self.finishing.write_outcome(
+            task, Move.FAIL_ROLLBACK, {"attempt": task.ledger[-1].attempt}, self.clock.now()
+        )
+
     def give_up(self, task: Task) -> WriteResult:
         """Fail a rollback whose last worker vanished."""
         now = self.clock.now()

@@ -16,8 +16,8 @@ from duetime.adapters.calendars.recurrences import FIELD, Budget, starts
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_BYTES, MAX_CALENDAR_DATES
 from duetime.domain.schedules.calendars import Calendar, Kind, Span
-from duetime.domain.schedules.walls import datetime_of, wall_from
-from duetime.domain.schedules.zones import UTC_ZONE, Zone, zone_named
+from duetime.domain.schedules.walls import datetime_of, day_of, wall_from
+from duetime.domain.schedules.zones import FIRST_YEAR, UTC_ZONE, Zone, zone_named
 from duetime.domain.times import Millis, from_datetime
 
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ class _Found:
     dates: dict[date, str] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
     budget: Budget = field(default_factory=Budget)
+
+    @property
+    def days(self) -> tuple[date, date]:
+        """The first and the last day that are kept."""
+        return day_of(self.zone.wall_at(self.start)), day_of(self.zone.wall_at(self.end))
 
     def check_size(self) -> None:
         if len(self.dates) + len(self.spans) > MAX_CALENDAR_DATES:
@@ -95,6 +100,7 @@ def calendar_from_ics(
     moved: dict[str, set[datetime]] = {}
     for component in events:
         if _MOVED in component:
+            _check(component)
             moved.setdefault(str(component.get("UID")), set()).add(_moment(component, _MOVED, zone)[0])
     for component in events:
         if str(component.get("STATUS", "")).upper() != "CANCELLED":
@@ -114,9 +120,16 @@ def _parsed(data: bytes) -> icalendar.Calendar:
     return parsed
 
 
-def _read(component: Component, found: _Found, moved: set[datetime]) -> None:
+def _check(component: Component) -> None:
+    """Refuse an event that cannot be read, or that another program would read differently."""
     if component.errors:
-        raise FieldInvalid(FIELD, f"has an event whose {component.errors[0][0]} cannot be read")
+        raise FieldInvalid(FIELD, f"has an event whose {component.errors[0][0] or 'text'} cannot be read")
+    if "EXRULE" in component:
+        raise FieldInvalid(FIELD, "has an event with EXRULE, which is not read: write EXDATE")
+
+
+def _read(component: Component, found: _Found, moved: set[datetime]) -> None:
+    _check(component)
     event = _event(component, found.zone)
     rule = component.get("RRULE")
     if isinstance(rule, list):
@@ -145,13 +158,14 @@ def _recurring(rule: Mapping[str, Any], event: _Event, found: _Found) -> Iterato
 
 
 def _put(event: _Event, start: datetime, found: _Found) -> None:
+    if start.year > _LAST_YEAR:
+        return
     if event.whole_days:
-        day = start.date()
-        while day < (start + event.length).date():
-            if found.start <= _instant(datetime.combine(day + _ONE_DAY, time()), found.zone) and (
-                _instant(datetime.combine(day, time()), found.zone) <= found.end
-            ):
-                found.dates.setdefault(day, event.label)
+        first, last = found.days
+        day = max(start.date(), first)
+        until = min((start + event.length).date(), last + _ONE_DAY)
+        while day < until:
+            found.dates.setdefault(day, event.label)
             day += _ONE_DAY
         return
     begins = _instant(start, event.zone)
@@ -177,6 +191,7 @@ def _event(component: Component, zone: Zone) -> _Event:
     if not isinstance(length, timedelta) or not timedelta() <= length <= _LONGEST:
         raise FieldInvalid(FIELD, f"has an event that is not 0 to {_LONGEST.days} days long")
     label = str(component.get("SUMMARY", ""))[:_MAX_LABEL_LENGTH]
+    label = "".join(each if each.isprintable() else " " for each in label)
     return _Event(start, length, own_zone, whole_days, " ".join(label.split()))
 
 
@@ -219,10 +234,13 @@ def _local(moment: date, zone: Zone) -> datetime:
     """A date or a date-time by the clock of a zone."""
     if not isinstance(moment, datetime):
         return datetime.combine(moment, time())
-    if moment.tzinfo is None:
-        return moment
+    if moment.tzinfo is None or not FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        # Zones are known for the years between: so far off, nothing hangs on the hour.
+        return moment.replace(tzinfo=None)
     return datetime_of(zone.wall_at(from_datetime(moment)))
 
 
 def _instant(moment: datetime, zone: Zone) -> Millis:
-    return zone.instant_after_gap(wall_from(moment))
+    wall = wall_from(moment)
+    # Before the first year that zones are known for, only that it is long past counts.
+    return wall if moment.year < FIRST_YEAR else zone.instant_after_gap(wall)

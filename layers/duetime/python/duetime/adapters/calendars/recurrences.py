@@ -15,7 +15,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
 FIELD = "ics"
@@ -84,7 +84,7 @@ def starts(
     except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as refusal:
         raise FieldInvalid(FIELD, f"has a recurrence rule that cannot be read: {text[:60]}") from refusal
     comes = False
-    for moment in expansion:
+    for moment in _counted(expansion, text):
         comes = True
         budget.spend_recurrence()
         if moment > until:
@@ -95,6 +95,14 @@ def starts(
         raise FieldInvalid(FIELD, f"has a recurrence rule that never comes: {text[:60]}")
 
 
+def _counted(expansion: Iterable[datetime], text: str) -> Iterator[datetime]:
+    """What dateutil counts; some rules that it takes it cannot carry out."""
+    try:
+        yield from expansion
+    except (ValueError, IndexError, TypeError, OverflowError) as refusal:
+        raise FieldInvalid(FIELD, f"has a recurrence rule that cannot be carried out: {text[:60]}") from refusal
+
+
 def _check(rule: Mapping[str, Sequence[object]]) -> None:
     frequency = str(next(iter(rule.get("FREQ", ())), ""))
     if frequency not in _PARTS:
@@ -102,7 +110,11 @@ def _check(rule: Mapping[str, Sequence[object]]) -> None:
     extra = sorted(set(rule) - _PARTS[frequency])
     if extra:
         raise FieldInvalid(FIELD, f"has a {frequency} recurrence rule with {extra[0][:20]}, which is not read")
-    if 0 in rule.get("INTERVAL", ()):
-        raise FieldInvalid(FIELD, "has a recurrence rule with an interval of 0")
+    for interval in rule.get("INTERVAL", ()):
+        if not isinstance(interval, int) or interval < 1:
+            raise FieldInvalid(FIELD, f"has a recurrence rule with an interval of {str(interval)[:20]}")
+    if 0 in rule.get("BYMONTHDAY", ()):
+        # dateutil takes it for no part at all, and so for every day.
+        raise FieldInvalid(FIELD, "has a recurrence rule with a day 0 of the month")
     if any(len(values) > _MAX_LIST for values in rule.values()):
         raise FieldInvalid(FIELD, "has a recurrence rule with a very long list")

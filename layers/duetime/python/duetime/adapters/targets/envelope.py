@@ -36,9 +36,13 @@ def result_of(data: bytes) -> bytes:
 
 
 def compact(value: object) -> bytes:
-    """JSON without spaces. What JSON cannot hold, NaN and numbers beyond a float among it, is refused.
+    """JSON in UTF-8 without spaces. What JSON cannot hold, NaN and numbers beyond a float among it, is refused.
 
     Raises:
         ValueError: it holds such a thing.
     """
-    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        # A lone surrogate, which JSON can write and UTF-8 cannot.
+        return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()

@@ -131,7 +131,8 @@ class Calendar:
             if len(self._known) >= _DAYS_KNOWN:
                 self._known.clear()
             closed = self._known[day] = tuple(_closed_on(self, day))
-        return next((span for span in closed if span.start <= at < span.end), None)
+        index = bisect_right(closed, at, key=lambda span: span.start) - 1
+        return closed[index] if index >= 0 and at < closed[index].end else None
 
 
 def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
@@ -146,28 +147,50 @@ def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
     return Span(min(span.start for span in spans), max(span.end for span in spans), spans[0].reason)
 
 
-def next_working_moment(calendars: Sequence[Calendar], at: Millis) -> Millis | None:
-    """The first moment, not before `at`, at which all calendars let work run; `None` if there is none in two years."""
-    moment = at
+@dataclass(slots=True)
+class Searched:
+    """What a search for a working moment has found closed: [start, end). One that follows goes on from there.
+
+    All occurrences of a schedule that fall into a long closed stretch ask for its end.
+    """
+
+    start: Millis = 0
+    end: Millis = 0
+
+
+def next_working_moment(calendars: Sequence[Calendar], at: Millis, searched: Searched | None = None) -> Millis | None:
+    """The first moment, not before `at`, at which all calendars let work run; `None` if there is none in two years.
+
+    Args:
+        calendars: all of them.
+        at: from when on.
+        searched: what was found closed before, by these very calendars; it is brought up to date.
+    """
+    closed = Searched() if searched is None else searched
+    if not closed.start <= at <= closed.end:
+        closed.start = closed.end = at
     for _ in range(_NEVER_MANY):
-        span = covering(calendars, moment)
-        if span is None:
-            return moment
-        moment = span.end
-        if moment > at + WORKING_MOMENT_HORIZON:
+        if closed.end > at + WORKING_MOMENT_HORIZON:
             return None
+        span = covering(calendars, closed.end)
+        if span is None:
+            return closed.end
+        closed.end = span.end
     return None
 
 
 def _closed_on(calendar: Calendar, day: date) -> Iterator[Span]:
-    """The spans of a day in which no work may run."""
+    """The spans of a day in which no work may run, in order and apart; where several lie, the first says why."""
     start, end = _start_of(calendar.zone, day), _start_of(calendar.zone, day + _ONE_DAY)
     members = [each for each in _members(calendar, day) if each.start < end and start < each.end]
     if calendar.kind is Kind.INCLUDES:
         yield from _between(members, start, end, f"{calendar.name}: outside its times")
     else:
         for each in sorted(members):
-            yield Span(max(start, each.start), min(end, each.end), each.reason)
+            start = max(start, each.start)
+            if start < min(end, each.end):
+                yield Span(start, min(end, each.end), each.reason)
+                start = min(end, each.end)
 
 
 def _between(members: Sequence[Span], start: Millis, end: Millis, reason: str) -> Iterator[Span]:
@@ -196,13 +219,16 @@ def _members(calendar: Calendar, day: date) -> Iterator[Span]:
 
 def _windows_on(calendar: Calendar, day: date) -> Iterator[Span]:
     """The windows that begin on a day; one over midnight reaches into the next."""
-    if day in calendar.except_dates:
+    if day in calendar.except_dates or not calendar.windows:
         return
+    wall, weekday = wall_of(day), day.weekday()
+    # On all but a few days of a year every window is as far from UTC, and looking for jumps of the clock costs most.
+    offset = calendar.zone.even_offset(wall, wall + 2 * DAY)
     for window in calendar.windows:
-        if day.weekday() in window.weekdays:
-            wall, over = wall_of(day), DAY if window.end <= window.start else 0
-            start = calendar.zone.instant_after_gap(wall + window.start)
-            end = _last_instant(calendar.zone, wall + window.end + over)
+        if weekday in window.weekdays:
+            first, last = wall + window.start, wall + window.end + (DAY if window.end <= window.start else 0)
+            start = calendar.zone.instant_after_gap(first) if offset is None else first - offset
+            end = _last_instant(calendar.zone, last) if offset is None else last - offset
             if start < end:
                 yield Span(start, end, f"{calendar.name}: {window.label or window}")
 

@@ -103,7 +103,7 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
 
     if schedule.on_excluded is OnExcluded.SKIP:
         return skipped("")
-    moment = next_working_moment(schedule.calendars, span.end)
+    moment = next_working_moment(schedule.calendars, span.end, schedule.searched)
     if moment is None:
         return skipped(", for there is no working moment in two years")
     if schedule.end_at is not None and moment > schedule.end_at:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_JITTER_SECONDS, MAX_NAME_LENGTH
+from duetime.domain.schedules.calendars import Searched
 from duetime.domain.schedules.resolving import rhythm_of
 from duetime.domain.schedules.rhythms import UTC_CLOCK, Clock, Rhythm
 from duetime.domain.schedules.timings import Permanent, Timing
@@ -81,6 +82,7 @@ class Schedule:
         note: why it is paused, in its user's words.
         revision: grows with every change; occurrences carry it.
         tzdata: version of the time zone rules it was last computed with.
+        searched: where its calendars were found closed; a copy with other fields begins anew.
     """
 
     id: str
@@ -103,6 +105,7 @@ class Schedule:
     note: str = ""
     revision: int = 1
     tzdata: str = ""
+    searched: Searched = field(default_factory=Searched, init=False, compare=False, repr=False)
 
     @property
     def anchor(self) -> Millis:
@@ -132,16 +135,16 @@ def check(schedule: Schedule) -> Schedule:
         ("jitter_seconds", schedule.jitter_seconds, MAX_JITTER_SECONDS, "seconds"),
         ("catch_up_seconds", schedule.catch_up_seconds, MAX_CATCH_UP_SECONDS, "seconds"),
     )
-    for field, amount, most, unit in bounds:
+    for name, amount, most, unit in bounds:
         if not 0 <= amount <= most:
-            raise FieldInvalid(field, f"should be 0 to {most} {unit}")
+            raise FieldInvalid(name, f"should be 0 to {most} {unit}")
     if schedule.remaining_runs is not None and schedule.remaining_runs < 0:
         raise FieldInvalid("remaining_runs", "should not be negative")
     if schedule.end_at is not None and schedule.start_at is not None and schedule.end_at < schedule.start_at:
         raise FieldInvalid("end_at", "should not be before start_at")
     if schedule.is_permanent and (schedule.overlap is not Overlap.SKIP or schedule.jitter_seconds):
-        field = "jitter_seconds" if schedule.jitter_seconds else "overlap"
-        raise FieldInvalid(field, "means nothing for a permanent schedule, which runs one after the other")
+        name = "jitter_seconds" if schedule.jitter_seconds else "overlap"
+        raise FieldInvalid(name, "means nothing for a permanent schedule, which runs one after the other")
     return schedule
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import Protocol, TypeAlias
 
-from duetime.domain.times import DAY, SECOND, Millis
+from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 
 Wall: TypeAlias = int
 """Milliseconds since 1970-01-01T00:00 by a local clock."""
@@ -63,8 +63,9 @@ def datetime_of(at: Wall) -> datetime:
 
 def clock_text(at: Wall) -> str:
     """What the clock shows: `02:30`, with seconds where there are any."""
-    moment = datetime_of(at)
-    return moment.strftime("%H:%M" if at % (60 * SECOND) == 0 else "%H:%M:%S")
+    seconds = at // SECOND
+    minutes = f"{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}"
+    return minutes if at % MINUTE == 0 else f"{minutes}:{seconds % 60:02d}"
 
 
 LAST_WALL: Wall = wall_of(date(LAST_YEAR + 1, 1, 1)) - 1

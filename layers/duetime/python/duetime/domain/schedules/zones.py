@@ -118,6 +118,12 @@ class Zone:
         moment = to_datetime(at).astimezone(_zone_info(self.name))
         return moment.isoformat(timespec="milliseconds" if at % SECOND else "seconds")
 
+    def even_offset(self, start: Wall, end: Wall) -> Millis | None:
+        """How far ahead of UTC the clock is in [start, end], if it is not changed then, nor in the two days around."""
+        piece = self.piece_at(max(0, start - 2 * DAY))
+        from_start, to_end = start - piece.offset - piece.start, piece.end + piece.offset - end
+        return piece.offset if from_start >= 2 * DAY and to_end >= 2 * DAY else None
+
     def instants_of(self, wall: Wall) -> tuple[Millis, ...]:
         """The instants at which the clock shows a wall time: one, none in a gap, two in a fold."""
         return tuple(

@@ -8,6 +8,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.topologies.rules import TriggerRule
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ class Graph:
     nodes: tuple[Node, ...]
     on_failure: OnFailure = OnFailure.STOP
     deadline_seconds: int | None = None
+
+    @property
+    def lasts_seconds(self) -> int:
+        """How long the attempt at its topology's task lasts: as long as the whole may take."""
+        return self.deadline_seconds or MAX_DEADLINE_SECONDS
 
     @cached_property
     def by_key(self) -> Mapping[str, Node]:

@@ -92,6 +92,7 @@ def status_of(task: Task | None) -> NodeStatus:
         ended_at=_ended_at(task),
         finished_at=task.finished_at,
         rollback_failed=note == ROLLBACK_FAILED,
+        has_result=task.result is not None,
     )
 
 

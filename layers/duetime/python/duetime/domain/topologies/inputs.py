@@ -27,7 +27,7 @@ class InputsTooLarge(Exception):
     def __init__(self, sizes: Mapping[str, int]) -> None:
         largest = max(sizes, key=sizes.__getitem__)
         super().__init__(
-            f"the inputs have {sum(sizes.values())} bytes, {MAX_INPUTS_BYTES} are allowed; "
+            f"the inputs have at least {sum(sizes.values()) + 1} bytes, {MAX_INPUTS_BYTES} are allowed; "
             f"the largest is {largest!r} with {sizes[largest]}"
         )
         self.sizes = sizes

@@ -39,6 +39,7 @@ class NodeStatus:
         ended_at: when its last attempt ended, before anything of what follows began.
         finished_at: when its outcome was stored and followed up: its children may have started before.
         rollback_failed: its rollback was tried, and has failed for good.
+        has_result: it succeeded once, whatever became of it since.
     """
 
     state: State = State.BLOCKED
@@ -48,6 +49,7 @@ class NodeStatus:
     ended_at: Millis | None = None
     finished_at: Millis | None = None
     rollback_failed: bool = False
+    has_result: bool = False
 
     @property
     def outcome(self) -> Outcome | None:
@@ -75,6 +77,16 @@ class NodeStatus:
     def is_failure(self) -> bool:
         """Whether its work does not stand, or is being taken back."""
         return self.state is State.ROLLING_BACK or self.outcome is Outcome.FAILED
+
+    @property
+    def has_failed_itself(self) -> bool:
+        """Whether its own work has failed, and was perhaps undone since."""
+        return self.state in {State.FAILED, State.ROLLED_BACK} and not self.has_result
+
+    @property
+    def was_taken_back(self) -> bool:
+        """Whether its user cancelled it."""
+        return self.state is State.CANCELLED and self.reason is None
 
     @property
     def has_not_begun(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.creation import target_of
-from duetime.domain.errors import TaskUnknown
+from duetime.domain.errors import FieldInvalid, TaskUnknown
 from duetime.domain.states import LEASED
 from duetime.domain.task import TopologyTarget
 from duetime.domain.topologies.statuses import NodeStatus
@@ -40,7 +40,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Directing:
-    """Accepts, shows and steers topologies; each method raises `TaskUnknown` for what is no topology of the owner's."""
+    """Accepts, shows and steers topologies; each method raises `TaskUnknown` for what is no topology of the owner's.
+
+    What is steered at a version is steered only if the topology's task is still at it.
+    """
 
     wholes: Wholes
     conducting: Conducting
@@ -55,7 +58,10 @@ class Directing:
             FieldInvalid: the target of a node may not be called.
         """
         for node in graph.nodes:
-            target_of(node.spec, self.creating.pulled, self.creating.callable_arns)
+            try:
+                target_of(node.spec, self.creating.pulled, self.creating.callable_arns)
+            except FieldInvalid as refusal:
+                raise FieldInvalid(f"nodes.{node.key}.{refusal.field}", refusal.reason) from None
         return self.creating.create(owner, order)
 
     def get(self, owner: str, topology: TaskId) -> View:
@@ -67,25 +73,25 @@ class Directing:
             return View(task, graph, None, dict.fromkeys(graph.by_key, NodeStatus()))
         return View(whole.task, whole.graph, whole.head, self.wholes.statuses(whole))
 
-    def rerun(self, owner: str, topology: TaskId) -> Task:
+    def rerun(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
         """Run a failed topology again: what succeeded is kept."""
         self._task(owner, topology)
-        return self.steering.retry(owner, topology)
+        return self.steering.retry(owner, topology, version)
 
-    def cancel(self, owner: str, topology: TaskId) -> Task:
+    def cancel(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
         """Take back what has not started, and ask what runs to stop."""
         self._task(owner, topology)
-        return self.heed(self.steering.cancel_by_force(owner, topology, None))
+        return self.heed(self.steering.cancel_by_force(owner, topology, version))
 
-    def pause(self, owner: str, topology: TaskId) -> Task:
+    def pause(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
         """Hold what has not started; what runs goes on to its end."""
         self._task(owner, topology)
-        return self.heed(self.steering.pause(owner, topology))
+        return self.heed(self.steering.pause(owner, topology, version))
 
-    def resume(self, owner: str, topology: TaskId) -> Task:
+    def resume(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
         """Let a paused topology go on, with all its nodes."""
         self._task(owner, topology)
-        return self.heed(self.steering.resume(owner, topology))
+        return self.heed(self.steering.resume(owner, topology, version))
 
     def heed(self, task: Task) -> Task:
         """Have the nodes of a topology heed what was just asked of its task; any other task has none.

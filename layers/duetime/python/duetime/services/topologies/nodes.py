@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.attempts import told_ledger
 from duetime.domain.errors import Unavailable
 from duetime.domain.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.topologies.counting import chunk_of, chunks_for, reports
@@ -85,13 +86,18 @@ class Nodes:
         task = self._read(whole.head.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
-        sets = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}
+        # With the error of its last attempt told in the ledger: that of the rollback is another.
+        sets: dict[str, Any] = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None}
+        sets |= {"lease_ends_at": None, "ledger": told_ledger(task)}
         self.placing.move(task, Move.REQUEST_ROLLBACK, self.clock.now(), Guard(version=task.version), sets)
 
     def _release(self, whole: Whole, key: str) -> None:
         task = self._read(whole.head.task_id(key))
         if task.state is State.BLOCKED:
             due = self.clock.now() + (whole.graph.by_key[key].spec.delay or 0)
+            if task.due_at != task.created_at:
+                # Its user has set another time while it was blocked.
+                due = max(due, task.due_at)
             # Refused: somebody else has released or cancelled it just now.
             self.placing.move(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
 

@@ -20,6 +20,8 @@ from duetime.domain.topologies.statuses import NodeStatus
 from duetime.services.topologies.wholes import Whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.domain.attempts import Ending
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
@@ -204,10 +206,25 @@ class Running:
             case State.CANCELLED:
                 return Stopped()
             case State.ROLLED_BACK:
-                return failure("RolledBack", f"rolled back after {_failed(whole.graph, statuses)}", retriable=False)
-        if whole.overdue_at is not None and whole.overdue_at <= self.clock.now():
+                why = self._why(whole, statuses)
+                return failure("RolledBack", f"rolled back after {why}", retriable=False)
+        if self._is_overdue(whole):
             return failure("DeadlineExceeded", f"not done within {whole.graph.deadline_seconds} s", retriable=False)
-        return failure("NodesFailed", _failed(whole.graph, statuses), retriable=False)
+        return failure("NodesFailed", self._why(whole, statuses), retriable=False)
+
+    def _is_overdue(self, whole: Whole) -> bool:
+        return whole.overdue_at is not None and whole.overdue_at <= self.clock.now()
+
+    def _why(self, whole: Whole, statuses: Statuses) -> str:
+        """What made the whole fail: not what was undone because of that."""
+        order = whole.graph.order
+        why = _told([key for key in order if statuses[key].has_failed_itself], "failed")
+        why = why or _told([key for key in order if statuses[key].was_taken_back], "was cancelled", "were cancelled")
+        if not why and self._is_overdue(whole):
+            why = f"it was not done within {whole.graph.deadline_seconds} s"
+        why = why or _told(unhandled(whole.graph, statuses), "failed")
+        stuck = [key for key in order if statuses[key].rollback_failed]
+        return "; ".join(filter(None, (why, _told(stuck, "could not be rolled back"))))
 
     def _notify(self, task: Task, ending: Ending) -> None:
         """End the attempt, unless it has ended already."""
@@ -215,11 +232,12 @@ class Running:
             self.steering.notify(task.owner, task.id, task.fence, ending)
 
 
-def _failed(graph: Graph, statuses: Statuses) -> str:
-    keys = [key for key in graph.order if statuses[key].state in {State.FAILED, State.ROLLED_BACK}]
-    keys = keys or list(unhandled(graph, statuses))
+def _told(keys: Sequence[str], one: str, many: str = "") -> str:
+    """What is to be told of some nodes; nothing if there are none."""
+    if len(keys) <= 1:
+        return "".join(f"the node {key} {one}" for key in keys)
     more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
-    return f"the nodes {', '.join(keys[:_SHOWN])}{more} failed" if len(keys) > 1 else f"the node {keys[0]} failed"
+    return f"the nodes {', '.join(keys[:_SHOWN])}{more} {many or one}"
 
 
 def _clamped(seconds: Millis) -> int:
