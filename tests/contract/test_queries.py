@@ -79,6 +79,7 @@ def test_ids_are_given_as_one_list() -> None:
         ("state=", "state"),
         ("type=two%20words", "type"),
         ("type=%00", "type"),
+        ("name=", "name"),
         ("name=%00", "name"),
         ("name=" + "n" * 129, "name"),
         ("tag=team", "tag"),

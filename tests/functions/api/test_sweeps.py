@@ -139,6 +139,7 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     (CANCEL, {"filter": {"due_to": 7}}, ["filter.due_to"]),
     (CANCEL, {"filter": {"type": "a b"}}, ["filter.type"]),
     (CANCEL, {"filter": {"name": "\x00"}}, ["filter.name"]),
+    (CANCEL, {"filter": {"name": ""}}, ["filter.name"]),
     (CANCEL, {**REPORTS, "owner": "you"}, ["owner"]),
     (CANCEL, {**REPORTS, "change": {}}, ["change"]),
     (CANCEL, {**REPORTS, "limit": 0}, ["limit"]),

@@ -99,6 +99,8 @@ TaskName = Annotated[
     Field(max_length=MAX_NAME_LENGTH, description="A name for people; need not be unique."),
     AfterValidator(printable),
 ]
+WantedName = Annotated[TaskName, Field(min_length=1)]
+"""The name of tasks that are looked for: an empty one is a variable that was not set, not all tasks without a name."""
 TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
 TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(printable)]
 Tags = Annotated[

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.bodies import Body
 from duetime.contract.faults import validated
-from duetime.contract.fields import TIME_SCHEMA, ErrorClass, TaskName, TaskType
+from duetime.contract.fields import TIME_SCHEMA, ErrorClass, TaskType, WantedName
 from duetime.contract.instants import instant_of
 from duetime.contract.paths import shown
 from duetime.contract.refusals import Fault, ParametersInvalid
@@ -89,7 +89,7 @@ class ListedQuery(Body):
     """Parameters of every list of tasks; several filters narrow the list together."""
 
     type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
-    name: Annotated[TaskName | None, Field(description="Only tasks of this name.")] = None
+    name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
     tag: Annotated[
         dict[str, str],
         BeforeValidator(_tags),

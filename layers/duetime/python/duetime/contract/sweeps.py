@@ -17,8 +17,8 @@ from duetime.contract.fields import (  # noqa: TC001 - pydantic reads the annota
     At,
     ErrorClass,
     Tags,
-    TaskName,
     TaskType,
+    WantedName,
 )
 from duetime.contract.operation import OWNED, OWNER, READ_BODY, Operation
 from duetime.contract.problems import KINDS
@@ -49,7 +49,7 @@ class Conditions(Body):
     model_config = ConfigDict(json_schema_extra=_as_filter)
 
     type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
-    name: Annotated[TaskName | None, Field(description="Only tasks of this name.")] = None
+    name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
     tags: Annotated[Tags, Field(description="Only tasks that have all of these tags.")] = Field(default_factory=dict)
     due_from: Annotated[At, Field(description="Only tasks due at this time or later.")] = None
     due_to: Annotated[At, Field(description="Only tasks due before this time.")] = None
