@@ -112,12 +112,13 @@ class Display:
         self._console.print(table)
 
     def addresses(self, ready: Ready) -> None:
-        """Show where the API is, and two lines to try it with."""
+        """Show where the API is, and lines to try it with."""
         self._console.print(f"\n[bold]API[/bold]  {ready.api_url}\n[bold]AWS[/bold]  {ready.aws_endpoint_url}\n")
         tasks = f"{ready.api_url}/v1/tasks"
         body = '{"type": "echo", "payload": "hello", "delay_seconds": 3}'
         # Printed raw and unwrapped: they are there to be copied.
-        for line in (f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'", f"curl -s {tasks}"):
+        created = f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'"
+        for line in (created, f"curl -s {tasks}", f"export DUETIME_URL={ready.api_url}  # then: duetime tasks list"):
             self._console.out(f"  {line}", highlight=False)
         self._console.print("\nCtrl-C stops everything.")
 

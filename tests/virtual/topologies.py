@@ -47,6 +47,7 @@ class Topologies(World):
     Attributes:
         begun: the names of the nodes whose targets were called, in order.
         loses: which tokens get lost.
+        starting: whether frames that are started begin.
     """
 
     def _wire(self) -> None:
@@ -57,11 +58,12 @@ class Topologies(World):
         self._frames: dict[tuple[TaskId, int], Strand] = {}
         self._answered: set[str] = set()
         self.loses: Callable[[str], bool] = lambda _token: False
+        self.starting = True
         wholes = Wholes(self.tasks, self.contents, self.topologies, chance, read_graph, RETENTION)
         nodes = Nodes(wholes, self.tasks, self.topologies, self.placing, time, RETENTION)
         self.conducting = Conducting(wholes, nodes, self.steering, time, time)
         making = Making(wholes, self.tasks, self.contents, self.topologies, chance, time)
-        following = Following(wholes, making, nodes, self.conducting, self.topologies, self, time)
+        self.following = Following(wholes, making, nodes, self.conducting, self.topologies, self, time)
         self.running = Running(
             wholes=replace(wholes, read_graph=outline_of),
             in_full=wholes,
@@ -78,7 +80,7 @@ class Topologies(World):
             shards=self.shards,
         )
         self.directing = Directing(wholes, self.conducting, self.creating, self.reading, self.steering)
-        closing = replace(self.attempting.closing, follow=following.follow)
+        closing = replace(self.attempting.closing, follow=self.following.follow)
         giving = Giving(wholes, self.tasks, self.contents)
         finishing = replace(self.attempting.finishing, closing=closing)
         elsewhere = self.steering.finishing
@@ -105,7 +107,7 @@ class Topologies(World):
 
     def start(self, topology: TaskId, fence: int) -> None:
         """Start a frame, once for each attempt."""
-        if (topology, fence) not in self._frames:
+        if self.starting and (topology, fence) not in self._frames:
             self._frames[topology, fence] = self.time.start_process(partial(self._frame, topology, fence))
 
     def is_running(self, topology: TaskId, fence: int) -> bool:

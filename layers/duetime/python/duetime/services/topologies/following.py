@@ -15,7 +15,8 @@ from duetime.domain.topologies.head import status_of
 from duetime.domain.topologies.rules import verdict
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Member, Task
     from duetime.domain.topologies.graph import Edge
     from duetime.domain.topologies.rules import Outcome
     from duetime.domain.topologies.statuses import NodeStatus
@@ -53,18 +54,24 @@ class Following:
             self.conducting.dissolve(task.id)
         if task.member is None:
             return
-        whole = self.wholes.read(task.member.topology)
-        key, status = task.member.key, status_of(task)
-        if whole is None or whole.head.task_id(key) != task.id or status.outcome is None:
+        whole, key, status = self._whole_of(task.id, task.member), task.member.key, status_of(task)
+        if whole is None or status.outcome is None:
             return
         if _concerns_all(whole, status):
             # First of all: a stop must be known before a child of this node may start.
             self.conducting.steer(whole, {key: status})
-            whole = self.wholes.read(task.member.topology) or whole
+            whole = self._whole_of(task.id, task.member)
+            if whole is None:
+                return
         outcome = status.outcome
         self.crew.map(lambda edge: self._tell(whole, edge, outcome), whole.graph.edges_out[key])
         if (token := self.store.read_token(task.id)) is not None:
             self.machine.answer(token)
+
+    def _whole_of(self, task_id: TaskId, member: Member) -> Whole | None:
+        """The whole that a node belongs to; `None` if the node has another task by now, in a further run."""
+        whole = self.wholes.read(member.topology)
+        return whole if whole is not None and whole.head.task_id(member.key) == task_id else None
 
     def _tell(self, whole: Whole, edge: Edge, outcome: Outcome) -> None:
         """Count an edge at a child, and do what the child's rule says then."""
