@@ -108,9 +108,9 @@ class ScheduleUsers:
         method, asked = call.args[0], call.args[1]  # type: ignore[attr-defined]  # they are partials
         if method != "GET":
             schedules.disturbed.add(name)
+        if asked.endswith("/resume") or method == "PATCH":
+            # Before it is answered, and whether or not it is: it may go on from now.
+            schedules.let_go(name)
         answer = call()
         if answer is not None and answer.status == 200 and (method == "DELETE" or asked.endswith("/pause")):
             schedules.held(name)
-        elif asked.endswith("/resume") or method == "PATCH":
-            # Whether or not it is answered: it may go on from now.
-            schedules.let_go(name)
