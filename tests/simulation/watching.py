@@ -41,7 +41,11 @@ first patrol finds most after 3 minutes; a message whose visibility was never se
 
 @dataclass
 class Effect:
-    """One call of a target, from its start to its end or to the death of its process."""
+    """One call of a target, from its start to its end or to the death of its process.
+
+    Attributes:
+        attempt_began: when the first phase of its attempt began: its timeout is for all of them.
+    """
 
     task_id: str
     phase: str
@@ -50,6 +54,7 @@ class Effect:
     process: Strand = field(repr=False)
     lock: LockSpec | None = None
     timeout: Millis = 0
+    attempt_began: Millis = 0
     ended: Millis | None = None
 
     @property
@@ -80,6 +85,7 @@ class Watching:
         taken_up: the fence of each attempt that was begun in its time, not taken over, and has called nothing yet.
         accepted_topologies: topologies whose creation was acknowledged.
         claimed_at: when each task was last taken up.
+        attempts: when the first phase of each attempt began, by its task and fence.
         tasks_made: how many records there are.
         moves: the states that were left, and for which.
     """
@@ -97,6 +103,7 @@ class Watching:
     lateness: list[Millis] = field(default_factory=list)
     accepted_topologies: list[str] = field(default_factory=list)
     claimed_at: dict[str, Millis] = field(default_factory=dict)
+    attempts: dict[tuple[str, int], Millis] = field(default_factory=dict)
     tasks_made: int = 0
     moves: set[tuple[State, State]] = field(default_factory=set)
 
@@ -174,7 +181,8 @@ class Watching:
         self.live = [each for each in self.live if each.lives]
         for other in self.live:
             self.check(other.task_id != task_id, f"{what} began while {other} goes on")
-        effect = Effect(task_id, phase, fence, now, process, task.lock, task.timeout_seconds * SECOND)
+        attempt_began = self.attempts.setdefault((task_id, fence), now)
+        effect = Effect(task_id, phase, fence, now, process, task.lock, task.timeout_seconds * SECOND, attempt_began)
         self._check_lock(effect, what)
         self.live.append(effect)
         return effect
@@ -188,7 +196,7 @@ class Watching:
         """A worker ends its process: without faults only because of a target that has not ended in its time."""
         now = self.account.time.now()
         mine = [each for each in self.live if each.process is process and each.lives]
-        overdue = [each for each in mine if now - each.began >= each.timeout]
+        overdue = [each for each in mine if now - each.attempt_began >= each.timeout]
         self.check(self.account.faulty or bool(overdue), f"a worker ended its process without need, and with it {mine}")
 
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
