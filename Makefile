@@ -53,8 +53,8 @@ docs: setup ## write what the code knows into the reference pages
 simulate: setup ## run storms of random faults in virtual time (FIRST=0 SEEDS=100 RATE=0.03)
 	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100) $(if $(RATE),--rate $(RATE))
 
-mutants: setup ## break the code in one place after the other: the storms must find it (SEEDS=150)
-	@$(BIN)/python -m tests.simulation.mutants --seeds $(or $(SEEDS),150)
+mutants: setup ## break the code in one place after the other: the storms must find it (SEEDS=300)
+	@$(BIN)/python -m tests.simulation.mutants --seeds $(or $(SEEDS),300)
 
 fuzz: setup ## send hostile requests to the API in process (REQUESTS=100000 SEED=0)
 	@$(BIN)/python -m tests.hostile --requests $(or $(REQUESTS),100000) --seed $(or $(SEED),0)

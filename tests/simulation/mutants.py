@@ -23,7 +23,7 @@ from rich.table import Table
 
 ROOT = Path(__file__).parents[2]
 INSIDE = ROOT / "layers/duetime/python/duetime"
-_SEEDS = 120
+_SEEDS = 300
 _LONGEST = 600
 """Seconds that a mutant may survive."""
 _TOLD = 160
