@@ -142,14 +142,20 @@ def test_a_request_outlives_the_attempt_that_failed_under_it(asked: str, state: 
     assert (world.get(task).state, len(world.effects)) == (state, 1)
 
 
-def test_a_request_is_taken_back_while_the_retry_waits() -> None:
-    """The attempt that was asked to pause has failed: resumed before its retry heeds the request, it runs on."""
+def failed_while_asked_to_pause() -> tuple[World, Task]:
+    """A task whose attempt was asked to pause and has failed instead; its retry waits."""
     world = World()
     world.behave = lambda work: world.take(5 * SECOND) and world.fail(work, 1)
     task = world.create(TaskSpec("report", retry=RetryPolicy(initial_seconds=60)))
     world.pass_time(SECOND)
     world.steering.pause(OWNER, task.id)
     world.pass_time(5 * SECOND)
+    return world, task
+
+
+def test_a_request_is_taken_back_while_the_retry_waits() -> None:
+    """The attempt that was asked to pause has failed: resumed before its retry heeds the request, it runs on."""
+    world, task = failed_while_asked_to_pause()
     waiting = world.get(task)
     assert (waiting.state, waiting.asked) == (State.POSTPONED, Asked.PAUSE)
     resumed = world.steering.resume(OWNER, task.id)
@@ -160,12 +166,7 @@ def test_a_request_is_taken_back_while_the_retry_waits() -> None:
 
 def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once() -> None:
     """Its retry waited with the request: held meanwhile and resumed, it runs on, and is not paused again."""
-    world = World()
-    world.behave = lambda work: world.take(5 * SECOND) and world.fail(work, 1)
-    task = world.create(TaskSpec("report", retry=RetryPolicy(initial_seconds=60)))
-    world.pass_time(SECOND)
-    world.steering.pause(OWNER, task.id)
-    world.pass_time(5 * SECOND)
+    world, task = failed_while_asked_to_pause()
     paused = world.steering.pause(OWNER, task.id)
     assert (paused.state, paused.asked) == (State.PAUSED, None)
     world.steering.resume(OWNER, task.id)
