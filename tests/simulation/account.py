@@ -27,8 +27,9 @@ from tests.simulation.state_machine import StateFailed, StateMachine
 from tests.virtual.time import VirtualTime
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from tests.simulation.faults import Call
     from tests.virtual.time import Strand
 
 TIMEOUTS = {
@@ -106,6 +107,7 @@ class Account:
         generation: counts the deploys.
         code: which code was deployed last.
         reordering: the chance that a message is delivered late, twice, or out of order.
+        before_call: what a scenario does before each call of AWS: let time pass, refuse it, or end the process.
     """
 
     def __init__(self, seed: int, *, rate: float = 0.0, shards: int = 2, most_receives: int = 1000) -> None:
@@ -113,6 +115,7 @@ class Account:
         self.time = VirtualTime(NOW + self.random.randrange(MINUTE))
         self.rate = rate
         self.reordering = rate
+        self.before_call: Callable[[Call], None] | None = None
         self.calls = 0
         self.faults: dict[str, int] = {}
         self.lines: list[tuple[Any, ...]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from duetime.domain.times import SECOND
 from tests.fakes.dynamodb import FakePaginator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tests.simulation.machines import Machine
 
@@ -43,6 +44,29 @@ class Fault(Enum):
     PARTIAL = "only a part of a batch is done"
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of AWS that a simulated process is about to make.
+
+    Attributes:
+        machine: the process; `machine.function` is the function's name.
+        service: `dynamodb`, `sqs`, `s3`, `lambda` or `states`.
+        operation: boto3's name of the call.
+        request: its arguments.
+    """
+
+    machine: Machine
+    service: str
+    operation: str
+    request: Mapping[str, Any]
+
+    def refuse(self) -> None:
+        """Have the service throttle this call, until the SDK gives up."""
+        self.machine.account.take(300)
+        fake = getattr(self.machine.account, self.service)
+        raise fake.exceptions.make(_THROTTLES[self.service], self.operation)
+
+
 class FaultyClient:
     """A client whose calls take time, and go wrong now and then."""
 
@@ -62,6 +86,9 @@ class FaultyClient:
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
         machine, account = self._machine, self._machine.account
         machine.live()
+        if account.before_call is not None:
+            account.before_call(Call(machine, self._service, operation, request))
+            machine.live()
         fault = account.fault_for(machine, operation)
         account.travel()
         machine.live()

@@ -121,8 +121,9 @@ class Watching:
             return
         name = record[schema.SORT_KEY]["S"]
         if old is None or new is None:
-            self.tasks_made += 1
-            self.check(new is not None, f"{name} was removed")
+            self.tasks_made += new is not None
+            has_expired = schema.TTL in record and int(record[schema.TTL]["N"]) * SECOND <= self.account.time.now()
+            self.check(new is not None or has_expired, f"{name} was removed")
             return
         self.check(UNKNOWN not in old or UNKNOWN in new, f"{name} lost what newer code had written")
         before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])

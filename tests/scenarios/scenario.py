@@ -1,0 +1,136 @@
+"""A scenario: one simulated account without random faults, in which a test decides what happens, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
+from tests.simulation import works
+from tests.simulation.storms import Storm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from duetime.domain.task import Task
+    from duetime.handlers import Context
+    from tests.fakes.attribute_values import Item
+    from tests.simulation.faults import Call
+    from tests.simulation.users import Reply
+
+PLAIN, UNDONE, PHASED = works.PLAIN, works.UNDONE, works.PHASED
+"""Types of handlers: only `run`; `run` and `rollback`; all four phases."""
+
+
+class Scenario(Storm):
+    """An account in virtual time; the unmodified functions run in it. Nothing fails unless the test has it fail.
+
+    Use it as a context manager. All invariants of the simulation are checked at every write; `violations` has what
+    they found, and leaving the block without an error fails if there is any.
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        super().__init__(seed, 0.0)
+        self.faulty = self.is_mild = False
+        self.target: Callable[[str, Context], Any] = lambda _phase, _context: "done"
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """End every process of the account."""
+        works.STAGE.remove(self)
+        self.close()
+        if kind is None:
+            assert self.violations == []
+
+    @property
+    def violations(self) -> list[Any]:
+        """What the invariants found."""
+        return list(self.watching.violations)
+
+    @property
+    def now(self) -> Millis:
+        """The virtual time."""
+        return self.time.now()
+
+    def run(self, duration: Millis) -> None:
+        """Let time pass."""
+        self.time.run_until(self.now + duration)
+
+    def run_until(self, is_so: Callable[[], object], within: Millis = HOUR, step: Millis = 50) -> bool:
+        """Let time pass until something is so; says whether it became so in time."""
+        end = self.now + within
+        while not is_so() and self.now < end:
+            self.time.run_until(min(self.now + step, end))
+        return bool(is_so())
+
+    def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `Users.ask`
+        """Send a request to the API and let time pass until its answer comes.
+
+        Raises:
+            AssertionError: no answer came.
+        """
+        replies = self.send(method, path, body, **more)
+        assert self.run_until(lambda: replies), f"no answer to {method} {path}"
+        return replies[0]
+
+    def send(self, method: str, path: str, body: object = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - same
+        """Send a request beside whatever else goes on; the list gets the answer once there is one."""
+        replies: list[Reply] = []
+
+        def ask() -> None:
+            reply = self.users.ask(method, path, body, **more)
+            if reply is not None:
+                replies.append(reply)
+
+        self.time.start_process(ask)
+        return replies
+
+    def record(self, task_id: str) -> Task:
+        """A task's record as it is stored."""
+        task = self.watching.record(task_id)
+        assert task is not None
+        return task
+
+    def items(self, prefix: str = "") -> list[Item]:
+        """The items of the table whose partition key begins with `prefix`."""
+        return [item for item in self.table.every() if item[schema.PARTITION_KEY]["S"].startswith(prefix)]
+
+    def expire(self) -> list[tuple[str, str]]:
+        """Remove every item whose TTL is over, as DynamoDB does at some time after; returns their keys."""
+        over = [
+            (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"])
+            for item in self.table.every()
+            if schema.TTL in item and int(item[schema.TTL]["N"]) * SECOND < self.now
+        ]
+        for key in over:
+            self.table.write(self.now, key, None)
+        return over
+
+    def once(self, matches: Callable[[Call], bool], then: Callable[[Call], None]) -> list[Call]:
+        """Do something before the first call that matches; the list gets that call once it came."""
+        met: list[Call] = []
+        before = self.before_call
+
+        def do(call: Call) -> None:
+            if before is not None:
+                before(call)
+            if not met and matches(call):
+                met.append(call)
+                then(call)
+
+        self.before_call = do
+        return met
+
+    def slow(self, matches: Callable[[Call], bool], duration: Millis) -> list[Call]:
+        """Have the first call that matches wait before it is made; the list gets that call once it came."""
+        return self.once(matches, lambda _call: self.take(duration))
+
+    def _behave(self, phase: str, context: Context) -> Any:  # noqa: ANN401 - any JSON
+        return self.target(phase, context)
+
+
+__all__ = ["HOUR", "MINUTE", "PHASED", "PLAIN", "SECOND", "UNDONE", "Scenario"]

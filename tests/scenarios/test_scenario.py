@@ -1,0 +1,38 @@
+"""The scenarios' own means: what they make happen, happens."""
+
+from __future__ import annotations
+
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
+
+
+def test_a_plain_task_runs_in_a_scenario() -> None:
+    """A task that is created is run once, and nothing is violated."""
+    with Scenario() as scenario:
+        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN})
+        scenario.run(20 * SECOND)
+        assert scenario.record(created.body["id"]).state == "succeeded"
+
+
+def test_a_call_that_is_slowed_comes_later() -> None:
+    """The claim of the worker waits for as long as it is told to."""
+    with Scenario() as scenario:
+        slowed = scenario.slow(
+            lambda call: call.machine.function == "worker" and call.operation == "update_item", 7 * SECOND
+        )
+        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN})
+        scenario.run(MINUTE)
+        assert len(slowed) == 1
+        assert 6 * SECOND < (scenario.record(created.body["id"]).lateness or 0) < 10 * SECOND
+
+
+def test_what_has_expired_is_removed() -> None:
+    """After retention has passed, TTL removes the record of an ended task."""
+    with Scenario() as scenario:
+        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN})
+        scenario.run(20 * SECOND)
+        assert scenario.expire() == []
+        scenario.ticking = False
+        expires_at = scenario.record(created.body["id"]).expires_at
+        assert expires_at is not None
+        scenario.time.run_until(expires_at + MINUTE)
+        assert any(created.body["id"] in key for key in scenario.expire())
