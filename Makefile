@@ -13,7 +13,7 @@ PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo check format test test-deployed docs simulate mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
+.PHONY: help setup run demo check format test test-deployed flaky docs simulate mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ format: setup ## format the code and mend what ruff can mend
 
 test-deployed: setup ## run only the tests of the whole path on the deployed stack
 	@$(PYTEST) -m deployed tests/deployed
+
+flaky: setup ## run the whole suite again and again, each time in other circumstances (RUNS=20 FIRST=0 ONLY=tests/services)
+	@$(BIN)/python -m tests.flakiness --runs $(or $(RUNS),20) --first $(or $(FIRST),0) $(ONLY)
 
 docs: setup ## write what the code knows into the reference pages
 	@$(BIN)/python docs/generate.py

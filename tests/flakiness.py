@@ -1,0 +1,158 @@
+"""Runs the whole test suite many times, each time in other circumstances, and says which tests ever failed.
+
+The circumstances of a run are drawn from its number: how many processes, how busy the machine is, in which order
+the tests run, and by which seed Python hashes. A run can be repeated by its number: `--first 7 --runs 1`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PROCESSES = (2, 1, 4)
+LOADS = (0, 8)
+BUSY = "while True: pass"
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """How one run differs from the others.
+
+    Attributes:
+        number: of the run; everything else follows from it.
+        processes: of pytest-xdist.
+        load: processes that keep the machine busy beside the tests.
+        hash_seed: `PYTHONHASHSEED`.
+        is_shuffled: whether files and the tests in them come in a random order, which `number` seeds.
+    """
+
+    number: int
+    processes: int
+    load: int
+    hash_seed: int
+    is_shuffled: bool
+
+    @classmethod
+    def of(cls, number: int) -> Circumstances:
+        """The circumstances of a run by its number, from 0; run 0 is `make test` on a quiet machine."""
+        return cls(
+            number=number,
+            processes=PROCESSES[number % len(PROCESSES)],
+            load=LOADS[number // len(PROCESSES) % len(LOADS)],
+            hash_seed=number,
+            is_shuffled=(number + number // 6) % 2 == 1,
+        )
+
+    def command(self, report: Path, only: Sequence[str]) -> list[str]:
+        """The command line of pytest that runs the suite so."""
+        order = [f"--random-order-seed={self.number}", "--random-order-bucket=module"] if self.is_shuffled else []
+        spread = ["-n", str(self.processes), "--no-loadscope-reorder"]
+        return [sys.executable, "-m", "pytest", "-q", *spread, *order, f"--junit-xml={report}", *only]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one run.
+
+    Attributes:
+        code: pytest's exit code.
+        seconds: how long it took.
+        tests: how many tests ran.
+        failed: the tests that failed, with the first line of the reason.
+    """
+
+    code: int
+    seconds: float
+    tests: int
+    failed: tuple[tuple[str, str], ...]
+
+
+@contextmanager
+def busy_machine(load: int) -> Iterator[None]:
+    """Keep the machine busy with so many processes."""
+    with ExitStack() as stack:
+        for _ in range(load):
+            process = subprocess.Popen([sys.executable, "-c", BUSY])  # noqa: S603 - our own
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        yield
+
+
+def run(circumstances: Circumstances, only: Sequence[str], log: Path) -> Outcome:
+    """Run the suite once; its output goes to `log`."""
+    with tempfile.TemporaryDirectory() as folder, busy_machine(circumstances.load), log.open("wb") as output:
+        report = Path(folder) / "report.xml"
+        began = time.monotonic()
+        ended = subprocess.run(  # noqa: S603 - same
+            circumstances.command(report, only),
+            env={**os.environ, "PYTHONHASHSEED": str(circumstances.hash_seed)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        took = time.monotonic() - began
+        tests, failed = read_report(report) if report.exists() else (0, ())
+    return Outcome(ended.returncode, took, tests, failed)
+
+
+def read_report(report: Path) -> tuple[int, tuple[tuple[str, str], ...]]:
+    """How many tests a JUnit report has, and which of them failed, with the first line of the reason."""
+    cases = list(ET.parse(report).getroot().iter("testcase"))  # noqa: S314 - pytest has just written it
+    failed = [
+        (f"{case.get('classname')}::{case.get('name')}", (trouble.get("message") or "").split("\n")[0])
+        for case in cases
+        for trouble in (*case.findall("failure"), *case.findall("error"))
+    ]
+    return len(cases), tuple(failed)
+
+
+def main() -> int:
+    """Run the suite as often as asked; 1 if any test ever failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="number of the first run")
+    parser.add_argument("--logs", type=Path, default=Path("build/flakiness"), help="where the output of each run goes")
+    parser.add_argument("only", nargs="*", help="files or folders of tests, instead of all")
+    options = parser.parse_args()
+    options.logs.mkdir(parents=True, exist_ok=True)
+    console = Console()
+    table = Table("run", "processes", "busy processes", "order", "tests", "failed", "minutes")
+    failures: dict[str, list[int]] = {}
+    broken = 0
+    for number in range(options.first, options.first + options.runs):
+        circumstances = Circumstances.of(number)
+        order = "random" if circumstances.is_shuffled else "as written"
+        setting = [str(number), str(circumstances.processes), str(circumstances.load), order]
+        with console.status(f"Run {number}: {circumstances}"):
+            outcome = run(circumstances, options.only, options.logs / f"{number}.log")
+        table.add_row(*setting, str(outcome.tests), str(len(outcome.failed)), f"{outcome.seconds / 60:.1f}")
+        console.print(f"run {number}: {outcome.tests} tests, {len(outcome.failed)} failed, exit {outcome.code}")
+        broken += outcome.code != 0
+        for name, reason in outcome.failed:
+            console.print(f"  [red]{name}[/red] {reason}", highlight=False)
+            failures.setdefault(name, []).append(number)
+    console.print(table)
+    for name, runs in sorted(failures.items()):
+        console.print(f"[red]{name}[/red] failed in {len(runs)} of {options.runs} runs: {runs}", highlight=False)
+    console.print(f"{options.runs - broken} passed, {broken} failed", highlight=False)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
