@@ -20,7 +20,6 @@ from tests.adapters.clouds import Cloud
 from tests.functions.api.gateway import Gateway
 from tests.functions.meter import Meter
 from tests.functions.stack import OWNER, Stack
-from tests.functions.test_topology_machine import DIAMOND, PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +27,13 @@ if TYPE_CHECKING:
     from local.emulator import Emulator
 
 pytestmark = pytest.mark.engine
+PATH = "/v1/topologies"
+DIAMOND: dict[str, dict[str, Any]] = {
+    "top": {"type": "node"},
+    "left": {"type": "node", "depends_on": ["top"]},
+    "right": {"type": "node", "depends_on": ["top"]},
+    "bottom": {"type": "node", "depends_on": ["left", "right"]},
+}
 WAITING = '{"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 3600, "End": true}}}'
 """A state machine that does nothing: its states are done by the test."""
 OWN_TASK = 1 + 1 + 2

@@ -138,7 +138,8 @@ class Account:
         self.lambdas = FakeLambda(self)
         self.states = FakeStepFunctions(self.time.now)
         self.states.forgets = self._forgets
-        self.states.begin = StateMachine(self.time, self.states, self._invoke_state).begin
+        self.state_machine = StateMachine(self.time, self.states, self._invoke_state)
+        self.states.begin = self.state_machine.begin
         self._pollers: dict[str, Strand] = {}
         self._listeners: dict[str, list[tuple[Strand, int]]] = {}
         self._deploy(most_receives)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -44,12 +45,14 @@ class StateMachine:
 
     Attributes:
         invoke: does a state's task: invokes the function with a payload, and gives its answer or raises `StateFailed`.
+        entered: how often each state was entered, retries included: what Step Functions charges for.
     """
 
     time: VirtualTime
     states: FakeStepFunctions
     invoke: Callable[[Mapping[str, Any]], Any]
     definition: Mapping[str, Any] = field(default_factory=lambda: json.loads(DEFINITION.read_text(encoding="utf-8")))
+    entered: Counter[str] = field(default_factory=Counter)
 
     def begin(self, execution: Execution) -> None:
         """Run an execution, from now on."""
@@ -69,7 +72,7 @@ class StateMachine:
         while name is not None:
             state = machine["States"][name]
             try:
-                result = self._with_retries(state, given, context)
+                result = self._with_retries(name, state, given, context)
             except StateFailed as failure:
                 catcher = next((each for each in state.get("Catch", ()) if _matches(each, failure.error)), None)
                 if catcher is None:
@@ -87,11 +90,18 @@ class StateMachine:
             name = None if state.get("End") or state["Type"] == "Succeed" else state["Next"]
         return given
 
-    def _with_retries(self, state: Mapping[str, Any], given: Any, context: Mapping[str, Any]) -> Any:  # noqa: ANN401 - same
+    def _with_retries(
+        self,
+        name: str,
+        state: Mapping[str, Any],
+        given: Any,  # noqa: ANN401 - same
+        context: Mapping[str, Any],
+    ) -> Any:  # noqa: ANN401 - same
         """Enter a state, again as often as its retriers have it."""
         tries: dict[int, int] = {}
         while True:
             told = {**context, "State": {"RetryCount": sum(tries.values())}}
+            self.entered[name] += 1
             try:
                 return self._enter(state, given, told)
             except StateFailed as failure:

@@ -1,0 +1,77 @@
+"""Topologies in scenarios: what tests ask about their nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.scenarios.scenario import HOUR, PLAIN, Scenario
+
+if TYPE_CHECKING:
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+
+PATH = "/v1/topologies"
+DIAMOND: dict[str, dict[str, Any]] = {
+    "top": {"type": PLAIN},
+    "left": {"type": PLAIN, "depends_on": ["top"]},
+    "right": {"type": PLAIN, "depends_on": ["top"]},
+    "bottom": {"type": PLAIN, "depends_on": ["left", "right"]},
+}
+
+
+class Graphs(Scenario):
+    """A scenario about one topology.
+
+    Attributes:
+        topology: the id of its task, once it was submitted.
+        ran: the nodes whose targets were called to run, in order.
+        undone: those that were called to roll back.
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        super().__init__(seed)
+        self.topology = ""
+        self.ran: list[str] = []
+        self.undone: list[str] = []
+
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+        """Note which node's target is called, then do as the scenario says."""
+        if key := self.key_of(context.task_id):
+            {"run": self.ran, "rollback": self.undone}.get(phase, []).append(key)
+        return super().act(phase, context, payload)
+
+    def key_of(self, task_id: str) -> str:
+        """The node whose task it is; nothing if it is no node."""
+        member = self.record(task_id).member
+        return member.key if member else ""
+
+    def submit(self, nodes: dict[str, dict[str, Any]], **fields: Any) -> str:  # noqa: ANN401 - JSON
+        """Create the topology."""
+        made = self.ask("POST", PATH, {"nodes": nodes, **fields})
+        assert made.status == 201, made.body
+        self.topology = str(made.body["id"])
+        return self.topology
+
+    def whole(self) -> Task:
+        """The topology's own task."""
+        return self.record(self.topology)
+
+    def node(self, key: str) -> Task:
+        """The task that a node has now, in the present run."""
+        head = self.topologies.store.read(self.whole().id)
+        assert head is not None
+        return self.record(head.task_id(key).text)
+
+    def has_node(self, key: str) -> bool:
+        """Whether a node has its task in the present run."""
+        head = self.topologies.store.read(self.whole().id)
+        return head is not None and self.watching.record(head.task_id(key).text) is not None
+
+    def run_until_ended(self, within: Millis = HOUR) -> Task:
+        """Let time pass until the topology has ended, and what follows its end is done."""
+        assert self.run_until(lambda: self.whole().finished_at is not None, within), self.whole()
+        return self.whole()
+
+    def executions(self) -> dict[str, str]:
+        """How its executions stand, by the fences of its attempts."""
+        return {each.name.rpartition("-")[2]: str(each.status) for each in self.states.executions.values()}

@@ -1,0 +1,155 @@
+"""The deployed state machine around the unmodified functions, in virtual time.
+
+The definition is interpreted as it is written (`tests/simulation/state_machine.py`). Its quotas are asserted on the
+definition (`tests/infra/test_topologies.py`), and the deployed tests run it under another interpreter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.limits import SHORTEST_LOOK, WAITS_AT_ONCE
+from tests.scenarios.graphs import DIAMOND, Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+
+FRAME = 6
+"""States of an execution besides one for each node: plan, size, the map, finish, its choice, and the end."""
+
+
+def test_a_diamond_is_planned_waited_for_and_finished() -> None:
+    """One execution, named by task and attempt: it asks once for each node, and ends when the whole has."""
+    with Graphs() as graphs:
+        topology = graphs.submit(DIAMOND)
+        assert graphs.run_until_ended().state == "succeeded"
+        graphs.run(MINUTE)
+        assert sorted(graphs.ran) == sorted(DIAMOND)
+        assert [(each.name, each.status) for each in graphs.states.executions.values()] == [
+            (f"{topology}-1", "SUCCEEDED")
+        ]
+        entered = graphs.state_machine.entered
+        assert (entered["Plan"], entered["Node"], entered["Finish"]) == (1, len(DIAMOND), 1)
+        assert entered.total() == FRAME + len(DIAMOND)
+
+
+def test_a_graph_beyond_one_execution_is_waited_for_by_several() -> None:
+    """A distributed map: a child for each forty nodes, all under the one execution."""
+    with Graphs() as graphs:
+        nodes = {f"n{i}": {"type": PLAIN, "depends_on": ["n0"] if i else []} for i in range(2 * WAITS_AT_ONCE + 5)}
+        graphs.submit(nodes)
+        assert graphs.run_until_ended().state == "succeeded"
+        graphs.run(MINUTE)
+        assert sorted(graphs.ran) == sorted(nodes)
+        assert graphs.executions() == {"1": "SUCCEEDED"}
+        entered = graphs.state_machine.entered
+        assert (entered["Chunk"], entered["Node"]) == (3, len(nodes))
+
+
+@pytest.mark.parametrize("state", ["plan", "wait", "finish"])
+def test_a_state_that_breaks_is_entered_again(state: str) -> None:
+    """What the function raises costs a try of that state, and nothing else."""
+    with Graphs() as graphs:
+        failures = 2
+
+        def refuse(call: Call) -> None:
+            nonlocal failures
+            if call.machine.function != "topology" or not failures:
+                return
+            entered = graphs.state_machine.entered
+            reached = {"plan": entered["Plan"], "wait": entered["Node"], "finish": entered["Finish"]}
+            if reached[state]:
+                failures -= 1
+                call.refuse()
+
+        graphs.before_call = refuse
+        graphs.submit(DIAMOND)
+        assert graphs.run_until_ended().state == "succeeded"
+        graphs.run(2 * MINUTE)
+        assert failures == 0
+        assert sorted(graphs.ran) == sorted(DIAMOND)
+        assert graphs.executions() == {"1": "SUCCEEDED"}
+        assert graphs.state_machine.entered.total() > FRAME + len(DIAMOND)
+
+
+def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> None:
+    """A check ends the whole; the wait begins anew after its heartbeat, finds that the node has ended, and goes on."""
+    with Graphs() as graphs:
+        lost: list[int] = []
+
+        def forget() -> bool:
+            lost.append(graphs.now)
+            return len(lost) == 1
+
+        graphs.states.forgets = forget
+        # It ends long after its wait has begun: nobody but its worker answers the token.
+        graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
+        graphs.submit({"only": {"type": PLAIN}})
+        assert graphs.run_until_ended(within=SHORTEST_LOOK + MINUTE).state == "succeeded"
+        assert graphs.executions() == {"1": "RUNNING"}
+        graphs.run(3 * HOUR)
+        assert graphs.ran == ["only"]
+        assert graphs.state_machine.entered["Node"] == 2
+        assert graphs.executions() == {"1": "SUCCEEDED"}
+
+
+@pytest.mark.parametrize("running", list(DIAMOND))
+def test_a_stopped_execution_is_replaced_by_another(running: str) -> None:
+    """Whichever node runs then: a check finds it gone, the next attempt's takes the run up, no node runs again."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, context: graphs.take(
+            8 * MINUTE if graphs.key_of(context.task_id) == running else SECOND
+        )
+        topology = graphs.submit({key: {**node, "timeout_seconds": 600} for key, node in DIAMOND.items()})
+        assert graphs.run_until(lambda: running in graphs.ran)
+        (execution,) = graphs.states.executions
+        graphs.states.stop_execution(executionArn=execution)
+        ended = graphs.run_until_ended()
+        graphs.run(MINUTE)
+        assert (ended.state, ended.attempt) == ("succeeded", 1)
+        assert [(each.name, each.status) for each in graphs.states.executions.values()] == [
+            (f"{topology}-1", "ABORTED"),
+            (f"{topology}-2", "SUCCEEDED"),
+        ]
+        assert sorted(graphs.ran) == sorted(DIAMOND)
+
+
+def test_a_stopped_execution_whose_nodes_have_all_ended_needs_no_other() -> None:
+    """Nodes start each other; the check that finds them all ended ends the whole itself."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, _context: graphs.take(SECOND)
+        graphs.submit(DIAMOND)
+        assert graphs.run_until(lambda: graphs.ran)
+        (execution,) = graphs.states.executions
+        graphs.states.stop_execution(executionArn=execution)
+        assert graphs.run_until_ended().state == "succeeded"
+        assert sorted(graphs.ran) == sorted(DIAMOND)
+        assert graphs.executions() == {"1": "ABORTED"}
+
+
+def test_a_failure_rolls_back_from_below() -> None:
+    """The machine asks again and again until the last rollback has ended."""
+    with Graphs() as graphs:
+
+        def fail(phase: str, context: Context) -> str:
+            if phase == "run" and graphs.key_of(context.task_id) == "bad":
+                raise ValueError
+            return "done"
+
+        graphs.target = fail
+        bad = {"depends_on": ["bottom"], "retry": {"max_attempts": 1}}
+        nodes = {key: {**node, "type": UNDONE} for key, node in {**DIAMOND, "bad": bad}.items()}
+        graphs.submit(nodes, on_failure="rollback")
+        ended = graphs.run_until_ended()
+        graphs.run(2 * MINUTE)
+        assert ended.error is not None
+        assert ended.error.kind == "RolledBack", ended.error
+        assert {graphs.node(key).state for key in nodes} == {"rolled_back"}
+        assert (graphs.undone[:2], graphs.undone[-1]) == (["bad", "bottom"], "top")
+        assert sorted(graphs.undone) == sorted(nodes)
+        assert graphs.state_machine.entered["Finish"] > 1
+        assert graphs.executions() == {"1": "SUCCEEDED"}
