@@ -243,8 +243,9 @@ HEARTBEATS_PER_LEASE = 3
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased comes back this long after the lease's end."""
 
-WAKE_LIFE = 3 * DAY
-"""A wake is removed this long after its minute; the last patrol has been by then."""
+WAKE_LIFE = 400 * DAY
+"""A wake is removed this long after its minute. The trigger must have read it by then, and its last patrol too: this
+is how long the trigger may be away."""
 PATROL_DELAYS = (2 * MINUTE, HOUR, DAY)
 """How long after its end a minute is read again."""
 PATROL_BACKLOG = 1_000

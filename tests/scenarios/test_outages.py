@@ -1,0 +1,53 @@
+"""The trigger is away for days or months: nothing that was accepted is lost, and nothing needs a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.ids import partition_of
+from duetime.domain.times import DAY, minute_of
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
+
+DAYS = [4, 40, 390]
+"""More than a message lives on a queue; more than an ended task is kept; more than a year."""
+
+
+def _outage(scenario: Scenario, days: int) -> None:
+    """The trigger stands still; at its end TTL has removed whatever has expired."""
+    scenario.faulty, scenario.ticking = True, False
+    scenario.run(days * DAY)
+    scenario.expire()
+    scenario.ticking = True
+
+
+def _timers_ahead(scenario: Scenario) -> int:
+    """How many timers of schedules lie in minutes that are still to come."""
+    now = partition_of(minute_of(scenario.now), 0)
+    return sum(
+        schema.SCHEDULE_MARK in item[schema.SORT_KEY]["S"] and item[schema.PARTITION_KEY]["S"] > now
+        for item in scenario.items("2")
+    )
+
+
+@pytest.mark.parametrize("days", DAYS)
+def test_schedules_go_on_after_the_trigger_was_away(days: int) -> None:
+    """No timer of a schedule is removed before the trigger has read it: its missed run is made up for, it goes on."""
+    with Scenario() as scenario:
+        schedule = {"name": "daily", "rate": "1 day", "catch_up_seconds": 30 * 86_400, "task": {"type": PLAIN}}
+        assert scenario.ask("POST", "/v1/schedules", schedule).status == 201
+        scenario.run(MINUTE)
+        made = scenario.watching.tasks_made
+        _outage(scenario, days)
+        assert scenario.run_until(lambda: scenario.watching.tasks_made > made and _timers_ahead(scenario))
+
+
+@pytest.mark.parametrize("days", DAYS)
+def test_a_task_that_was_moved_runs_after_the_trigger_was_away(days: int) -> None:
+    """No timer of a task is removed before the trigger has read it."""
+    with Scenario() as scenario:
+        moved = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 36_000}).body["id"]
+        assert scenario.ask("PATCH", f"/v1/tasks/{moved}", {"delay_seconds": 1_800}).status == 200
+        scenario.run(MINUTE)
+        _outage(scenario, days)
+        assert scenario.run_until(lambda: scenario.record(moved).state == "succeeded", within=HOUR)
