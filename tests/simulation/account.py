@@ -107,6 +107,7 @@ class Account:
         generation: counts the deploys.
         code: which code was deployed last.
         reordering: the chance that a message is delivered late, twice, or out of order.
+        hot_until: the partitions of the table that throttle, and until when.
         before_call: what a scenario does before each call of AWS: let time pass, refuse it, or end the process.
     """
 
@@ -115,6 +116,7 @@ class Account:
         self.time = VirtualTime(NOW + self.random.randrange(MINUTE))
         self.rate = rate
         self.reordering = rate
+        self.hot_until: dict[str, Millis] = {}
         self.before_call: Callable[[Call], None] | None = None
         self.calls = 0
         self.faults: dict[str, int] = {}
@@ -215,6 +217,15 @@ class Account:
         fault = self.random.choice([Fault.THROTTLED, Fault.AWAY, Fault.PARTIAL])
         self.count(fault.name.lower())
         return fault
+
+    def is_hot(self, call: Call) -> bool:
+        """Whether a call is throttled because too much goes to its partition."""
+        partition = call.partition
+        hot = partition is not None and self.hot_until.get(partition, 0) > self.time.now()
+        if hot:
+            self.count("hot partition")
+            self.trace(call.machine, call.operation, "is throttled", partition)
+        return hot
 
     def count(self, fault: str) -> None:
         """Note that a fault was injected."""

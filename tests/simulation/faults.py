@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 
+from duetime.adapters.dynamodb import schema
 from duetime.domain.times import SECOND
 from tests.fakes.dynamodb import FakePaginator
+from tests.fakes.errors import Exceptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,8 +65,20 @@ class Call:
     def refuse(self) -> None:
         """Have the service throttle this call, until the SDK gives up."""
         self.machine.account.take(300)
-        fake = getattr(self.machine.account, self.service)
-        raise fake.exceptions.make(_THROTTLES[self.service], self.operation)
+        raise Exceptions().make(_THROTTLES[self.service], self.operation)
+
+    @property
+    def partition(self) -> str | None:
+        """The partition of the table that it reads or writes, if it is one."""
+        if self.service != "dynamodb":
+            return None
+        key = self.request.get("Key") or self.request.get("Item")
+        if key is None:
+            values = self.request.get("ExpressionAttributeValues") or {}
+            value = values.get(":p") or values.get(":partition")
+        else:
+            value = key[schema.PARTITION_KEY]
+        return str(value["S"]) if value else None
 
 
 class FaultyClient:
@@ -86,9 +100,12 @@ class FaultyClient:
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
         machine, account = self._machine, self._machine.account
         machine.live()
+        call = Call(machine, self._service, operation, request)
         if account.before_call is not None:
-            account.before_call(Call(machine, self._service, operation, request))
+            account.before_call(call)
             machine.live()
+        if account.hot_until and account.is_hot(call):
+            call.refuse()
         fault = account.fault_for(machine, operation)
         account.travel()
         machine.live()

@@ -142,6 +142,7 @@ class Machine:
         cut_off_until: none of its calls arrives before.
         generation: the deploy it belongs to.
         code: which code was deployed then.
+        fastest_skew: the most that its clock has been ahead.
     """
 
     account: Account
@@ -155,6 +156,10 @@ class Machine:
     dead: bool = False
     cut_off_until: Millis = 0
     facts: QuietFacts = field(default_factory=QuietFacts)
+    fastest_skew: Millis = 0
+
+    def __post_init__(self) -> None:
+        self.fastest_skew = self.skew
 
     def __str__(self) -> str:
         return f"{self.function}-{self.number}"
@@ -179,6 +184,11 @@ class Machine:
         )
         made.__dict__["telemetry"] = self.facts
         return made
+
+    def step_clock(self, skew: Millis) -> None:
+        """Set its clock, which is off by so much from now on."""
+        self.skew = self.clock.skew = skew
+        self.fastest_skew = max(self.fastest_skew, skew)
 
     def end(self) -> None:
         """End the process, as the worker itself does when it must."""

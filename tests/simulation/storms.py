@@ -12,6 +12,7 @@ from duetime.settings import Variable
 from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.generations import Generation
+from tests.simulation.machines import SKEW
 from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
 from tests.simulation.topology_users import TopologyUsers
@@ -31,6 +32,8 @@ STORM = 8 * MINUTE
 _MILD = 0.4
 """How many of the storms without a rate have faults that must not make anything late."""
 _GROWS, _MOST_SHARDS = 0.6, 16
+_NOTICED = 15 * SECOND
+"""A process that stood still notices within this time that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 3 * HOUR
 """All tasks must have ended by then: the second patrol, an hour later, finds what faults in a row have left. A state
 that waits with a token nobody knows any more begins anew after two hours."""
@@ -135,6 +138,7 @@ class Storm(Account):
         self.rate = self.reordering = 0.0
         self.is_mild, self.is_calm = False, True
         self.ticking = self.receiving = True
+        self.hot_until.clear()
         began = self.calm_at = self.time.now()
         for machine in self.machines:
             machine.cut_off_until = 0
@@ -162,37 +166,86 @@ class Storm(Account):
         self.topology_users.resume_all()
 
     def _vandalise(self, until: Millis) -> None:
-        """Kill machines, stop ticks, deploy anew with more shards."""
+        """Have something happen now and then that no single call of AWS is to blame for."""
+        incidents: list[Callable[[], None]] = [
+            *(self._kill, self._stop_ticks, self._deploy_anew, self._stop_execution, self._cut_off),
+            *(self._freeze_one, self._step_clock, self._heat, lambda: None),
+        ]
         while self.time.now() < until:
             self.take(self.random.randrange(1, 60 * SECOND))
             if self.time.now() >= until:
                 return
-            busy = [each for each in self.machines if each.strand is not None]
-            match self.random.randrange(6):
-                case 0 if busy:
-                    self.count("machine killed")
-                    victim = self.random.choice(busy)
-                    self.trace(victim, "is killed")
-                    victim.die()
-                case 1:
-                    self.count("ticks stopped")
-                    self.ticking = not self.ticking
-                case 2:
-                    self._deploy_anew()
-                case 3 if executions := self.states.running():
-                    self.count("execution stopped")
-                    stopped = self.random.choice(executions)
-                    self.trace("states", "stops", stopped.name)
-                    self.states.stop_execution(executionArn=stopped.arn)
-                case 4 if busy:
-                    self.count("machine cut off")
-                    victim = self.random.choice(busy)
-                    self.trace(victim, "is cut off")
-                    victim.cut_off_until = self.time.now() + self.random.choice([10, 30, 60]) * SECOND
-                    for _ in range(self.random.choice([0, 3])):
-                        self.deliver_in_flight_again()
-                case _:
-                    pass
+            self.random.choice(incidents)()
+
+    def _busy(self) -> list[Machine]:
+        return [each for each in self.machines if each.strand is not None]
+
+    def _kill(self) -> None:
+        """End a process in the midst of its work."""
+        if busy := self._busy():
+            self.count("machine killed")
+            victim = self.random.choice(busy)
+            self.trace(victim, "is killed")
+            victim.die()
+
+    def _stop_ticks(self) -> None:
+        """Stop the invocations of the trigger, or begin them again."""
+        self.count("ticks stopped")
+        self.ticking = not self.ticking
+
+    def _stop_execution(self) -> None:
+        """Stop an execution of the state machine, as a person may."""
+        if executions := self.states.running():
+            self.count("execution stopped")
+            stopped = self.random.choice(executions)
+            self.trace("states", "stops", stopped.name)
+            self.states.stop_execution(executionArn=stopped.arn)
+
+    def _cut_off(self) -> None:
+        """Let no call of a process arrive for a while."""
+        if busy := self._busy():
+            self.count("machine cut off")
+            victim = self.random.choice(busy)
+            self.trace(victim, "is cut off")
+            victim.cut_off_until = self.time.now() + self.random.choice([10, 30, 60]) * SECOND
+            for _ in range(self.random.choice([0, 3])):
+                self.deliver_in_flight_again()
+
+    def _step_clock(self) -> None:
+        """Set a clock, by no more than clocks may differ."""
+        if self.machines:
+            self.count("clock stepped")
+            stepped = self.random.choice(self.machines)
+            self.trace(stepped, "has its clock set")
+            stepped.step_clock(self.random.randint(-SKEW, SKEW))
+
+    def _freeze_one(self) -> None:
+        """Let a process stand still for a while."""
+        if busy := self._busy():
+            self.count("machine frozen")
+            self.time.start_process(partial(self._freeze, self.random.choice(busy)))
+
+    def _freeze(self, machine: Machine) -> None:
+        """Let a machine stand still, perhaps past its leases, and then go on as if nothing had happened."""
+        strand = machine.strand
+        assert strand is not None
+        duration = self.random.choice([5, 40, 90]) * SECOND
+        self.trace(machine, "stands still for", duration)
+        self.watching.freezes(strand)
+        self.time.freeze(strand, self.time.now() + duration)
+        self.take(duration + _NOTICED)
+        if not strand.done:
+            self.watching.check_thawed(strand)
+
+    def _heat(self) -> None:
+        """Let one partition of the table throttle for a while: a minute's that is near, or any that is there."""
+        partitions = sorted(self.table.partitions)
+        minutes = [each for each in partitions if each[:2] == "20"]
+        if not partitions:
+            return
+        hot = self.random.choice(minutes[-8:] or partitions if self.random.random() < 0.5 else partitions)
+        self.trace("dynamodb", "throttles", hot)
+        self.hot_until[hot] = self.time.now() + self.random.choice([5, 20, 60]) * SECOND
 
     def _deploy_anew(self) -> None:
         """Deploy older, newer or this code, with more shards now and then; what runs goes on with what it has."""

@@ -28,12 +28,13 @@ HEAVY = 0.03
 FAULTS = {
     "a process dies": ("crash_before", "crash_after", "machine killed", "machine cut off", "target hangs"),
     "an answer is lost, and the SDK sends again": ("resent", "lost", "late"),
-    "a service is busy or away": ("throttled", "away", "stalled"),
+    "a service is busy or away, or one key of the table is": ("throttled", "away", "stalled", "hot partition"),
+    "a process stands still past its leases, and goes on": ("machine frozen",),
     "a batch is done in part": ("partial", "keys unprocessed"),
     "messages come twice, late, and out of order": ("message doubled", "message delayed", "messages reordered"),
     "ticks are missed and overlap": ("ticks stopped", "tick missed", "tick doubled", "ticks overlap"),
     "what is read is not the latest": ("stale read",),
-    "clocks differ": ("clock skewed",),
+    "clocks differ, and are set": ("clock skewed", "clock stepped"),
     "another deploy, of older and newer code, with more shards": (
         "deployed older code",
         "deployed present code",

@@ -45,6 +45,7 @@ class Effect:
 
     Attributes:
         attempt_began: when the first phase of its attempt began: its timeout is for all of them.
+        was_frozen: its process stood still meanwhile, so that its lease may have ended without its noticing.
     """
 
     task_id: str
@@ -56,6 +57,7 @@ class Effect:
     timeout: Millis = 0
     attempt_began: Millis = 0
     ended: Millis | None = None
+    was_frozen: bool = False
 
     @property
     def lives(self) -> bool:
@@ -136,7 +138,7 @@ class Watching:
         if before in LEASED and after not in LEASED and _LEDGER in new and old.get(_LEDGER) != new[_LEDGER]:
             self._check_line(name, task_of(new), before, after)
         if after is State.SUCCEEDED and before is not after:
-            others = [each for each in self.live if each.task_id == name and each.lives]
+            others = [each for each in self.live if each.task_id == name and each.lives and not each.was_frozen]
             self.check(not others, f"{name} succeeded while {others} goes on")
             if _MEMBER in new:
                 self.account.topologies.succeeded(name)
@@ -172,7 +174,7 @@ class Watching:
         account.trace(process.home, "begins", what)
         if phase in _BEGINNING and task.fence == fence:
             # A pull worker goes by the clock of the API.
-            skew = process.home.skew if isinstance(process.home, Machine) else SKEW
+            skew = process.home.fastest_skew if isinstance(process.home, Machine) else SKEW
             self.check(now + skew >= task.next_at, f"{what} began {task.next_at - now - skew} ms early")
             self._check_lateness(task, now, what)
         self.check(phase not in _BEGINNING or task_id not in self.cancelled, f"{what} began after its cancel")
@@ -181,7 +183,8 @@ class Watching:
             self.account.schedules.began(task, self.claimed_at.get(task_id, now))
         self.live = [each for each in self.live if each.lives]
         for other in self.live:
-            self.check(other.task_id != task_id, f"{what} began while {other} goes on")
+            # A process that stood still cannot know that its lease has ended; see `check_thawed`.
+            self.check(other.task_id != task_id or other.was_frozen, f"{what} began while {other} goes on")
         attempt_began = self.attempts.setdefault((task_id, fence), now)
         effect = Effect(task_id, phase, fence, now, process, task.lock, task.timeout_seconds * SECOND, attempt_began)
         self._check_lock(effect, what)
@@ -192,6 +195,19 @@ class Watching:
         """A target has returned."""
         effect.ended = self.account.time.now()
         self.account.trace(effect.process.home, "ends", f"{effect.phase} of {effect.task_id}, fence {effect.fence}")
+
+    def freezes(self, process: Strand) -> None:
+        """A process stands still: what it does may be taken over without its noticing."""
+        for effect in self.live:
+            if effect.process is process and effect.lives:
+                effect.was_frozen = True
+
+    def check_thawed(self, process: Strand) -> None:
+        """A process that stood still past its leases has noticed that by now, and has ended what it did under them."""
+        for effect in self.live:
+            if effect.process is process and effect.lives and effect.was_frozen:
+                task = self.record(effect.task_id)
+                self.check(task is None or task.fence == effect.fence, f"{effect} goes on although it lost its lease")
 
     def ending(self, process: Strand) -> None:
         """A worker ends its process: without faults only because of a target that has not ended in its time."""
@@ -217,7 +233,11 @@ class Watching:
         lock = effect.lock
         if lock is None or not effect.is_locked:
             return
-        others = {each.task_id for each in self.live if each.is_locked and each.lock and each.lock.key == lock.key}
+        others = {
+            each.task_id
+            for each in self.live
+            if each.is_locked and each.lock and each.lock.key == lock.key and not each.was_frozen
+        }
         count = len(others | {effect.task_id})
         self.check(count <= lock.limit, f"{what} began as number {count} under lock {lock.key}")
 

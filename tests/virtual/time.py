@@ -57,6 +57,7 @@ class VirtualTime:
         self._order = count()
         self._current: Strand | None = None
         self._dying: list[Strand] = []
+        self._frozen: dict[Strand, Millis] = {}
         self._alive: dict[Strand, None] = {}
 
     def now(self) -> Millis:
@@ -121,6 +122,18 @@ class VirtualTime:
         elif self.process() is strand:
             self._hub.switch()
 
+    def freeze(self, strand: Strand, until: Millis) -> None:
+        """Let nothing of a process go on before `until`, as if its machine stood still; then it goes on as it was."""
+        self._frozen[strand] = until
+
+    def _frozen_until(self, strand: Strand) -> Millis:
+        while strand.parent is not None:
+            strand = strand.parent
+        until = self._frozen.get(strand, 0)
+        if until and until <= self._now:
+            del self._frozen[strand]
+        return until
+
     def _bury(self) -> None:
         dying, self._dying = self._dying, []
         for strand in dying:
@@ -143,6 +156,9 @@ class VirtualTime:
             if strand.done or wait != strand.waits:
                 continue
             self._now = max(self._now, at)
+            if self._frozen and (until := self._frozen_until(strand)) > self._now:
+                heapq.heappush(self._events, (until, next(self._order), strand, wait))
+                continue
             strand.waits += 1
             self._current = strand
             assert strand.green is not None
