@@ -20,6 +20,7 @@ from tests.fakes.s3 import FakeS3
 from tests.fakes.sqs import FakeSQS, Held, Queue
 from tests.fakes.stepfunctions import FakeStepFunctions
 from tests.simulation import works
+from tests.simulation.endpoints import SINK
 from tests.simulation.faults import Fault
 from tests.simulation.generations import Generation
 from tests.simulation.machines import SKEW, Machine
@@ -38,9 +39,12 @@ TIMEOUTS = {
     "worker": 15 * MINUTE,
     "deadletter": MINUTE,
     "topology": 5 * MINUTE,
+    "intake": 30 * SECOND,
 }
 """How long an invocation of each function may take, as the settings of the deployment have it."""
 PULLED = "storm-pulled"
+INTAKE_OWNER = "local"
+"""Who owns the tasks that are made of events: the users of the account, who look after them."""
 MOST_WORKERS = 10
 LEASE_SECONDS = 30
 LATE_WRITES = 0.4
@@ -157,6 +161,10 @@ class Account:
         urls = {
             each: self.sqs.create_queue(QueueName=each.value, Attributes=attributes)["QueueUrl"] for each in Priority
         }
+        self.sqs.create_queue(QueueName="sink")
+        rejects = self.sqs.create_queue(QueueName="rejects")["QueueUrl"]
+        visibility = {"VisibilityTimeout": str(TIMEOUTS["intake"] // SECOND + 6)}
+        self.intake = self.sqs.create_queue(QueueName="intake", Attributes=visibility)["QueueUrl"]
         pulled = self.sqs.create_queue(QueueName="pulled", Attributes=attributes)["QueueUrl"]
         self.environ: dict[str, str] = {
             Variable.TABLE: "tasks",
@@ -170,11 +178,15 @@ class Account:
             Variable.PULLED_QUEUES: json.dumps({PULLED: pulled}),
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),
             Variable.TOPOLOGY_MACHINE: _STATE_MACHINE,
+            Variable.AWS_TARGETS: SINK,
+            Variable.INTAKE_OWNER: INTAKE_OWNER,
+            Variable.INTAKE_REJECTS: rejects,
             "AWS_LAMBDA_FUNCTION_NAME": "trigger",
         }
         composition.use_by_process(self._composition)
         for url in urls.values():
             self._pollers[url] = self.time.start_process(partial(self._poll, url, "worker"))
+        self._pollers[self.intake] = self.time.start_process(partial(self._poll, self.intake, "intake"))
         self._pollers[dead] = self.time.start_process(partial(self._poll, dead, "deadletter"))
         self.time.start_process(self._tick)
 

@@ -81,6 +81,13 @@ class Call:
         return str(value["S"]) if value else None
 
 
+@dataclass(frozen=True)
+class Meta:
+    """Where a client of SQS sends its requests."""
+
+    endpoint_url: str = "https://sqs.us-east-1.amazonaws.com"
+
+
 class FaultyClient:
     """A client whose calls take time, and go wrong now and then."""
 
@@ -89,6 +96,11 @@ class FaultyClient:
         self._fake = fake
         self._service = service
         self.exceptions = fake.exceptions
+
+    @property
+    def meta(self) -> Meta:
+        """What boto3's clients tell of themselves."""
+        return Meta()
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         return partial(self._call, operation)

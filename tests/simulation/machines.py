@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenlet import GreenletExit
 
+from duetime.adapters.targets.resources import Resources
 from duetime.composition import Composition, Outside
+from tests.simulation.endpoints import InlineAwsRunner, SimulatedCaller
 from tests.simulation.faults import FaultyClient
 from tests.simulation.generations import Generation
 from tests.virtual.time import SeededChance
@@ -17,6 +19,7 @@ from tests.virtual.world import Facts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from duetime.adapters.targets import Targets
     from duetime.domain.times import Millis
     from duetime.ports.surroundings import Job
     from tests.simulation.account import Account
@@ -91,12 +94,25 @@ class QuietFacts(Facts):
 
 
 class Housed(Composition):
-    """The composition of a simulated process; only its telemetry is kept in memory."""
+    """The composition of a simulated process: its telemetry is kept in memory, and what is outside AWS is simulated."""
 
     @cached_property
     def telemetry(self) -> QuietFacts:  # type: ignore[override]  # it stands in for Powertools
         """Counts and notes."""
         return QuietFacts()
+
+    @cached_property
+    def caller(self) -> SimulatedCaller:
+        """Calls simulated endpoints."""
+        machine = self.outside.process
+        assert isinstance(machine, Machine)
+        return SimulatedCaller(machine)
+
+    @cached_property
+    def targets(self) -> Targets:
+        """What tasks call; AWS is called without real threads."""
+        aws = InlineAwsRunner(Resources(self.outside.clients), self.settings.callable_arns)
+        return replace(super().targets, aws=aws)
 
 
 @dataclass

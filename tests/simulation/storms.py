@@ -11,6 +11,7 @@ from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime.settings import Variable
 from tests.simulation import works
 from tests.simulation.account import Account
+from tests.simulation.bulk_users import BulkUsers
 from tests.simulation.generations import Generation
 from tests.simulation.machines import SKEW
 from tests.simulation.schedule_users import ScheduleUsers
@@ -93,6 +94,7 @@ class Storm(Account):
         self.users = Users(self)
         self.schedule_users = ScheduleUsers(self, self.users)
         self.topology_users = TopologyUsers(self, self.users)
+        self.bulk_users = BulkUsers(self, self.users)
         self.calm_after: Millis = 0
         self.calm_at: Millis | None = None
         works.STAGE.append(self)
@@ -112,6 +114,9 @@ class Storm(Account):
                     self.time.start_process(self.users.pull)
             if self.faulty:
                 self.time.start_process(partial(self._vandalise, end))
+                # What they do makes tasks late on purpose.
+                if Theme.TASKS in uses:
+                    self.time.start_process(partial(self.bulk_users.use, end))
             self.time.run_until(end)
             self._calm_down()
             self.watching.check_end()
@@ -162,6 +167,7 @@ class Storm(Account):
         return bool(self._open_tasks()) or bool(self.states.running()) or bool(self.schedules.going_on())
 
     def _resume_all(self) -> None:
+        self.bulk_users.restore()
         self.users.resume_all()
         self.topology_users.resume_all()
 
@@ -221,9 +227,9 @@ class Storm(Account):
 
     def _freeze_one(self) -> None:
         """Let a process stand still for a while."""
-        if busy := self._busy():
+        if going := [each for each in self._busy() if each.strand and not self.time.is_frozen(each.strand)]:
             self.count("machine frozen")
-            self.time.start_process(partial(self._freeze, self.random.choice(busy)))
+            self.time.start_process(partial(self._freeze, self.random.choice(going)))
 
     def _freeze(self, machine: Machine) -> None:
         """Let a machine stand still, perhaps past its leases, and then go on as if nothing had happened."""

@@ -34,6 +34,7 @@ FAULTS = {
     "messages come twice, late, and out of order": ("message doubled", "message delayed", "messages reordered"),
     "ticks are missed and overlap": ("ticks stopped", "tick missed", "tick doubled", "ticks overlap"),
     "what is read is not the latest": ("stale read",),
+    "the egress function is busy, and answers of endpoints get lost": ("egress refused", "endpoint's answer lost"),
     "clocks differ, and are set": ("clock skewed", "clock stepped"),
     "another deploy, of older and newer code, with more shards": (
         "deployed older code",

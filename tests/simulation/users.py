@@ -9,10 +9,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.task import Priority
-from duetime.domain.times import MINUTE, SECOND, Millis
+from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from tests.functions.api.gateway import event_of
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
+from tests.simulation.endpoints import CALLBACK_URL, SINK, URL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +61,8 @@ class Users:
         """Do what users do."""
         while self.storm.time.now() < until:
             self.storm.take(self.random.randrange(1, 20 * SECOND))
+            if self.random.random() < 0.05:
+                self._send_event()
             if not self.storm.watching.accepted or self.random.random() < 0.45:
                 self._create()
             else:
@@ -95,8 +98,37 @@ class Users:
         }
         if body["type"] == PULLED:
             body["rollback"] = False
+        elif self.random.random() < 0.2:
+            body |= self._target()
+        if self.random.random() < 0.1:
+            body["callback_url"] = CALLBACK_URL
         lock = pick([None, None, {"key": "a"}, {"key": "a", "scope": "run"}, {"key": "b", "limit": 2}])
         return body | ({"lock": lock} if lock else {})
+
+    def _target(self) -> dict[str, Any]:
+        """An endpoint or a queue instead of a handler."""
+        if self.random.random() < 0.3:
+            return {"target": {"kind": "sqs", "arn": SINK}, "rollback": False}
+        phases = self.random.choice([[], ["rollback"], ["prepare", "clean", "rollback"]])
+        return {"target": {"kind": "http", "url": URL, "phases": phases}, "rollback": "rollback" in phases}
+
+    def _send_event(self) -> None:
+        """Put an event on the queue of the intake, of which exactly one task is to be made."""
+        name = f"event-{next(self._keys)}"
+        event = {
+            "id": name,
+            "source": "users",
+            "time": to_iso(self.storm.time.now()),
+            "detail": {
+                "type": works.PLAIN,
+                "name": name,
+                "timeout_seconds": 60,
+                "deadline_seconds": 60,
+                "delay_seconds": self.random.choice([0, 5, 90]),
+            },
+        }
+        self.storm.sqs.send_message(QueueUrl=self.storm.intake, MessageBody=json.dumps(event))
+        self.storm.watching.events.append(name)
 
     def _steer(self, task_id: str) -> None:
         path = f"/v1/tasks/{task_id}"

@@ -126,6 +126,10 @@ class VirtualTime:
         """Let nothing of a process go on before `until`, as if its machine stood still; then it goes on as it was."""
         self._frozen[strand] = until
 
+    def is_frozen(self, strand: Strand) -> bool:
+        """Whether a process stands still."""
+        return self._frozen.get(strand, 0) > self._now
+
     def _frozen_until(self, strand: Strand) -> Millis:
         while strand.parent is not None:
             strand = strand.parent

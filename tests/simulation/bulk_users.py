@@ -1,0 +1,119 @@
+"""Users who act on many tasks at once, and operators who set switches and free locks."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.times import SECOND, Millis
+from tests.simulation import works
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.simulation.storms import Storm
+    from tests.simulation.users import Users
+
+_ANSWERED = range(200, 500)
+_LOCKS = ("a", "b")
+
+
+class BulkUsers:
+    """What users and operators do to more than one task, at random moments."""
+
+    def __init__(self, storm: Storm, users: Users) -> None:
+        self.storm = storm
+        self.random = storm.random
+        self.users = users
+        self._numbers = count(1)
+
+    def use(self, until: Millis) -> None:
+        """Do what they do."""
+        calls: list[Callable[[], object]] = [
+            *2 * [self._create_batch],
+            *(self._cancel_by_filter, self._change_by_filter, self._redrive, self._switch, self._free_lock),
+            *(partial(self._read, path) for path in ("/v1/tasks", "/v1/dead-letters", "/v1/locks", "/v1/switches")),
+            *(self._read_by_ids, self._keep_calendar),
+        ]
+        while self.storm.time.now() < until:
+            self.storm.take(self.random.randrange(1, 40 * SECOND))
+            self.random.choice(calls)()
+
+    def restore(self) -> None:
+        """Take back whatever holds tasks up."""
+        answer = self.users.ask("GET", "/v1/switches")
+        for switch in answer.body["switches"] if answer is not None and answer.status == 200 else []:
+            self.users.ask("DELETE", "/v1/switches", query=f"scope={switch['scope']}&name={switch['name']}")
+
+    def _name(self, kind: str) -> str:
+        return f"{kind}-{next(self._numbers)}"
+
+    def _create_batch(self) -> None:
+        """Create several tasks in one request, which is sent again until it is answered."""
+        names = [self._name("batch") for _ in range(3)]
+        tasks = [
+            {"type": works.PLAIN, "name": name, "delay_seconds": self.random.choice([0, 60, 300]), **_SHORT}
+            for name in names
+        ]
+        headers = {"Idempotency-Key": names[0]}
+        for _ in range(4):
+            answer = self.users.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers=headers)
+            if answer is not None and answer.status in _ANSWERED:
+                self.storm.watching.check(answer.status == 200, f"a batch was answered {answer.status}: {answer.body}")
+                made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
+                self.storm.watching.accepted.extend(made)
+                return
+            self.storm.take(2 * SECOND)
+
+    def _filter(self) -> dict[str, Any]:
+        stored = [task.name for task in self.storm.watching.unfinished() if task.name and task.member is None]
+        return {"name": self.random.choice(stored)} if stored else {"type": works.PHASED}
+
+    def _cancel_by_filter(self) -> None:
+        self.users.ask("POST", "/v1/tasks/cancel", {"filter": self._filter(), "force": self.random.random() < 0.5})
+
+    def _change_by_filter(self) -> None:
+        change = {"priority": self.random.choice(["high", "low"])}
+        self.users.ask("POST", "/v1/tasks/change", {"filter": self._filter(), "change": change})
+
+    def _redrive(self) -> None:
+        self.users.ask("POST", "/v1/dead-letters/redrive", {"filter": {"type": works.PLAIN}, "limit": 3})
+
+    def _switch(self) -> None:
+        """Stop a type or cap it for a while."""
+        switch = {"scope": "type", "name": self.random.choice([works.PLAIN, works.PHASED])}
+        how = self.random.choice([{"stopped": True}, {"max_concurrent": 2}])
+        self.users.ask("PUT", "/v1/switches", {**switch, **how, "reason": "by chance"})
+        self.storm.take(self.random.choice([5, 40]) * SECOND)
+        for _ in range(4):
+            answer = self.users.ask("DELETE", "/v1/switches", query=f"scope=type&name={switch['name']}")
+            if answer is not None and answer.status in _ANSWERED:
+                return
+
+    def _free_lock(self) -> None:
+        """Take a lock away from its holders, who may go on beside the next until their next heartbeat."""
+        key = self.random.choice(_LOCKS)
+        self.storm.watching.freed(key)
+        self.users.ask("DELETE", f"/v1/locks/{key}")
+        self.storm.watching.freed(key)
+
+    def _read(self, path: str) -> None:
+        self.users.ask("GET", path)
+
+    def _read_by_ids(self) -> None:
+        if ids := self.storm.watching.accepted[-5:]:
+            self.users.ask("GET", "/v1/tasks", query="ids=" + ",".join(ids))
+
+    def _keep_calendar(self) -> None:
+        """Make a calendar again and again under one name, and remove it."""
+        path = "/v1/calendars/holidays"
+        body = {"dates": [f"2031-01-{self.random.randrange(1, 28):02}"]}
+        if self.random.random() < 0.7:
+            self.users.ask("PUT", path, body)
+        else:
+            self.users.ask("DELETE", path)
+        self.users.ask("GET", path)
+
+
+_SHORT = {"timeout_seconds": 60, "deadline_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}

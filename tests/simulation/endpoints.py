@@ -1,0 +1,113 @@
+"""What lies outside AWS in a simulated account: HTTP endpoints that tasks call, and those that are told of outcomes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.adapters.targets.aws import AwsRunner
+from duetime.adapters.targets.calls import EGRESS_FAILED, TIMEOUT, Answer, NoAnswer
+from duetime.domain.times import SECOND
+from duetime.handlers import Accepted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.adapters.targets.calls import Call, Reply
+    from duetime.domain.attempts import Ending
+    from duetime.domain.task import AwsTarget, Task
+    from tests.simulation.machines import Machine
+
+URL = "https://worker.example.org/do"
+CALLBACK_URL = "https://hooks.example.org/ended"
+SINK = "arn:aws:sqs:us-east-1:123456789012:sink"
+"""A queue that tasks send messages to."""
+SINK_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/sink"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an endpoint knows of the attempt that calls it; it cannot be asked to stop.
+
+    Attributes:
+        asked: always nothing; handlers are told here what their user asks of them.
+    """
+
+    task_id: str
+    fence: int
+    asked: None = None
+
+
+class SimulatedCaller:
+    """Makes HTTP calls to endpoints that keep to their deadline; calls and their answers get lost now and then."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def call(self, call: Call) -> Reply:
+        """Make a call."""
+        machine, account = self._machine, self._machine.account
+        machine.live()
+        account.travel()
+        draw = account.random.random()
+        if draw < account.rate:
+            account.count("egress refused")
+            return NoAnswer(EGRESS_FAILED, "the call could not be handed on: TooManyRequestsException")
+        reply = self._within(call)
+        machine.live()
+        if draw > 1 - account.rate:
+            account.count("endpoint's answer lost")
+            account.take(round(call.seconds * SECOND / 4))
+            machine.live()
+            return NoAnswer(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
+        return reply
+
+    def _within(self, call: Call) -> Reply:
+        """The endpoint's answer, if it comes in time; it stops at the deadline that it is told."""
+        time, replies = self._machine.account.time, list[Answer]()
+        until = time.now() + round(call.seconds * SECOND)
+        strand = time.start(lambda: replies.append(self._answer(call)))
+        while not strand.done and time.now() < until:
+            time.wait([strand], until)
+        if replies:
+            return replies[0]
+        time.kill(strand)
+        self._machine.account.take(1)
+        return NoAnswer(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
+
+    def _answer(self, call: Call) -> Answer:
+        account = self._machine.account
+        if call.url.startswith(CALLBACK_URL):
+            told = json.loads(call.body)
+            account.watching.called_back(told["data"]["id"], told["data"]["state"])
+            return Answer(200)
+        phase = call.url.rpartition("action=")[2]
+        facts = json.loads(call.body)
+        try:
+            result = account.act(phase, Asked(facts["task_id"], facts["fence"]), facts["payload"])
+        except Exception as error:  # noqa: BLE001 - whatever the endpoint raises, it answers
+            return Answer(500, body=str(error).encode())
+        return Answer(202) if isinstance(result, Accepted) else Answer(200, body=json.dumps(result).encode())
+
+
+class InlineAwsRunner(AwsRunner):
+    """Calls AWS resources in virtual time, where no real thread may wait."""
+
+    def _within(self, seconds: int, target: AwsTarget, task: Task, body: bytes) -> Ending:
+        del seconds
+        return self._ending(lambda: self._call(target, task, body))
+
+    @staticmethod
+    def _ending(call: Callable[[], Ending]) -> Ending:
+        from duetime.adapters.targets import aws  # noqa: PLC0415 - its own way to tell what went wrong
+
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001 - as the real one does
+            return aws._failed(error)
+
+
+def message_owner(body: str) -> str:
+    """The task that a message on the sink was sent for."""
+    return str(json.loads(body)["task_id"])
