@@ -13,7 +13,7 @@ PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo check format test test-deployed flaky docs simulate mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
+.PHONY: help setup run demo check format test test-slow test-deployed flaky docs simulate mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +29,10 @@ demo: setup ## run the demo alone and leave
 
 test: setup check ## check the code and run the tests
 	$(SAY) 'Running the tests'
-	@$(PYTEST) -n 2 --no-loadscope-reorder
+	@$(PYTEST) -n 2 --no-loadscope-reorder --durations=10
+
+test-slow: setup ## run the tests that take long
+	@$(PYTEST) -n 2 --no-loadscope-reorder -m slow --durations=10
 
 check: setup ## format, lint, types, import rules, spelling, links
 	$(SAY) 'Checking the code'

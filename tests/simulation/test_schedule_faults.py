@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from duetime.ports.targets import Work
 
+pytestmark = pytest.mark.slow
+
 RECOVERY = 3 * MINUTE + LEASE
 FIRST = (START // MINUTE + 1) * MINUTE
 LENGTH = 3 * MINUTE

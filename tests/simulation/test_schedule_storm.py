@@ -5,6 +5,8 @@ import pytest
 from duetime.domain.times import MINUTE
 from tests.simulation.schedule_storm import ScheduleStorm
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 10
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from duetime.ports.targets import Work
 
+pytestmark = pytest.mark.slow
+
 RECOVERY = 3 * MINUTE + LEASE
 """The promise: after a fault a task is late by no more than three minutes plus the lease."""
 WORK = 2 * SECOND

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from tests.simulation.mutants import Mutant
 
-SEEDS = 40
-"""How many seeds the ordinary tests run; `make simulate FIRST=40 SEEDS=3000` runs more."""
+SEEDS = 12
+"""How many seeds the ordinary tests run; `make simulate FIRST=12 SEEDS=3000` runs more."""
 HEAVY = 0.03
 FAULTS = {
     "a process dies": ("crash_before", "crash_after", "machine killed", "machine cut off", "target hangs"),
@@ -72,6 +72,7 @@ def test_the_functions_keep_every_promise_in_a_storm(seed: int) -> None:
     assert not defects, [machine.facts.notes for machine in defects]
 
 
+@pytest.mark.slow
 def test_every_kind_of_fault_is_injected() -> None:
     """A kind that never happens would prove nothing."""
     happened: Counter[str] = Counter()
@@ -106,6 +107,7 @@ def test_the_same_seed_gives_the_same_trace_whatever_ran_before() -> None:
     assert traces[0] == traces[1]
 
 
+@pytest.mark.slow
 def test_seeds_that_run_side_by_side_come_to_the_same() -> None:
     """The number of cores changes nothing but the time it takes."""
     alone, beside = (list(spread(partial(run_functions, rate=HEAVY), range(6), jobs)) for jobs in (1, 2))

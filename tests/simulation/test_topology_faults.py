@@ -14,6 +14,8 @@ from tests.virtual.topologies import Topologies
 if TYPE_CHECKING:
     from duetime.domain.task import Task
 
+pytestmark = pytest.mark.slow
+
 DIAMOND: dict[str, dict[str, Any]] = {
     "top": {},
     "left": {"depends_on": ["top"]},
