@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.task import Task
     from duetime.handlers import Context
     from tests.fakes.attribute_values import Item
+    from tests.simulation.endpoints import Asked
     from tests.simulation.faults import Call
     from tests.simulation.users import Reply
 
@@ -33,7 +34,7 @@ class Scenario(Storm):
     def __init__(self, seed: int = 1) -> None:
         super().__init__(seed, 0.0)
         self.faulty = self.is_mild = False
-        self.target: Callable[[str, Context], Any] = lambda _phase, _context: "done"
+        self.target: Callable[[str, Any], Any] = lambda _phase, _context: "done"
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -129,7 +130,7 @@ class Scenario(Storm):
         """Have the first call that matches wait before it is made; the list gets that call once it came."""
         return self.once(matches, lambda _call: self.take(duration))
 
-    def _behave(self, phase: str, context: Context) -> Any:  # noqa: ANN401 - any JSON
+    def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - any JSON
         return self.target(phase, context)
 
 

@@ -30,6 +30,7 @@ from tests.virtual.time import VirtualTime
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tests.simulation.endpoints import Asked
     from tests.simulation.faults import Call
     from tests.virtual.time import Strand
 
@@ -245,6 +246,13 @@ class Account:
 
     def ends(self, machine: Machine) -> None:
         """Note that a process ends itself."""
+
+    def act(self, phase: str, context: Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Do a phase of a task, as an endpoint; what endpoints do is up to those who use the account."""
+        raise NotImplementedError
+
+    def called_back(self, task_id: str, state: str) -> None:
+        """Note that a task's outcome was posted to its callback URL."""
 
     def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
         """Note what happens; it is put into words only if somebody asks."""

@@ -83,7 +83,7 @@ class BulkUsers:
     def _switch(self) -> None:
         """Stop a type or cap it for a while."""
         switch = {"scope": "type", "name": self.random.choice([works.PLAIN, works.PHASED])}
-        how = self.random.choice([{"stopped": True}, {"max_concurrent": 2}])
+        how: dict[str, Any] = self.random.choice([{"stopped": True}, {"max_concurrent": 2}])
         self.users.ask("PUT", "/v1/switches", {**switch, **how, "reason": "by chance"})
         self.storm.take(self.random.choice([5, 40]) * SECOND)
         for _ in range(4):

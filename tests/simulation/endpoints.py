@@ -80,7 +80,7 @@ class SimulatedCaller:
         account = self._machine.account
         if call.url.startswith(CALLBACK_URL):
             told = json.loads(call.body)
-            account.watching.called_back(told["data"]["id"], told["data"]["state"])
+            account.called_back(told["data"]["id"], told["data"]["state"])
             return Answer(200)
         phase = call.url.rpartition("action=")[2]
         facts = json.loads(call.body)

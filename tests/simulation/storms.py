@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.task import Task
     from duetime.handlers import Context
+    from tests.simulation.endpoints import Asked
     from tests.simulation.machines import Machine
 
 RATES = [0.0, 0.002, 0.01, 0.03]
@@ -267,7 +268,11 @@ class Storm(Account):
 
     # What targets do.
 
-    def act(self, phase: str, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
+    def called_back(self, task_id: str, state: str) -> None:
+        """Note that a task's outcome was posted to its callback URL."""
+        self.watching.called_back(task_id, state)
+
+    def act(self, phase: str, context: Context | Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Do a phase of a task, under the eyes of the invariants."""
         del payload
         effect = self.watching.began(phase, context.task_id, context.fence)
@@ -276,7 +281,7 @@ class Storm(Account):
         finally:
             self.watching.ended(effect)
 
-    def _behave(self, phase: str, context: Context) -> Any:  # noqa: ANN401 - same
+    def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()
         until = self.time.now() + self.random.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 70 * SECOND])
         while self.time.now() < until and context.asked is None:
