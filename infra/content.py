@@ -9,6 +9,8 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import CONTENT_OUTLIVES_RECORD, UNREFERENCED_OBJECT_LIFE_DAYS
+from duetime.domain.times import DAY
 
 if TYPE_CHECKING:
     from aws_cdk import CfnElement
@@ -18,11 +20,13 @@ if TYPE_CHECKING:
 
 
 class Content(Construct):
-    """An object is written before the record that names it, and expires some time after its task has ended."""
+    """An object is written before the record that names it, and expires some time after its task's record has."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
         key, value = schema.EXPIRING_TAG
+        kept = environment.retention_days + CONTENT_OUTLIVES_RECORD // DAY
+        _, unreferenced = schema.UNREFERENCED_TAG
         self.bucket = s3.Bucket(
             self,
             "Bucket",
@@ -33,7 +37,11 @@ class Content(Construct):
             lifecycle_rules=[
                 s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
                 # An object is written anew, with the tag, when its task ends: its age counts from then.
-                s3.LifecycleRule(tag_filters={key: value}, expiration=Duration.days(environment.retention_days + 1)),
+                s3.LifecycleRule(tag_filters={key: value}, expiration=Duration.days(kept)),
+                # An object that no record refers to was left by a writer that vanished or was refused.
+                s3.LifecycleRule(
+                    tag_filters={key: unreferenced}, expiration=Duration.days(UNREFERENCED_OBJECT_LIFE_DAYS)
+                ),
             ],
             removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
         )

@@ -123,7 +123,7 @@ class Functions(Construct):
                 Variable.AWS_TARGETS: " ".join(settings.aws_targets),
             },
         )
-        door.allow(["dynamodb:BatchGetItem"], [self._stores.tables.tasks.table_arn])
+        door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
         self._stores.content.open_to(door)
         return door
 

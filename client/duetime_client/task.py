@@ -118,6 +118,8 @@ class Task(Answered):
     result: object = None
     error: Failure | None = None
     lateness_ms: float | None = None
+    content_expired: tuple[str, ...] = ()
+    """What was kept outside the record and has been removed before it: `payload`, `result`; it is `None` here."""
 
     _etag: str | None = PrivateAttr(default=None)
 

@@ -11,12 +11,12 @@ from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from duetime.adapters import aws
-from duetime.adapters.contents import ContentLost, SplitContentStore
+from duetime.adapters.contents import SplitContentStore
 from duetime.adapters.dynamodb.records import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.sqs.queues import SqsQueues
 from duetime.domain.dispatch import Entry, Message
-from duetime.domain.errors import Unavailable
+from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.task import Content, ContentPlace, Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.clouds import CREW, Cloud
@@ -109,7 +109,7 @@ def test_an_object_that_s3_does_not_show_is_lost(cloud: Cloud, code: str) -> Non
     store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
     with Stubber(cloud.s3) as s3:
         s3.add_client_error("get_object", code)
-        with pytest.raises(ContentLost):
+        with pytest.raises(ContentExpired):
             store.fetch(numbered(1), Content(ContentPlace.OBJECT, "payload"))
 
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.compression import inflated
-from duetime.adapters.contents import ContentLost, SplitContentStore
+from duetime.adapters.contents import SplitContentStore
 from duetime.adapters.dynamodb import forms, schema, values
+from duetime.domain.errors import ContentExpired
+from duetime.domain.expiry import Expiry
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
 from duetime.domain.task import AttemptOutcome, Content, ContentPlace, LedgerLine
 from tests.adapters.examples import HOME, numbered
@@ -65,7 +67,7 @@ def test_names_do_not_touch_each_other(content_store: ContentStore, data: bytes,
 @pytest.mark.parametrize("place", [ContentPlace.ITEM, ContentPlace.OBJECT])
 def test_lost_content_is_said_to_be_lost(content_store: ContentStore, place: ContentPlace) -> None:
     """Content that a record says lies outside but does not is an error of its own name."""
-    with pytest.raises(ContentLost):
+    with pytest.raises(ContentExpired):
         content_store.fetch(TASK, Content(place, "payload"))
 
 
@@ -73,9 +75,9 @@ def test_lost_content_is_said_to_be_lost(content_store: ContentStore, place: Con
 def test_what_is_gone_or_inside_expires_silently(content_store: ContentStore, place: ContentPlace) -> None:
     """Expiring content that lies in the record, or is gone already, does nothing and brings nothing back."""
     data = b"1" if place is ContentPlace.RECORD else None
-    content_store.expire(TASK, Content(place, "payload", data), HOME)
+    content_store.expire(TASK, Content(place, "payload", data), Expiry(HOME))
     if data is None:
-        with pytest.raises(ContentLost):
+        with pytest.raises(ContentExpired):
             content_store.fetch(TASK, Content(place, "payload"))
 
 
@@ -86,8 +88,8 @@ def test_content_that_is_to_expire_can_still_be_fetched(
     """Until its time comes, expiring content is there, and setting its end twice is setting it once."""
     content = content_store.keep(TASK, "result", data)
     assert content.place is place
-    content_store.expire(TASK, content, HOME)
-    content_store.expire(TASK, content, HOME)
+    content_store.expire(TASK, content, Expiry(HOME))
+    content_store.expire(TASK, content, Expiry(HOME))
     assert content_store.fetch(TASK, content) == data
 
 
@@ -95,8 +97,8 @@ def test_the_ledger_lines_of_a_task_are_found(content_store: ContentStore) -> No
     """Every line that was kept comes back as it was, once, beside contents and other tasks' lines."""
     lines = [LedgerLine(fence, fence, "worker", HOME, 1, 2, AttemptOutcome.RETRIED) for fence in range(1, 121)]
     for line in [*lines, lines[0]]:
-        content_store.keep_line(TASK, line, HOME)
-    content_store.keep_line(numbered(2), lines[0], HOME)
+        content_store.keep_line(TASK, line)
+    content_store.keep_line(numbered(2), lines[0])
     content_store.keep(TASK, "payload", noise(1_000))
     assert sorted(content_store.lines_of(TASK), key=lambda line: line.fence) == lines
     assert content_store.lines_of(numbered(3)) == []
@@ -109,7 +111,7 @@ def test_an_expiring_item_has_a_ttl_in_seconds_rounded_up(moto_cloud: Cloud) -> 
     content = store.keep(TASK, "payload", noise(1_000))
     key = {schema.PARTITION_KEY: values.text(f"x#{TASK}"), schema.SORT_KEY: values.text("payload")}
     assert schema.TTL not in moto_cloud.dynamodb.get_item(TableName=table, Key=key)["Item"]
-    store.expire(TASK, content, 1_795_228_380_250)
+    store.expire(TASK, content, Expiry(1_795_228_380_250))
     assert moto_cloud.dynamodb.get_item(TableName=table, Key=key)["Item"][schema.TTL] == {"N": "1795228381"}
 
 
@@ -120,7 +122,7 @@ def test_an_expiring_object_is_written_anew_with_a_tag(moto_cloud: Cloud) -> Non
     content = store.keep(TASK, "payload", noise(300_000))
     key = f"{TASK}/payload"
     assert moto_cloud.s3.get_object_tagging(Bucket=bucket, Key=key)["TagSet"] == []
-    store.expire(TASK, content, HOME)
+    store.expire(TASK, content, Expiry(HOME))
     tags = moto_cloud.s3.get_object_tagging(Bucket=bucket, Key=key)["TagSet"]
     assert [(tag["Key"], tag["Value"]) for tag in tags] == [schema.EXPIRING_TAG]
     stored = moto_cloud.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
@@ -128,13 +130,66 @@ def test_an_expiring_object_is_written_anew_with_a_tag(moto_cloud: Cloud) -> Non
 
 
 def test_a_ledger_line_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
-    """A line kept twice is one item, outside the trigger's partitions, with the TTL it was given."""
+    """A line kept twice is one item, outside the trigger's partitions, without a TTL until its task has ended."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     line = LedgerLine(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED)
-    store.keep_line(TASK, line, HOME)
-    store.keep_line(TASK, line, HOME)
+    store.keep_line(TASK, line)
+    store.keep_line(TASK, line)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item[schema.PARTITION_KEY] == {"S": f"x#{TASK}"}
-    assert item[schema.TTL] == {"N": str(HOME // 1_000 + 1)}
+    assert schema.TTL not in item
     assert forms.read_line(item["b"]) == line
+
+
+@pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
+def test_content_with_an_expiry_can_be_retained(content_store: ContentStore, data: bytes, place: ContentPlace) -> None:
+    """Content that was kept with an expiry is there before and after the expiry is taken away, also twice."""
+    content = content_store.keep(TASK, "payload", data, Expiry(HOME, provisional=True))
+    assert content.place is place
+    for _ in range(2):
+        content_store.retain(TASK, content, Expiry(HOME, provisional=True))
+        assert content_store.fetch(TASK, content) == data
+    assert content_store.expire(TASK, content, Expiry(HOME))
+    content_store.retain(TASK, Content(place, "nothing"))
+    assert not content_store.expire(TASK, Content(place, "nothing"), Expiry(HOME))
+
+
+def test_only_the_expiry_that_was_given_is_taken_away(moto_cloud: Cloud) -> None:
+    """Whoever set another expiry since knows better; and keeping the same content again leaves it as it is."""
+    table = moto_cloud.table()
+    store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
+    given, ended = Expiry(HOME, provisional=True), Expiry(HOME + 1_000)
+    content = store.keep(TASK, "payload", noise(1_000), given)
+    store.expire(TASK, content, ended)
+    store.retain(TASK, content, given)
+    store.keep(TASK, "payload", noise(1_000), given)
+    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    assert item[schema.TTL] == values.expiry(ended.at)
+    store.retain(TASK, content, ended)
+    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    assert schema.TTL not in item
+
+
+def test_all_items_of_a_task_expire_together(moto_cloud: Cloud) -> None:
+    """Every item beside a record gets the expiry, unless it has a later one; another task's items are left alone."""
+    table = moto_cloud.table()
+    store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
+    store.keep(TASK, "payload", noise(1_000))
+    store.keep(TASK, "later", noise(1_000), Expiry(HOME + 9_000))
+    store.keep(TASK, "earlier", noise(1_000), Expiry(HOME - 9_000))
+    store.keep_line(TASK, LedgerLine(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED))
+    store.keep(numbered(2), "payload", noise(1_000))
+    store.expire_items(TASK, Expiry(HOME))
+    found = {
+        (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]): item.get(schema.TTL)
+        for item in moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    }
+    at, mine = values.expiry(HOME), f"x#{TASK}"
+    assert found == {
+        (mine, "payload"): at,
+        (mine, "later"): values.expiry(HOME + 9_000),
+        (mine, "earlier"): at,
+        (mine, "line#000009"): at,
+        (f"x#{numbered(2)}", "payload"): None,
+    }

@@ -27,12 +27,14 @@ class FakeS3:
         self.buckets.add(Bucket)
         return {}
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> dict[str, Any]:
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes, Tagging: str = "") -> dict[str, Any]:
         """Write an object."""
         if Bucket not in self.buckets:
             raise self.exceptions.make("NoSuchBucket", "PutObject", Bucket)
         self.objects[Bucket, Key] = Body
         self.tags.pop((Bucket, Key), None)
+        if Tagging:
+            self.tags[Bucket, Key] = Tagging
         return {}
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
@@ -45,6 +47,12 @@ class FakeS3:
         self.objects[Bucket, Key] = body
         if how.get("TaggingDirective") == "REPLACE":
             self.tags[Bucket, Key] = how["Tagging"]
+        return {}
+
+    def put_object_tagging(self, *, Bucket: str, Key: str, Tagging: dict[str, Any]) -> dict[str, Any]:
+        """Write an object's tags."""
+        self._object(Bucket, Key, "PutObjectTagging")
+        self.tags[Bucket, Key] = "&".join(f"{tag['Key']}={tag['Value']}" for tag in Tagging["TagSet"])
         return {}
 
     def get_object_tagging(self, *, Bucket: str, Key: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from duetime.domain.creation import TaskChange
 from duetime.domain.filters import TaskFilter
 from duetime.domain.limits import CIRCUIT_THRESHOLD
 from duetime.domain.operators import Operators
+from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import State
 from duetime.domain.sweeps import Sweep
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
@@ -287,16 +288,48 @@ def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 0)
 
 
-def test_a_payload_outside_the_record_costs_its_size_twice(metered: tuple[Stack, Meter]) -> None:
-    """20 KB that do not compress: its item is written, read, and written again to expire with the record."""
+def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[Stack, Meter]) -> None:
+    """20 KB that do not compress: written with an expiry, again without it, and with one again at the end."""
     stack, meter = metered
     payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5000)) + b'"'
     composed().creating.create(OWNER, Order(TaskSpec("report", payload=payload)))
-    written = meter.table_units - 1
+    written = (meter.table_units - 1) // 2
     assert 15 <= written <= 45
+    assert meter.table_units == 1 + 2 * written
     assert stack.work(Priority.NORMAL) == []
     # Claim, outcome, the item's expiry, and `finished_at` in a write of its own.
-    assert meter.table_units == 1 + written + 1 + 1 + written + 1
+    assert meter.table_units == 1 + 2 * written + 1 + 1 + written + 1
+
+
+def test_a_result_outside_the_record_costs_its_size_once(
+    metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written with the expiry that it keeps: nothing follows, and the outcome is the last write."""
+    stack, meter = metered
+    rows = [f"{index * 2654435761 % 2**32:08x}" for index in range(5000)]
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: rows}))
+    create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    written = meter.table_units - 3
+    assert 15 <= written <= 45
+    assert meter.requests["PutItem"] == 2
+
+
+def test_old_lines_of_the_history_cost_two_units_each(
+    metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine attempts, of which the record keeps five: each other is an item, which expires in a second write."""
+    stack, meter = metered
+
+    def fail(_context: Context, _payload: object) -> None:
+        raise ValueError
+
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": fail}))
+    create(stack, retry=RetryPolicy(max_attempts=9, initial_seconds=0))
+    for _ in range(9):
+        stack.work(Priority.NORMAL)
+    lines, attempts, closing = 4, 9, 1
+    assert meter.table_units == 1 + 2 * attempts + 2 * lines + closing
 
 
 def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:

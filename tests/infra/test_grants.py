@@ -46,7 +46,7 @@ GRANTED = {
     | CONSUMES
     | {"sqs:SendMessage", "lambda:InvokeFunction"}
     | {"states:StartExecution", "states:DescribeExecution", "states:SendTaskSuccess"},
-    "topology": OBSERVED | MOVES | OBJECTS | {"sqs:SendMessage", "dynamodb:BatchGetItem", "states:SendTaskSuccess"},
+    "topology": OBSERVED | MOVES | READS | OBJECTS | {"sqs:SendMessage", "states:SendTaskSuccess"},
     "deadletter": OBSERVED | MOVES | CONSUMES | {"sqs:SendMessage"},
     "egress": OBSERVED | {"secretsmanager:GetSecretValue"},
     "intake": OBSERVED | MOVES | OBJECTS | CONSUMES | {"sqs:SendMessage"},

@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import CONTENT_OUTLIVES_RECORD, UNREFERENCED_OBJECT_LIFE_DAYS
+from duetime.domain.times import DAY
 
 if TYPE_CHECKING:
     from tests.infra.synthesis import Properties, Synthesis
@@ -65,11 +67,14 @@ def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
     (bucket,) = every.properties("AWS::S3::Bucket").values()
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
-    halves, ended = bucket["LifecycleConfiguration"]["Rules"]
+    halves, ended, unreferenced = bucket["LifecycleConfiguration"]["Rules"]
     assert halves["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
     key, value = schema.EXPIRING_TAG
     assert ended["TagFilters"] == [{"Key": key, "Value": value}]
-    assert ended["ExpirationInDays"] == every.environment.retention_days + 1
+    assert ended["ExpirationInDays"] == every.environment.retention_days + CONTENT_OUTLIVES_RECORD // DAY
+    key, value = schema.UNREFERENCED_TAG
+    assert unreferenced["TagFilters"] == [{"Key": key, "Value": value}]
+    assert unreferenced["ExpirationInDays"] == UNREFERENCED_OBJECT_LIFE_DAYS
     (policy,) = every.properties("AWS::S3::BucketPolicy").values()
     (statement,) = policy["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.errors import Unavailable
+from duetime.domain.limits import CONTENT_OUTLIVES_RECORD
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import State
 from duetime.domain.task import ContentPlace, TaskSpec
@@ -60,7 +61,7 @@ def test_a_payload_outside_the_record_is_handed_on_and_expires_with_it() -> None
     assert seen == [BIG]
     assert done.payload.place is not ContentPlace.RECORD
     assert done.expires_at is not None
-    assert world.contents.expiries[task.id, "payload"] == done.expires_at
+    assert world.contents.expiries[task.id, "payload"] == done.expires_at + CONTENT_OUTLIVES_RECORD
     assert done.expires_at >= START + RETENTION
 
 

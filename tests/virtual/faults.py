@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from duetime.domain.dispatch import Entry, ScheduleWake, Wake
+    from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Content, Task
-    from duetime.domain.times import Millis
     from duetime.domain.writes import Write, WriteResult
     from duetime.ports.queues import Outgoing
 
@@ -59,10 +59,15 @@ class FaultyContentStore(MemoryContentStore):
         super().__init__()
         self.before_expiry: Callable[[], None] = lambda: None
 
-    def expire(self, task_id: TaskId, content: Content, at: Millis) -> None:
+    def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
         """Let a content be removed, unless a fault comes first."""
         self.before_expiry()
-        super().expire(task_id, content, at)
+        return super().expire(task_id, content, expiry)
+
+    def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
+        """Let all items of a task be removed, unless a fault comes first."""
+        self.before_expiry()
+        super().expire_items(task_id, expiry)
 
 
 class FaultyQueues(MemoryQueues):

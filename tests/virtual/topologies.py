@@ -60,7 +60,7 @@ class Topologies(World):
         self.loses: Callable[[str], bool] = lambda _token: False
         self.starting = True
         wholes = Wholes(self.tasks, self.contents, self.topologies, chance, read_graph, RETENTION)
-        nodes = Nodes(wholes, self.tasks, self.topologies, self.placing, time, RETENTION)
+        nodes = Nodes(wholes, self.tasks, self.contents, self.topologies, self.placing, time, RETENTION)
         self.conducting = Conducting(wholes, nodes, self.steering, time, time)
         making = Making(wholes, self.tasks, self.contents, self.topologies, chance, time)
         self.following = Following(wholes, making, nodes, self.conducting, self.topologies, self, time)

@@ -51,6 +51,8 @@ def lines(task: Task, surroundings: Surroundings) -> Iterator[tuple[str, Text]]:
         yield label, timed(moment, surroundings, now)
     yield from lease_lines(task, surroundings, now)
     yield from run_lines(task)
+    for name in task.content_expired:
+        yield name, Text("expired")
 
 
 def moments(task: Task) -> Iterator[tuple[str, datetime]]:

@@ -282,7 +282,7 @@ class Composition:
     @cached_property
     def _nodes(self) -> Nodes:
         clock, retention = self.outside.clock, self.settings.retention_ms
-        return Nodes(self._wholes, self.tasks, self._topologies, self.placing, clock, retention)
+        return Nodes(self._wholes, self.tasks, self.contents, self._topologies, self.placing, clock, retention)
 
     @cached_property
     def _conducting(self) -> Conducting:

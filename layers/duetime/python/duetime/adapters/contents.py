@@ -9,28 +9,24 @@ from botocore.exceptions import ClientError
 from duetime.adapters.aws import translated
 from duetime.adapters.compression import deflated, inflated
 from duetime.adapters.dynamodb import forms, schema, values
+from duetime.domain.errors import ContentExpired
 from duetime.domain.task import Content, ContentPlace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
 
-    from duetime.adapters.dynamodb.values import Item
+    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
     from duetime.domain.task import LedgerLine
-    from duetime.domain.times import Millis
 
 _DATA = "b"
 _LINE = "line#"
 _MISSING = frozenset({"NoSuchKey", "AccessDenied"})
 """S3 says `AccessDenied` of a missing key to whoever may not list the bucket (Source: S3 API Reference, GetObject)."""
-
-
-class ContentLost(LookupError):
-    """What a record says lies outside it is not there."""
-
-    def __init__(self, task_id: TaskId, name: str) -> None:
-        super().__init__(f"the {name} of task {task_id} is not where its record says")
 
 
 class SplitContentStore:
@@ -42,7 +38,7 @@ class SplitContentStore:
         self._s3 = s3
         self._bucket = bucket
 
-    def keep(self, task_id: TaskId, name: str, data: bytes) -> Content:
+    def keep(self, task_id: TaskId, name: str, data: bytes, expiry: Expiry | None = None) -> Content:
         """Keep bytes where their compressed size says; what belongs in the record is only handed back."""
         compressed = deflated(data)
         place = ContentPlace.for_size(min(len(data), len(compressed)))
@@ -50,17 +46,29 @@ class SplitContentStore:
             return Content(place, name, data)
         with translated():
             if place is ContentPlace.ITEM:
-                item = _key_of(task_id, name) | {_DATA: {"B": compressed}}
-                self._dynamodb.put_item(TableName=self._table, Item=item)
+                self._put_if_absent(_key_of(task_id, name) | {_DATA: {"B": compressed}} | _ttl(expiry))
             else:
-                self._s3.put_object(Bucket=self._bucket, Key=_object_of(task_id, name), Body=compressed)
+                key, tagging = _object_of(task_id, name), {} if expiry is None else {"Tagging": _tag(expiry)}
+                self._s3.put_object(Bucket=self._bucket, Key=key, Body=compressed, **tagging)  # type: ignore[arg-type]  # one of its arguments
         return Content(place, name)
+
+    def _put_if_absent(self, item: Item) -> None:
+        """Write an item, unless it is there: then it is the same, and its expiry may be another by now."""
+        try:
+            self._dynamodb.put_item(
+                TableName=self._table,
+                Item=item,
+                ConditionExpression="attribute_not_exists(#p)",
+                ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
         """The bytes of a content, wherever they lie.
 
         Raises:
-            ContentLost: they are not there.
+            ContentExpired: they are not there.
         """
         if content.data is not None:
             return content.data
@@ -70,7 +78,7 @@ class SplitContentStore:
         with translated():
             answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         if "Item" not in answer:
-            raise ContentLost(task_id, content.name)
+            raise ContentExpired(task_id, content.name)
         return values.unpacked(answer["Item"][_DATA])
 
     def _fetch_object(self, task_id: TaskId, name: str) -> bytes:
@@ -80,31 +88,33 @@ class SplitContentStore:
                 return inflated(answer["Body"].read())
             except ClientError as error:
                 if error.response["Error"]["Code"] in _MISSING:
-                    raise ContentLost(task_id, name) from error
+                    raise ContentExpired(task_id, name) from error
                 raise
 
-    def expire(self, task_id: TaskId, content: Content, at: Millis) -> None:
-        """Let what lies outside the record be removed after `at`, together with the record."""
+    def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
+        """Let what lies outside the record be removed after an instant; says whether it is there."""
         with translated():
             if content.place is ContentPlace.ITEM:
-                self._expire_item(task_id, content.name, at)
-            elif content.place is ContentPlace.OBJECT:
-                self._expire_object(task_id, content.name)
+                return self._expire_item(_key_of(task_id, content.name), expiry)
+            if content.place is ContentPlace.OBJECT:
+                return self._expire_object(task_id, content.name, expiry)
+        return True
 
-    def _expire_item(self, task_id: TaskId, name: str, at: Millis) -> None:
+    def _expire_item(self, key: StoredItem, expiry: Expiry) -> bool:
         try:
             self._dynamodb.update_item(
                 TableName=self._table,
-                Key=_key_of(task_id, name),
+                Key=key,
                 ConditionExpression="attribute_exists(#p)",
                 UpdateExpression="SET #ttl = :ttl",
                 ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#ttl": schema.TTL},
-                ExpressionAttributeValues={":ttl": values.expiry(at)},
+                ExpressionAttributeValues={":ttl": values.expiry(expiry.at)},
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return  # gone already, and must not come back as an item of nothing but a TTL
+            return False  # gone already, and must not come back as an item of nothing but a TTL
+        return True
 
-    def _expire_object(self, task_id: TaskId, name: str) -> None:
+    def _expire_object(self, task_id: TaskId, name: str, expiry: Expiry) -> bool:
         """Copy an object onto itself with the tag: a lifecycle rule counts from an object's last writing.
 
         A tag alone would let the payload of a task that was accepted long ago go on the day it ends.
@@ -117,32 +127,99 @@ class SplitContentStore:
                 CopySource={"Bucket": self._bucket, "Key": key},
                 MetadataDirective="REPLACE",
                 TaggingDirective="REPLACE",
-                Tagging="=".join(schema.EXPIRING_TAG),
+                Tagging=_tag(expiry),
             )
-        except self._s3.exceptions.NoSuchKey:
-            return
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING:
+                return False
+            raise
+        return True
 
-    def keep_line(self, task_id: TaskId, line: LedgerLine, expires_at: Millis) -> None:
-        """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
-        item = _key_of(task_id, f"{_LINE}{line.fence:06}") | {
-            _DATA: forms.line(line),
-            schema.TTL: values.expiry(expires_at),
-        }
+    def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
+        """Take the expiry of what lies outside the record away; in an item, only if it is this one, if one is named."""
         with translated():
-            self._dynamodb.put_item(TableName=self._table, Item=item)
+            if content.place is ContentPlace.ITEM:
+                self._retain_item(_key_of(task_id, content.name), expiry)
+            elif content.place is ContentPlace.OBJECT:
+                self._retain_object(task_id, content.name)
+
+    def _retain_item(self, key: StoredItem, expiry: Expiry | None) -> None:
+        condition, named = "attribute_exists(#ttl)", {}
+        if expiry is not None:
+            condition, named = "#ttl = :ttl", {"ExpressionAttributeValues": {":ttl": values.expiry(expiry.at)}}
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=key,
+                ConditionExpression=condition,
+                UpdateExpression="REMOVE #ttl",
+                ExpressionAttributeNames={"#ttl": schema.TTL},
+                **named,  # type: ignore[arg-type]  # one of its arguments
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return  # it has none, or one that somebody else has set since
+
+    def _retain_object(self, task_id: TaskId, name: str) -> None:
+        try:
+            key, value = schema.KEPT_TAG
+            tags = {"TagSet": [{"Key": key, "Value": value}]}
+            self._s3.put_object_tagging(Bucket=self._bucket, Key=_object_of(task_id, name), Tagging=tags)  # type: ignore[arg-type]  # a TaggingTypeDef
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _MISSING:
+                raise
+
+    def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
+        """Let all items beside a record be removed after an instant; those that expire later already stay so."""
+        wanted = values.expiry(expiry.at)
+        with translated():
+            for item in self._items(task_id, "", "#p, #s, #ttl"):
+                if schema.TTL not in item or int(item[schema.TTL]["N"]) < int(wanted["N"]):
+                    self._expire_item({key: item[key] for key in (schema.PARTITION_KEY, schema.SORT_KEY)}, expiry)
+
+    def keep_line(self, task_id: TaskId, line: LedgerLine) -> None:
+        """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
+        with translated():
+            self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: forms.line(line)})
+
+    def lines_outside(self, task_id: TaskId) -> list[Content]:
+        """The ledger lines of a task that were kept, as the items that they are."""
+        with translated():
+            items = self._items(task_id, _LINE, "#s, #ttl")
+            return [Content(ContentPlace.ITEM, str(item[schema.SORT_KEY]["S"])) for item in items]
 
     def lines_of(self, task_id: TaskId) -> list[LedgerLine]:
         """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
-        key = _key_of(task_id, _LINE)
+        with translated():
+            return [forms.read_line(item[_DATA]) for item in self._items(task_id, _LINE)]
+
+    def _items(self, task_id: TaskId, prefix: str, attributes: str = "") -> Iterator[StoredItem]:
+        """The items beside a record whose names begin with `prefix`, whole unless some attributes are named."""
+        key = _key_of(task_id, prefix)
+        names = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY}
+        projected = {}
+        if attributes:
+            names["#ttl"] = schema.TTL
+            projected = {"ProjectionExpression": attributes}
+        condition, wanted = "#p = :p", {":p": key[schema.PARTITION_KEY]}
+        if prefix:
+            condition, wanted = f"{condition} AND begins_with(#s, :s)", wanted | {":s": key[schema.SORT_KEY]}
         pages = self._dynamodb.get_paginator("query").paginate(
             TableName=self._table,
-            KeyConditionExpression="#p = :p AND begins_with(#s, :line)",
-            ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY},
-            ExpressionAttributeValues={":p": key[schema.PARTITION_KEY], ":line": key[schema.SORT_KEY]},
+            KeyConditionExpression=condition,
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=wanted,
             ConsistentRead=True,
+            **projected,  # type: ignore[arg-type]  # one of its arguments
         )
-        with translated():
-            return [forms.read_line(item[_DATA]) for page in pages for item in page["Items"]]
+        return (item for page in pages for item in page["Items"])
+
+
+def _ttl(expiry: Expiry | None) -> Item:
+    return {} if expiry is None else {schema.TTL: values.expiry(expiry.at)}
+
+
+def _tag(expiry: Expiry) -> str:
+    return "=".join(schema.UNREFERENCED_TAG if expiry.provisional else schema.EXPIRING_TAG)
 
 
 def _key_of(task_id: TaskId, name: str) -> Item:

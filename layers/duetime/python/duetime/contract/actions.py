@@ -14,7 +14,15 @@ _ONE_REPORTED = (*OWNED, *READ_BODY, errors.TaskUnknown, errors.FenceDiffers)
 _ALIVE = (*_ONE_REPORTED, errors.LockLost)
 
 
-def _action(id_: str, path: str, summary: str, *, status: int = 200, **more: Any) -> Operation:  # noqa: ANN401 - fields of Operation
+def _action(
+    id_: str,
+    path: str,
+    summary: str,
+    *,
+    status: int = 200,
+    also: tuple[type[Exception], ...] = (),
+    **more: Any,  # noqa: ANN401 - fields of Operation
+) -> Operation:
     """What a user may have done with a task: no more is to be said of it than which."""
     return Operation(
         id=id_,
@@ -27,7 +35,7 @@ def _action(id_: str, path: str, summary: str, *, status: int = 200, **more: Any
         answer_description="The task.",
         answer_headers=ETAG,
         headers=(IF_MATCH, OWNER),
-        refusals=(*OWNED, *READ_BODY, *ONE_CHANGED),
+        refusals=(*OWNED, *READ_BODY, *ONE_CHANGED, *also),
         **more,
     )
 
@@ -56,12 +64,14 @@ ACTIONS = (
         routes.RETRY,
         "Have a failed task tried again",
         description="From its first attempt on, by its whole retry policy; its fence and its ledger go on.",
+        also=(errors.ContentExpired,),
     ),
     _action(
         "rollBackTask",
         routes.ROLLBACK,
         "Have an ended task undone by its target",
         description="The target's `rollback` runs as a task does: under a lease, with retries and an outcome.",
+        also=(errors.ContentExpired,),
         status=202,
     ),
     Operation(

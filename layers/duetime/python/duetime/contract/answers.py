@@ -179,6 +179,10 @@ class TaskAnswer(TaskEntry):
 
     payload: Any
     result: Annotated[Any, Field(description="What the target returned; null before that.")]
+    content_expired: Annotated[
+        Sequence[Literal["payload", "result"]],
+        Field(description="What was kept outside the record and has been removed before it: it is null here."),
+    ]
 
 
 class TargetReply(TypedDict):

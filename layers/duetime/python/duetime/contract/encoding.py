@@ -78,7 +78,14 @@ def entry(task: Task) -> TaskEntry:
 def task_text(task: Task) -> str:
     """A task, whole, as JSON text. Its payload and result are JSON already, and stay as they are."""
     known = json_text(entry(task))
-    return f'{known[:-1]},"payload":{json_of(task.payload)},"result":{json_of(task.result)}}}'
+    lacking = [name for name, content in (("payload", task.payload), ("result", task.result)) if _is_lacking(content)]
+    expired = json.dumps(lacking)
+    contents = f'"payload":{json_of(task.payload)},"result":{json_of(task.result)},"content_expired":{expired}'
+    return f"{known[:-1]},{contents}}}"
+
+
+def _is_lacking(content: Content | None) -> bool:
+    return content is not None and content.data is None
 
 
 def target_reply_text(status: int, body: bytes) -> str:

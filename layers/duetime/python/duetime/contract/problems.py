@@ -54,6 +54,7 @@ KINDS: Mapping[type[Exception], Kind] = {
     refusals.CallerRefused: Kind(HTTPStatus.FORBIDDEN, "caller_refused", "The caller cannot own tasks"),
     refusals.PathUnknown: Kind(HTTPStatus.NOT_FOUND, "path_unknown", "There is nothing at this path"),
     errors.TaskUnknown: Kind(HTTPStatus.NOT_FOUND, "task_unknown", "There is no such task"),
+    errors.ContentExpired: Kind(HTTPStatus.GONE, "content_expired", "What it needs has expired"),
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, "operator_required", "Only an operator may do this"),
     errors.SwitchUnknown: Kind(HTTPStatus.NOT_FOUND, "switch_unknown", "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, "switches_full", "There are too many switches"),

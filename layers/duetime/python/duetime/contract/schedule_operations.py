@@ -137,7 +137,7 @@ SCHEDULE_OPERATIONS = (
         answer_description="The task.",
         answer_headers={**ETAG, "Location": "Path of the task."},
         headers=(OWNER,),
-        refusals=(*_ONE_CHANGED, *READ_BODY),
+        refusals=(*_ONE_CHANGED, *READ_BODY, errors.ContentExpired),
     ),
     Operation(
         id="backfillSchedule",

@@ -11,7 +11,14 @@ from duetime.contract.topology_bodies import TopologyCreate
 from duetime.domain import errors
 
 
-def _action(id_: str, path: str, summary: str, description: str, **more: Any) -> Operation:  # noqa: ANN401 - fields of Operation
+def _action(
+    id_: str,
+    path: str,
+    summary: str,
+    description: str,
+    also: tuple[type[Exception], ...] = (),
+    **more: Any,  # noqa: ANN401 - fields of Operation
+) -> Operation:
     return Operation(
         id=id_,
         method="POST",
@@ -24,7 +31,7 @@ def _action(id_: str, path: str, summary: str, description: str, **more: Any) ->
         answer_description="The topology's task.",
         answer_headers=ETAG,
         headers=(IF_MATCH, OWNER),
-        refusals=(*OWNED, *READ_BODY, *ONE_CHANGED),
+        refusals=(*OWNED, *READ_BODY, *ONE_CHANGED, *also),
         **more,
     )
 
@@ -55,13 +62,14 @@ TOPOLOGY_OPERATIONS = (
         answer=TopologyAnswer,
         answer_description="The topology.",
         headers=(OWNER,),
-        refusals=(*OWNED, errors.TaskUnknown),
+        refusals=(*OWNED, errors.TaskUnknown, errors.ContentExpired),
     ),
     _action(
         "rerunTopology",
         routes.TOPOLOGY_RERUN,
         "Run a failed topology again",
         "What succeeded is kept with its results; what failed, and what waited for that, runs again as new tasks.",
+        also=(errors.ContentExpired,),
     ),
     _action(
         "cancelTopology",

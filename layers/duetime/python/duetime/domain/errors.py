@@ -207,6 +207,15 @@ class KeyReused(RequestRefused):
         super().__init__("this idempotency key was used before, with another body")
 
 
+class ContentExpired(RequestRefused):
+    """A payload, result or checkpoint that lies outside its record was removed before the record."""
+
+    def __init__(self, task_id: TaskId, name: str) -> None:
+        super().__init__(f"the {name.partition('.')[0]} of {task_id} was kept outside its record and has expired")
+        self.task_id = task_id
+        self.name = name
+
+
 class Unavailable(Exception):
     """A service that duetime stands on throttles or fails; the request may be repeated."""
 

@@ -62,6 +62,15 @@ MAX_WAIT_SECONDS = 25
 MAX_CHECKPOINT_BYTES = 4_096
 """JSON that a paused attempt may leave for the one that goes on."""
 
+CONTENT_OUTLIVES_RECORD = 7 * DAY
+"""A payload or result outside its record, and an old line of its history, expires so much later than the record:
+DynamoDB removes what has expired within a few days, in any order (Source: DynamoDB Developer Guide, "Time to Live")."""
+UNREFERENCED_CONTENT_LIFE = 90 * DAY
+"""What is written outside a record before the record refers to it expires so long after its task is due, unless that
+expiry is taken away: nothing stays for ever because its writer vanished."""
+UNREFERENCED_OBJECT_LIFE_DAYS = 400
+"""The same for an object in S3, in days from when it was written: a lifecycle rule knows of no due time."""
+
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
 """Most holders that a lock's `limit` may allow; each is some 50 bytes of the lock's one item."""

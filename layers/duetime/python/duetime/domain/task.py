@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES
+from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, LEDGER_LINES_INLINE
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import TERMINAL, State
 
@@ -416,6 +416,22 @@ class Task:
         return tuple(
             content for content in (self.payload, self.result, self.checkpoint) if content and content.is_outside
         )
+
+    @property
+    def contents_without_expiry(self) -> tuple[Content, ...]:
+        """Those that must be let expire once it has ended: the result of a success has had an expiry from the first."""
+        kept = (self.payload, self.checkpoint, None if self.state is State.SUCCEEDED else self.result)
+        return tuple(content for content in kept if content and content.is_outside)
+
+    @property
+    def may_have_lines_outside(self) -> bool:
+        """Whether its record may have had no more room for its first attempts."""
+        return len(self.ledger) >= LEDGER_LINES_INLINE and self.fence > LEDGER_LINES_INLINE
+
+    @property
+    def has_contents_to_expire(self) -> bool:
+        """Whether anything outside its record must be let expire once it has ended."""
+        return bool(self.contents_without_expiry) or self.may_have_lines_outside
 
 
 def lane_of(task_type: str, target: Target | None, state: State) -> str:

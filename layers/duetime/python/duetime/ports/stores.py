@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.circuits import Circuit
     from duetime.domain.dispatch import Entry, ScheduleWake, Wake
+    from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
     from duetime.domain.keys import RememberedKey
     from duetime.domain.locks import Holder, Lock, LockName, Waiter
@@ -91,26 +92,44 @@ class TaskStore(Protocol):
 class ContentStore(Protocol):
     """Payloads and results too large for a record."""
 
-    def keep(self, task_id: TaskId, name: str, data: bytes) -> Content:
+    def keep(self, task_id: TaskId, name: str, data: bytes, expiry: Expiry | None = None) -> Content:
         """Keep bytes where their compressed size says; what belongs in the record is only handed back.
 
         Args:
             task_id: the task they belong to.
-            name: what they are called; becomes `Content.name`. Keeping the same name twice is keeping it once.
+            name: what they are called; becomes `Content.name`. Keeping the same name twice is keeping it once: of
+                what is there already, in an item, the expiry stays as it is.
             data: the bytes.
+            expiry: when they may be removed if they lie outside; `None` for never.
         """
         ...
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, wherever they lie."""
+        """The bytes of a content, wherever they lie.
+
+        Raises:
+            ContentExpired: they are not there.
+        """
         ...
 
-    def expire(self, task_id: TaskId, content: Content, at: Millis) -> None:
-        """Let what lies outside the record be removed after `at`, together with the record."""
+    def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
+        """Let what lies outside the record be removed after an instant; says whether it is there."""
         ...
 
-    def keep_line(self, task_id: TaskId, line: LedgerLine, expires_at: Millis) -> None:
+    def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
+        """Take the expiry of what lies outside the record away; in an item, only if it is this one, if one is named."""
+        ...
+
+    def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
+        """Let all items beside a record be removed after an instant; those that expire later already stay so."""
+        ...
+
+    def keep_line(self, task_id: TaskId, line: LedgerLine) -> None:
         """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
+        ...
+
+    def lines_outside(self, task_id: TaskId) -> list[Content]:
+        """The ledger lines of a task that were kept, as the items that they are."""
         ...
 
     def lines_of(self, task_id: TaskId) -> list[LedgerLine]:

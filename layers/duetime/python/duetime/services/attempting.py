@@ -19,7 +19,7 @@ from duetime.domain.attempts import (
     failure,
     has_untold_error,
 )
-from duetime.domain.errors import RecordUnreadable, Unavailable
+from duetime.domain.errors import ContentExpired, RecordUnreadable, Unavailable
 from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
 from duetime.domain.limits import (
     CALLBACK_ROOM,
@@ -36,6 +36,7 @@ from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.topologies.looks import deferred_until
 from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
 from duetime.ports.targets import Work
+from duetime.services.keeping_contents import retain_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,6 +192,7 @@ class Attempting:
     def _take_over(self, shift: Shift, task: Task | None, watch: Watch) -> Applied | LetGo | ComeBack:
         """What a refused claim leads to: the rest of an attempt that somebody else left, or the message's fate."""
         self.telemetry.count("refused")
+        retain_paused(self.contents, task)
         fate = after_refusal(task, shift.delivery.message, self.clock.now())
         match fate:
             case FollowUp(left):
@@ -327,15 +329,17 @@ class Attempting:
 
         try:
             inputs = self.inputs(task) if task.member is not None else None
-        except InputsTooLarge as error:
-            return failure("InputsTooLarge", str(error), retriable=False)
+            payload = self._bytes(task, task.payload)
+            checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
+        except (InputsTooLarge, ContentExpired) as error:
+            return failure(type(error).__name__, str(error), retriable=False)
         shift.started_at = self.clock.now()
         return self.targets.run(
             Work(
                 phase=phase,
                 task=task,
-                payload=self._bytes(task, task.payload),
-                checkpoint=None if task.checkpoint is None else self._bytes(task, task.checkpoint),
+                payload=payload,
+                checkpoint=checkpoint,
                 deadline=shift.started_at + task.timeout_seconds * SECOND,
                 report=report,
                 asked=lambda: shift.asked,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.creation import NO_ARNS, due_of, target_of
 from duetime.domain.errors import FieldInvalid, MoveRefused, TaskUnknown, Unavailable, VersionDiffers
+from duetime.domain.expiry import unless_referenced
 from duetime.domain.states import NOT_STARTED, Move, State
 from duetime.domain.task import HttpTarget, Phase, TaskSpec, TopologyTarget, lane_of
 from duetime.domain.topologies.outline import outline_of
 from duetime.domain.writes import Applied, Guard, Write, WriteResult
 from duetime.services.creating import PAYLOAD
+from duetime.services.keeping_contents import let_expire, replace_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -92,8 +95,7 @@ class Changing:
         write = Write(task_id, Move.CANCEL, self.chance.nonce(), Guard(owner=owner, version=version, alone=True), sets)
         result = self.tasks.apply(write)
         if isinstance(result, Applied):
-            for content in result.task.contents_outside:
-                self.contents.expire(task_id, content, expires)
+            let_expire(self.contents, result.task, expires)
             return result.task
         if result.task is not None and result.task.owner == owner and result.task.state == State.CANCELLED:
             return result.task
@@ -125,23 +127,20 @@ class Changing:
         sets = {"finished_at": now, "expires_at": expires}
         result = self.tasks.apply(Write(task.id, Move.CANCEL, self.chance.nonce(), guard, sets))
         if isinstance(result, Applied):
-            for content in task.contents_outside:
-                self.contents.expire(task.id, content, expires)
+            let_expire(self.contents, result.task, expires)
         return result
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
-        """Make a change once; of the old payload and the new one, the one that is not the task's is let expire."""
+        """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
         fields = {**self._of_its_graph(task, wanted), **wanted.fields}
         self._refuse_unfit(task, wanted, fields)
         if wanted.payload is None:
             return self._write(task, wanted, fields)
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
-        kept = self.contents.keep(task.id, f"{PAYLOAD}.{self.chance.nonce()}", wanted.payload)
-        result = self._write(task, wanted, {**fields, "payload": kept})
-        unused = task.payload if isinstance(result, Applied) else kept
-        if unused.is_outside:
-            self.contents.expire(task.id, unused, self.clock.now() + self.retention)
-        return result
+        expiry = unless_referenced(max(self.clock.now(), task.due_at))
+        kept = self.contents.keep(task.id, f"{PAYLOAD}.{self.chance.nonce()}", wanted.payload, expiry)
+        sets, stores = {**fields, "payload": kept}, (self.tasks, self.contents)
+        return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets))
 
     def _of_its_graph(self, task: Task, wanted: TaskChange) -> dict[str, Any]:
         """What a topology's task gets with another graph, which is refused as it would be when it is created."""

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.attempts import Failed
+from duetime.domain.errors import ContentExpired
 from duetime.domain.states import Move
 from duetime.domain.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.writes import Guard, Write
 from duetime.ports.queues import Outgoing
 from duetime.ports.targets import Work
+from duetime.services.keeping_contents import let_expire
 from duetime.services.placing import message_for
 
 if TYPE_CHECKING:
@@ -92,19 +94,25 @@ class ClosingHere:
             self.tell(task)
         if _is_of_a_topology(task):
             self.follow(task)
-        for content in task.contents_outside:
-            self.contents.expire(task.id, content, expires)
+        let_expire(self.contents, task, expires)
         sets = {"finished_at": now}
         self.tasks.apply(Write(task.id, Move.CLOSE, self.chance.nonce(), Guard(fence=task.fence), sets))
 
     def _clean(self, task: Task) -> None:
         """The outcome stands, whatever becomes of its cleaning up: a failure is told, not retried."""
-        payload = self.contents.fetch(task.id, task.payload)
+        try:
+            payload = self.contents.fetch(task.id, task.payload)
+        except ContentExpired as error:
+            self._not_cleaned(task, str(error))
+            return
         deadline = self.clock.now() + task.timeout_seconds * SECOND
         ending = self.targets.run(Work(Phase.CLEAN, task, payload, None, deadline, _say_nothing, _ask_nothing))
         if isinstance(ending, Failed):
-            self.telemetry.count("cleans_failed")
-            self.telemetry.note("a target could not clean up", task=task.id.text, error=ending.error.message)
+            self._not_cleaned(task, ending.error.message)
+
+    def _not_cleaned(self, task: Task, why: str) -> None:
+        self.telemetry.count("cleans_failed")
+        self.telemetry.note("a target could not clean up", task=task.id.text, error=why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +143,7 @@ class ClosingElsewhere:
 
 def _is_followed(task: Task) -> bool:
     """Whether anything follows its outcome, whatever its target offers."""
-    return bool(task.contents_outside or task.callback_url or _is_of_a_topology(task) or _reports(task))
+    return bool(task.has_contents_to_expire or task.callback_url or _is_of_a_topology(task) or _reports(task))
 
 
 def _is_of_a_topology(task: Task) -> bool:

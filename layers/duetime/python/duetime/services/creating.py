@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.creation import NO_ARNS, due_of, new_id, new_task, target_of
 from duetime.domain.errors import KeyReused, RequestRefused, Unavailable
+from duetime.domain.expiry import unless_referenced
 from duetime.domain.keys import RememberedKey
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
 from duetime.domain.times import MINUTE
+from duetime.services.keeping_contents import retain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from duetime.domain.arns import ArnPatterns
     from duetime.domain.creation import Origin
+    from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task, TaskSpec
     from duetime.domain.times import Millis
@@ -56,6 +59,11 @@ class _Accepted:
     task_id: TaskId
     due_at: Millis
     created_at: Millis
+
+    @property
+    def expiry(self) -> Expiry:
+        """Of its payload, until the record refers to it."""
+        return unless_referenced(max(self.due_at, self.created_at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +137,26 @@ class Creating:
         if order.key is not None:
             task_id, accepted = accepted.task_id, self._remember(owner, order.key, accepted)
             if accepted.task_id != task_id and (known := self.tasks.read(accepted.task_id)):
-                return known, False
+                return self._retained(known, accepted), False
         if self._is_costly(order) and (known := self.tasks.read(accepted.task_id)):
-            return known, False
-        payload = self.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload)
+            return self._retained(known, accepted), False
+        payload = self.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload, accepted.expiry)
         task = new_task(accepted.task_id, spec, owner, accepted.due_at, accepted.created_at, payload)
         # A repeat may come long after its first try: nobody looks at its home any more.
         task = replace(task, next_at=max(task.next_at, self.clock.now()))
         if self.placing.create(task):
+            self._retained(task, accepted)
             return replace(task, payload=replace(payload, data=order.spec.payload)), True
         if order.origin is not None:
             return task, False
         # Somebody else is repeating the same request just now, and wrote this very record first.
-        return self.tasks.read(task.id) or task, False
+        return self._retained(self.tasks.read(task.id) or task, accepted), False
+
+    def _retained(self, task: Task, accepted: _Accepted) -> Task:
+        """An open task whose payload lasts as long as its record; whoever wrote the record may not have come so far."""
+        if task.payload.is_outside and not task.is_terminal:
+            retain(self.contents, task, accepted.expiry)
+        return task
 
     def _accepted(self, order: Order) -> _Accepted:
         now = self.clock.now()

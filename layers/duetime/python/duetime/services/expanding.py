@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from duetime.domain.dispatch import ScheduleWake, first_unread
-from duetime.domain.errors import FieldInvalid, Unavailable
+from duetime.domain.errors import ContentExpired, FieldInvalid, Unavailable
 from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_LOOK
 from duetime.domain.schedules.backfill import steps
 from duetime.domain.schedules.chain import continued, ended_at, first_run, run_after, run_of
@@ -188,9 +188,7 @@ class Expanding:
             self.producing.check(recurrence)
             recurrence.schedule(calendars)
         except FieldInvalid as refusal:
-            if recurrence.state is ScheduleState.ACTIVE:
-                self._save(recurrence.paused(now, str(refusal), calendars))
-            return True
+            return self._paused(recurrence, refusal, calendars)
         after = replace(recurrence, turn=wake.turn + 1, tzdata=tzdata_version())
         at_work = _Pass(wake, recurrence, after)
         horizon = first_unread(now, self.look_ahead) - 1
@@ -200,10 +198,18 @@ class Expanding:
             else:
                 self._by_timing(at_work, calendars, now, horizon)
         self._fill_back(at_work, calendars, now, horizon)
-        if at_work.due:
-            at_work.payload = self.producing.payload_of(recurrence)
+        try:
+            at_work.payload = self.producing.payload_for(recurrence, at_work.due)
+        except ContentExpired as refusal:
+            return self._paused(at_work.before, refusal, calendars)
         self._place_wake(at_work, now)
         return at_work
+
+    def _paused(self, recurrence: Recurrence, refusal: Exception, calendars: Sequence[Calendar]) -> bool:
+        """Pause a schedule whose tasks cannot be made; there is nothing more to do."""
+        if recurrence.state is ScheduleState.ACTIVE:
+            self._save(recurrence.paused(self.clock.now(), str(refusal), calendars))
+        return True
 
     def _by_timing(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
         """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.attempts import (
@@ -18,6 +19,7 @@ from duetime.domain.attempts import (
     Yielded,
     failure,
 )
+from duetime.domain.expiry import after_record, unless_referenced
 from duetime.domain.limits import (
     LEASE_RETURN_MARGIN,
     LEDGER_LINES_INLINE,
@@ -28,7 +30,8 @@ from duetime.domain.limits import (
 from duetime.domain.states import Move, State
 from duetime.domain.task import AttemptOutcome, LedgerLine, Phase
 from duetime.domain.topologies.looks import deferred_until, reminders
-from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
+from duetime.domain.writes import Applied, Guard, Write, WriteResult
+from duetime.services.keeping_contents import let_expire, replace_content
 
 if TYPE_CHECKING:
     from duetime.domain.task import Content, Task
@@ -127,8 +130,7 @@ class Finishing:
         end = self.tasks.apply(Write(task.id, Move.SKIP, self.chance.nonce(), Guard(fence=task.fence), sets))
         if isinstance(end, Applied):
             self.telemetry.count("tasks_skipped")
-            for content in end.task.contents_outside:
-                self.contents.expire(task.id, content, now + self.retention)
+            let_expire(self.contents, end.task, now + self.retention)
         return end
 
     def give_up(self, task: Task, phases: frozenset[Phase]) -> WriteResult:
@@ -178,8 +180,10 @@ class Finishing:
             guard: what must hold; the fence, unless something else is named.
             lingers_until: its target still works, until then at the latest: it is closed by somebody after that.
         """
-        result: Content | None = sets.get("result", task.result)
-        follows = lingers_until is not None or self.closing.is_needed(replace(task, result=result))
+        # A result of this very attempt was written with its expiry.
+        result: Content | None = None if "result" in sets else task.result
+        ended = replace(task, result=result, ledger=sets.get("ledger", task.ledger))
+        follows = lingers_until is not None or self.closing.is_needed(ended)
         sets["expires_at"] = ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
         if (task.deferred or task.lane) and not self.closing.is_here:
@@ -197,18 +201,16 @@ class Finishing:
     def keep_old_lines(self, run: Run, outcome: AttemptOutcome) -> None:
         """Move the ledger lines that the record has no more room for."""
         for line in run.ledger(outcome)[:-LEDGER_LINES_INLINE]:
-            self.contents.keep_line(run.task.id, line, run.ended_at + self.retention)
+            self.contents.keep_line(run.task.id, line)
 
     def _succeed(self, run: Run, result: bytes, phases: frozenset[Phase]) -> WriteResult:
         if len(result) > MAX_RESULT_BYTES:
             message = f"the result has {len(result)} bytes; {MAX_RESULT_BYTES} are allowed"
             return self._fail(run, failure("ResultTooLarge", message, retriable=False), phases)
-        kept = self.contents.keep(run.task.id, f"result.{self.chance.nonce()}", result)
-        end = self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
-        if isinstance(end, Refused) and kept.is_outside:
-            # Nobody will ever read what a zombie kept.
-            self.contents.expire(run.task.id, kept, run.ended_at + self.retention)
-        return end
+        # Its record expires from this very write on: so does the result, also one that its write never refers to.
+        expiry = after_record(run.ended_at + self.retention)
+        kept = self.contents.keep(run.task.id, f"result.{self.chance.nonce()}", result, expiry)
+        return self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
 
     def _fail(self, run: Run, ending: Failed, phases: frozenset[Phase]) -> WriteResult:
         task = run.task
@@ -258,9 +260,14 @@ class Finishing:
             return self._fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
         self.keep_old_lines(run, AttemptOutcome.PAUSED)
         sets = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
-        if checkpoint is not None:
-            sets["checkpoint"] = self.contents.keep(task.id, f"checkpoint.{self.chance.nonce()}", checkpoint)
-        return self.tasks.apply(Write(task.id, Move.YIELD, self.chance.nonce(), Guard(fence=task.fence), sets))
+        write = Write(task.id, Move.YIELD, self.chance.nonce(), Guard(fence=task.fence), sets)
+        if checkpoint is None:
+            return self.tasks.apply(write)
+        expiry = unless_referenced(max(run.ended_at, task.due_at))
+        kept = self.contents.keep(task.id, f"checkpoint.{self.chance.nonce()}", checkpoint, expiry)
+        write = replace(write, sets={**sets, "checkpoint": kept})
+        stores = (self.tasks, self.contents)
+        return replace_content(stores, task, task.checkpoint, kept, expiry, partial(self.tasks.apply, write))
 
     def _end(
         self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any], lingers_until: Millis | None = None

@@ -8,7 +8,7 @@ from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import Claimant, HeldBack, Run, Skipped, Stopped, Yielded, failure
-from duetime.domain.errors import Unavailable
+from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.leases import LeaseKey
 from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
 from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, MAX_HOLD, MAX_LEASED_BYTES
@@ -17,6 +17,7 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.writes import Applied
 from duetime.ports.queues import Outgoing
+from duetime.services.keeping_contents import retain_paused
 from duetime.services.placing import message_for
 
 if TYPE_CHECKING:
@@ -199,13 +200,13 @@ class Leasing:
             return self._ended(self._hold_back(task, held))
         try:
             inputs = self.inputs(task)
-        except InputsTooLarge as error:
-            failed = failure("InputsTooLarge", str(error), retriable=False)
+            payload = replace(task.payload, data=self._bytes(task, task.payload))
+            checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
+        except (InputsTooLarge, ContentExpired) as error:
+            failed = failure(type(error).__name__, str(error), retriable=False)
             end = self.finishing.finish(Run(task, now, now), failed, RUN_ONLY)
             self.holding.give_back(task)
             return self._ended(end)
-        payload = replace(task.payload, data=self._bytes(task, task.payload))
-        checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         self.telemetry.measure("lateness", max(0, now - task.next_at))
         key = LeaseKey(task.id, task.fence, delivery.message.lane, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
@@ -213,6 +214,7 @@ class Leasing:
     def _refused(self, task: Task | None, delivery: Delivery) -> LetGo | ComeBack:
         """What becomes of a message whose claim was refused; what follows an outcome is the worker functions'."""
         self.telemetry.count("refused")
+        retain_paused(self.contents, task)
         match after_refusal(task, delivery.message, self.clock.now()):
             case FollowUp(left) | Undo(left) | LookAfter(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])

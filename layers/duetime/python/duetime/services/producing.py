@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.creation import NO_ARNS, new_task, target_of
+from duetime.domain.expiry import unless_referenced
 from duetime.domain.task import Cause
 from duetime.services.creating import PAYLOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from duetime.domain.arns import ArnPatterns
     from duetime.domain.schedules.occurrences import Occurrence
@@ -62,6 +63,18 @@ class Producing:
         """What each of its tasks is given."""
         return self.contents.fetch(recurrence.uid, recurrence.payload)
 
+    def payload_for(self, recurrence: Recurrence, dues: Sequence[Due]) -> bytes:
+        """What these occurrences are given; of a schedule that has placed none yet, the payload is made to last.
+
+        Raises:
+            ContentExpired: it lies outside the schedule and is gone.
+        """
+        is_new = recurrence.last is None or recurrence.last.revision != recurrence.revision
+        if recurrence.payload.is_outside and is_new:
+            # Here, where the trigger comes too: whoever wrote the schedule may have vanished.
+            self.contents.retain(recurrence.uid, recurrence.payload)
+        return self.payload_of(recurrence) if dues else b""
+
     def produce(self, recurrence: Recurrence, due: Due, payload: bytes) -> Task:
         """Make the task of an occurrence exist; `Placing.send_due` must follow.
 
@@ -73,8 +86,12 @@ class Producing:
         task_id = recurrence.id_of(occurrence, due.purpose)
         spec = recurrence.spec.task
         spec = replace(spec, target=target_of(spec, self.pulled, self.callable_arns))
-        content = self.contents.keep(task_id, PAYLOAD, payload)
+        expiry = unless_referenced(occurrence.due_at)
+        content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
         task = new_task(task_id, spec, recurrence.owner, occurrence.due_at, now, content)
         task = replace(task, occasion=recurrence.occasion(occurrence.nominal, due.cause))
         self.placing.produce(task)
+        if content.is_outside:
+            # Also when another has written the record: it may not have come so far.
+            self.contents.retain(task_id, content, expiry)
         return task

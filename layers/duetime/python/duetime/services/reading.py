@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import TaskUnknown
+from duetime.domain.errors import ContentExpired, TaskUnknown
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.states import State
 
@@ -57,7 +57,7 @@ class Reading:
         return task
 
     def with_contents(self, task: Task) -> Task:
-        """A task with its payload and result, fetched if they lie outside the record and are not there yet."""
+        """A task with its payload and result, fetched if they lie outside the record; without what has expired."""
         result = task.result and self._fetched(task.id, task.result)
         return replace(task, payload=self._fetched(task.id, task.payload), result=result)
 
@@ -91,4 +91,9 @@ class Reading:
         return Page(matching, after)
 
     def _fetched(self, task_id: TaskId, content: Content) -> Content:
-        return content if content.data is not None else replace(content, data=self.contents.fetch(task_id, content))
+        if content.data is not None:
+            return content
+        try:
+            return replace(content, data=self.contents.fetch(task_id, content))
+        except ContentExpired:
+            return content

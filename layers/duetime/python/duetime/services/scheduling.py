@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.dispatch import ScheduleWake, first_unread
 from duetime.domain.errors import (
     BackfillUnknown,
+    ContentExpired,
     FieldInvalid,
     ScheduleExists,
     ScheduleMoveRefused,
@@ -20,6 +21,7 @@ from duetime.domain.errors import (
     ScheduleVersionDiffers,
     Unavailable,
 )
+from duetime.domain.expiry import after_record, unless_referenced
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
@@ -92,6 +94,7 @@ class Scheduling:
         if not self.schedules.save(made, self.chance.nonce()):
             self._expire(uid, made.payload)
             raise ScheduleExists(name)
+        self._retain(made)
         return self._expanded(replace(made, edition=1))
 
     def get(self, owner: str, name: str) -> Recurrence:
@@ -99,7 +102,8 @@ class Scheduling:
         recurrence = self._read(owner, name)
         payload = recurrence.payload
         if payload.data is None:
-            payload = replace(payload, data=self.contents.fetch(recurrence.uid, payload))
+            with suppress(ContentExpired):
+                payload = replace(payload, data=self.contents.fetch(recurrence.uid, payload))
         return replace(recurrence, payload=payload)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Recurrence]:
@@ -133,6 +137,7 @@ class Scheduling:
         before = self._read(owner, name)
         after = self._written(owner, name, version, changed, looks=True)
         if task is not None:
+            self._retain(after)
             self._expire(after.uid, before.payload)
         return self._expanded(after)
 
@@ -322,11 +327,17 @@ class Scheduling:
 
     def _keep(self, uid: TaskId, data: bytes) -> Content:
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
-        return self.contents.keep(uid, f"{PAYLOAD}.{self.chance.nonce()}", data)
+        expiry = unless_referenced(self.clock.now())
+        return self.contents.keep(uid, f"{PAYLOAD}.{self.chance.nonce()}", data, expiry)
+
+    def _retain(self, recurrence: Recurrence) -> None:
+        """Let the payload last as long as a schedule that nobody looks at; of any other the first look does."""
+        if recurrence.payload.is_outside and not recurrence.is_looked_at:
+            self.contents.retain(recurrence.uid, recurrence.payload)
 
     def _expire(self, uid: TaskId, payload: Content) -> None:
         if payload.is_outside:
-            self.contents.expire(uid, payload, self.clock.now() + self.retention)
+            self.contents.expire(uid, payload, after_record(self.clock.now() + self.retention))
 
 
 def _field(written: Written) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.attempts import Run, told_ledger
 from duetime.domain.errors import FenceDiffers, LockLost, MoveRefused, NotifiedOtherwise, TaskUnknown, VersionDiffers
+from duetime.domain.expiry import unless_referenced
 from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.states import LEASED, LEGAL, Move, State
 from duetime.domain.task import (
@@ -22,6 +23,7 @@ from duetime.domain.task import (
 )
 from duetime.domain.topologies.looks import deferred_until
 from duetime.domain.writes import Applied, Guard, Write
+from duetime.services.keeping_contents import extend, retain
 from duetime.services.repeating import says_the_same
 
 if TYPE_CHECKING:
@@ -116,26 +118,28 @@ class Steering:
         return self._placed(task, Move.EXPEDITE, self.clock.now(), {"asked": None}, version)
 
     def retry(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
-        """Have a failed task tried again from its first attempt on."""
+        """Have a failed task tried again from its first attempt on.
+
+        Raises:
+            ContentExpired: also if its payload is gone.
+        """
         task = self._read(owner, task_id, version)
-        reopened = self._reopened(task, Move.REOPEN)
-        sets = {**reopened, "error": None, "ledger": told_ledger(task), "lease_ends_at": None}
-        return self._placed(task, Move.REOPEN, self.clock.now(), sets, version)
+        sets = {"result": None, "error": None, "ledger": told_ledger(task)}
+        return self._reopened(replace(task, result=None), Move.REOPEN, sets, version)
 
     def roll_back(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have an ended task undone by its target's `rollback`.
 
         Raises:
             MoveRefused: also if the target is known to offer none.
+            ContentExpired: its payload is gone.
         """
         task = self._read(owner, task_id, version)
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise MoveRefused(task, "rolled back: its target offers no rollback")
         # With the error of its last attempt told in the ledger: that of the rollback is another.
-        reopened = self._reopened(task, Move.REQUEST_ROLLBACK)
-        sets = {**reopened, "ledger": told_ledger(task), "lease_ends_at": None}
-        return self._placed(task, Move.REQUEST_ROLLBACK, self.clock.now(), sets, version)
+        return self._reopened(task, Move.REQUEST_ROLLBACK, {"ledger": told_ledger(task)}, version)
 
     def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:
         """Take the end of an attempt from its target.
@@ -232,14 +236,18 @@ class Steering:
         if task.state not in LEGAL[move].sources:
             raise MoveRefused(task, _DONE.get(move, move.value))
 
-    def _reopened(self, task: Task, move: Move) -> dict[str, Any]:
-        """What an ended task needs to be worked on again: no end, no expiry, and its contents kept."""
+    def _reopened(self, task: Task, move: Move, sets: dict[str, Any], version: int | None) -> Task:
+        """Have an ended task worked on again: without an end and an expiry, its contents neither."""
         self._check(task, move)
         if task.finished_at is None:
             raise MoveRefused(task, f"{_DONE[move]} before what follows its end is done")
-        for content in task.contents_outside:
-            self.contents.keep(task.id, content.name, self.contents.fetch(task.id, content))
-        return {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None}
+        now = self.clock.now()
+        expiry = unless_referenced(now)
+        extend(self.contents, task, expiry)
+        opened = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}
+        reopened = self._placed(task, move, now, {**opened, **sets}, version)
+        retain(self.contents, reopened, expiry)
+        return reopened
 
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
         """A notification of an attempt that has ended, the last that has: fine if it says the same."""

@@ -52,6 +52,10 @@ WAKE_SCHEDULE = "M"
 
 EXPIRING_TAG = ("expire", "true")
 """Key and value of the tag of an object in the content bucket whose task has ended: a lifecycle rule removes it."""
+UNREFERENCED_TAG = ("expire", "unreferenced")
+"""The same for an object that no record is known to refer to: another lifecycle rule removes it, much later."""
+KEPT_TAG = ("expire", "never")
+"""The same for an object that an open record refers to: no rule removes it, as none removes an untagged one."""
 CONTENT_PREFIX = "x#"
 """Partition of what the trigger need not read: spilled payloads and results, old ledger lines."""
 KEY_PREFIX = "k#"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import told_ledger
-from duetime.domain.errors import Unavailable
+from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.expiry import unless_referenced
 from duetime.domain.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.topologies.counting import chunk_of, chunks_for, reports
 from duetime.domain.topologies.rules import Verdict
 from duetime.domain.topologies.statuses import Reason
 from duetime.domain.writes import Applied, Guard
+from duetime.services.keeping_contents import extend, retain
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.domain.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.rules import Counts, Outcome
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.surroundings import Clock
     from duetime.ports.topologies import TopologyStore
     from duetime.services.placing import Placing
@@ -41,6 +44,7 @@ class Nodes:
 
     wholes: Wholes
     tasks: TaskStore
+    contents: ContentStore
     store: TopologyStore
     placing: Placing
     clock: Clock
@@ -89,7 +93,14 @@ class Nodes:
         # With the error of its last attempt told in the ledger: that of the rollback is another.
         sets: dict[str, Any] = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None}
         sets |= {"lease_ends_at": None, "ledger": told_ledger(task)}
-        self.placing.move(task, Move.REQUEST_ROLLBACK, self.clock.now(), Guard(version=task.version), sets)
+        now = self.clock.now()
+        expiry = unless_referenced(now)
+        with suppress(ContentExpired):
+            # Of what is gone the worker tells, as of any other node that cannot be rolled back.
+            extend(self.contents, task, expiry)
+        result = self.placing.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
+        if isinstance(result, Applied):
+            retain(self.contents, result.task, expiry)
 
     def _release(self, whole: Whole, key: str) -> None:
         task = self._read(whole.head.task_id(key))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import Stopped, Succeeded, failure
-from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable
+from duetime.domain.errors import ContentExpired, FieldInvalid, RequestRefused, Unavailable
 from duetime.domain.limits import WAITS_AT_ONCE
 from duetime.domain.states import State
 from duetime.domain.times import SECOND
@@ -111,7 +111,7 @@ class Running:
                 self.conducting.repair(whole)
             else:
                 self._open(whole)
-        except FieldInvalid as refusal:
+        except (ContentExpired, FieldInvalid) as refusal:
             self._notify(task, failure("TopologyInvalid", str(refusal), retriable=False))
             return Plan([[]])
         numbers = [number for number, key in enumerate(graph.order) if key not in whole.head.ran]

@@ -1,0 +1,242 @@
+"""What a task keeps outside its record: nothing is removed while it is needed, and nothing stays for ever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.times import DAY
+from duetime.handlers import AttemptPaused
+from duetime.settings import Variable
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE, Scenario
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+
+BIG = ["%08x" % (number * 2654435761 % 2**32) for number in range(200)]
+"""JSON that does not fit into a record."""
+OTHER = BIG[::-1]
+HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(60_000)]
+"""JSON that does not fit into an item either."""
+
+
+def contents(scenario: Scenario) -> dict[str, int | None]:
+    """The contents outside records: when each may be removed, in seconds; `None` for never."""
+    return {
+        item[schema.SORT_KEY]["S"]: int(item[schema.TTL]["N"]) if schema.TTL in item else None
+        for item in scenario.items(schema.CONTENT_PREFIX)
+    }
+
+
+def tags(scenario: Scenario) -> list[str]:
+    """The tags of all objects; an empty text for one that no lifecycle rule removes."""
+    kept = "=".join(schema.KEPT_TAG)
+    return [scenario.s3.tags.get(place, "").replace(kept, "") for place in scenario.s3.objects]
+
+
+def lose(scenario: Scenario) -> None:
+    """Remove every content outside a record, as TTL may do in any order once it is over."""
+    for item in scenario.items(schema.CONTENT_PREFIX):
+        scenario.table.write(scenario.now, (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]), None)
+
+
+def throttled(scenario: Scenario) -> Any:  # noqa: ANN401 - raises
+    """Have a call be throttled."""
+
+    def throttle(_call: Call) -> None:
+        raise scenario.dynamodb.exceptions.make("ProvisionedThroughputExceededException", "a call")
+
+    return throttle
+
+
+def until_asked(scenario: Scenario, leaves: object) -> Any:  # noqa: ANN401 - a handler
+    """A handler that runs until it is asked to pause, and then leaves a checkpoint."""
+
+    def work(_phase: str, context: Context) -> None:
+        while context.asked is None:
+            scenario.take(SECOND)
+        raise AttemptPaused(leaves)
+
+    return work
+
+
+def test_attempts_are_told_of_for_as_long_as_their_task_lives() -> None:
+    """A task that is tried for three days, and kept for one day after its end, can tell of all its attempts."""
+    with Scenario() as scenario:
+        scenario.environ[Variable.RETENTION_DAYS] = "1"
+
+        def fail(_phase: str, _context: Context) -> None:
+            raise ValueError
+
+        scenario.target = fail
+        every = {"max_attempts": 30, "initial_seconds": 21_600, "multiplier": 1, "max_seconds": 21_600}
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "retry": every}).body["id"]
+        assert scenario.run_until(lambda: scenario.record(task).attempt == 12, within=4 * DAY, step=HOUR)
+        scenario.expire()
+        told = scenario.ask("GET", f"/v1/tasks/{task}/attempts").body["attempts"]
+        assert [each["attempt"] for each in told] == list(range(1, 13))
+
+
+def test_attempts_of_an_ended_task_are_removed_with_it() -> None:
+    """Once a task with many attempts has ended, every line of its history has an expiry, later than the record's."""
+    with Scenario() as scenario:
+
+        def fail(_phase: str, _context: Context) -> None:
+            raise ValueError
+
+        scenario.target = fail
+        often = {"max_attempts": 9, "initial_seconds": 1, "multiplier": 1, "max_seconds": 1}
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "retry": often}).body["id"]
+        scenario.run(5 * MINUTE)
+        record = scenario.record(task)
+        assert (record.state, record.finished_at is not None) == ("failed", True)
+        ends = contents(scenario)
+        assert len(ends) == 4
+        assert all(at is not None and at * SECOND > (record.expires_at or 0) for at in ends.values())
+
+
+def test_a_content_outlives_its_record() -> None:
+    """Payload and result of an ended task are to be removed days after its record: TTL keeps no order."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: OTHER
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG}).body["id"]
+        assert list(contents(scenario).values()) == [None]
+        scenario.run(MINUTE)
+        expires_at = scenario.record(task).expires_at or 0
+        ends = contents(scenario)
+        assert len(ends) == 2
+        assert all(at is not None and at * SECOND > expires_at + 5 * DAY for at in ends.values())
+
+
+@pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
+def test_a_read_says_that_a_content_has_expired(size: list[str]) -> None:
+    """A task whose payload and result are gone is still answered, and says what is gone; an undo is refused by name."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: BIG
+        task = scenario.ask("POST", "/v1/tasks", {"type": UNDONE, "payload": size}).body["id"]
+        scenario.run(MINUTE)
+        lose(scenario)
+        scenario.s3.objects.clear()
+        read = scenario.ask("GET", f"/v1/tasks/{task}")
+        assert (read.status, read.body["payload"], read.body["result"]) == (200, None, None)
+        assert read.body["content_expired"] == ["payload", "result"]
+        assert scenario.ask("GET", "/v1/tasks").status == 200
+        undone = scenario.ask("POST", f"/v1/tasks/{task}/rollback")
+        assert (undone.status, undone.body["code"]) == (410, "content_expired")
+        assert scenario.record(task).state == "succeeded"
+
+
+def test_a_task_whose_payload_is_gone_fails_with_the_reason() -> None:
+    """A worker that cannot find the payload ends the task at once, with an error that says so; so does a retry."""
+    with Scenario() as scenario:
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG, "delay_seconds": 60}).body["id"]
+        lose(scenario)
+        scenario.run(2 * MINUTE)
+        record = scenario.record(task)
+        assert record.error is not None
+        assert (record.state, record.error.kind, record.attempt) == ("failed", "ContentExpired", 1)
+        again = scenario.ask("POST", f"/v1/tasks/{task}/retry")
+        assert (again.status, again.body["code"]) == (410, "content_expired")
+
+
+def test_a_reopened_task_keeps_its_contents() -> None:
+    """A rollback asked for on the last day: while the task is open again, its payload has no expiry."""
+    with Scenario() as scenario:
+        task = scenario.ask("POST", "/v1/tasks", {"type": UNDONE, "payload": BIG}).body["id"]
+        scenario.run(MINUTE)
+        scenario.receiving = False
+        assert scenario.ask("POST", f"/v1/tasks/{task}/rollback").status == 202
+        assert contents(scenario) == {"payload": None}
+
+
+def test_earlier_checkpoints_expire() -> None:
+    """Of three pauses with large checkpoints only the last is kept while the task is open, and none after its end."""
+    with Scenario() as scenario:
+        scenario.target = until_asked(scenario, BIG)
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "timeout_seconds": 800}).body["id"]
+        path = f"/v1/tasks/{task}"
+        for number in range(3):
+            scenario.run(5 * SECOND)
+            scenario.ask("POST", f"{path}/pause")
+            assert scenario.run_until(lambda: scenario.record(task).state == "paused")
+            scenario.run(SECOND)
+            kept = [name for name, at in contents(scenario).items() if at is None]
+            checkpoint = scenario.record(task).checkpoint
+            assert checkpoint is not None
+            assert (kept, len(contents(scenario))) == ([checkpoint.name], number + 1)
+            scenario.ask("POST", f"{path}/resume")
+        scenario.target = lambda _phase, _context: "done"
+        assert scenario.run_until(lambda: scenario.record(task).finished_at is not None)
+        assert None not in contents(scenario).values()
+
+
+def test_a_result_that_was_written_twice_expires_twice() -> None:
+    """The outcome is throttled once: the result that was kept for it has an expiry like the one that counts."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: BIG
+        met = scenario.once(
+            lambda call: call.machine.function == "worker" and "succeeded" in str(call.request), throttled(scenario)
+        )
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
+        scenario.run(5 * MINUTE)
+        assert (scenario.record(task).state, len(met), len(contents(scenario))) == ("succeeded", 1, 2)
+        assert None not in contents(scenario).values()
+
+
+@pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
+def test_the_payload_of_a_creation_that_failed_expires(size: list[str]) -> None:
+    """The record's write is throttled and the client is answered 503: the payload is not kept for ever."""
+    with Scenario() as scenario:
+        scenario.once(
+            lambda call: call.operation == "put_item" and schema.OWNER_KEY in call.request["Item"], throttled(scenario)
+        )
+        assert scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": size}).status == 503
+        assert None not in contents(scenario).values()
+        assert "" not in tags(scenario)
+        assert len(contents(scenario)) + len(tags(scenario)) == 1
+
+
+@pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
+def test_the_payload_of_an_open_task_never_expires(size: list[str]) -> None:
+    """Once it is referenced a payload has no expiry, however far the due time is; its successor after a change too."""
+    with Scenario() as scenario:
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": size, "delay_seconds": 86_400}).body["id"]
+        assert (list(contents(scenario).values()) or tags(scenario)) in ([None], [""])
+        assert scenario.ask("PATCH", f"/v1/tasks/{task}", {"payload": OTHER}).status == 200
+        named = scenario.record(task).payload.name
+        assert [name for name, at in contents(scenario).items() if at is None] == [named]
+        assert "" not in tags(scenario)
+
+
+def test_a_change_that_was_throttled_takes_no_payload_away() -> None:
+    """A change whose write is throttled is answered 503: the payload that the record names has no expiry."""
+    with Scenario() as scenario:
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG, "delay_seconds": 86_400}).body["id"]
+        scenario.once(
+            lambda call: (
+                (call.machine.function, call.operation) == ("api", "update_item")
+                and schema.CONTENT_PREFIX not in str(call.request["Key"])
+            ),
+            throttled(scenario),
+        )
+        assert scenario.ask("PATCH", f"/v1/tasks/{task}", {"payload": OTHER}).status == 503
+        ends = contents(scenario)
+        assert len(ends) == 2
+        assert [name for name, at in ends.items() if at is None] == [scenario.record(task).payload.name]
+
+
+def test_an_occurrence_and_its_schedule_keep_their_payloads() -> None:
+    """The payloads of a schedule and of an open occurrence have no expiry; one that a change replaced has."""
+    with Scenario() as scenario:
+        body = {"name": "hourly", "cron": "0 * * * *", "task": {"type": PLAIN, "payload": BIG}}
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        assert list(contents(scenario).values()) == [None]
+        scenario.receiving = False
+        scenario.run(HOUR)
+        assert list(contents(scenario).values()) == [None, None]
+        changed = {"task": {"type": PLAIN, "payload": OTHER}}
+        assert scenario.ask("PATCH", "/v1/schedules/hourly", changed).status == 200
+        assert sorted(at is None for at in contents(scenario).values()) == [False, True, True]
