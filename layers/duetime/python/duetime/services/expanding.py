@@ -18,7 +18,7 @@ from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_LOOK
 from duetime.domain.schedules.backfill import steps
 from duetime.domain.schedules.chain import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.looking import MAX_EXPANSION, catch_up, expand
-from duetime.domain.schedules.occurrences import count_between, forward
+from duetime.domain.schedules.occurrences import count_between
 from duetime.domain.schedules.recurrence import Last
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.zones import tzdata_version
@@ -219,7 +219,7 @@ class Expanding:
             if recurrence.owed is not None:
                 # Decided before, and perhaps never placed: that alone, then what was missed since.
                 until = recurrence.done
-            elif (placed := self._placed_before(recurrence, schedule, now)) is not None:
+            elif (placed := self._placed_before(recurrence, schedule, horizon)) is not None:
                 until = placed
             else:
                 recurrence = at_work.before = self._decided(recurrence, schedule, now)
@@ -252,18 +252,17 @@ class Expanding:
                 after = replace(after, state=ScheduleState.ENDED)
         at_work.after = _remarked(after, [each for each in found if not each.runs], now)
 
-    def _placed_before(self, recurrence: Recurrence, schedule: Schedule, now: Millis) -> Millis | None:
-        """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed."""
-        coming = (each for each in forward(schedule, recurrence.done, now - MISSED_AFTER) if each.runs)
-        first = next(coming, None)
-        if first is None or self.tasks.read(recurrence.id_of(first)) is None:
+    def _placed_before(self, recurrence: Recurrence, schedule: Schedule, horizon: Millis) -> Millis | None:
+        """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed.
+
+        Any but the first may be absent: they are placed at once. So the last that is there counts, up to the horizon;
+        one that was not looked at would be met as a missed one later.
+        """
+        intended = [each for each in expand(schedule, recurrence.done, horizon).occurrences if each.runs]
+        if not intended or self.tasks.read(recurrence.id_of(intended[0])) is None:
             return None
-        ids = {recurrence.id_of(first): first.nominal}
-        for each in coming:
-            ids[recurrence.id_of(each)] = each.nominal
-            if len(ids) >= MAX_EXPANSION:
-                break
-        return max([first.nominal, *(ids[task_id] for task_id in self.tasks.read_many(list(ids), consistent=True))])
+        ids = {recurrence.id_of(each): each.nominal for each in intended}
+        return max([intended[0].nominal, *map(ids.__getitem__, self.tasks.read_many(list(ids), consistent=True))])
 
     def _decided(self, recurrence: Recurrence, schedule: Schedule, now: Millis) -> Recurrence:
         """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
