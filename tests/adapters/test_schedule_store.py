@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
+from duetime.domain.names import Edition
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
@@ -21,7 +23,7 @@ from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.schedules.zones import Fold, Gap, zone_named
 from duetime.domain.task import Content, ContentPlace, HandlerTarget, HttpTarget, LockSpec, Phase, Priority, TaskSpec
-from duetime.domain.times import DAY, HOUR, MINUTE
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered
 from tests.adapters.test_races import CONTENDERS, ONE_EACH, winners
@@ -151,14 +153,65 @@ def test_only_the_edition_that_was_read_is_replaced(schedule_store: ScheduleStor
 
 
 def test_a_schedule_is_removed_with_its_activity(schedule_store: ScheduleStore) -> None:
-    """Only at the edition that was read; removing it again is a success; nothing of it is left."""
+    """Only at the edition that was read; removing it again is a success; readers find nothing of it."""
     assert schedule_store.save(PLAIN, "n1")
     schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(1)), "n2")
-    assert not schedule_store.remove(replace(PLAIN, edition=5))
-    assert schedule_store.remove(replace(PLAIN, edition=1))
-    assert schedule_store.remove(replace(PLAIN, edition=1))
-    assert schedule_store.read(OWNER, PLAIN.name) == (None, Activity())
+    assert not schedule_store.remove(replace(PLAIN, edition=5), "n3", HOME + DAY)
+    assert schedule_store.remove(replace(PLAIN, edition=1), "n4", HOME + DAY)
+    assert schedule_store.remove(replace(PLAIN, edition=1), "n4", HOME + DAY)
+    assert schedule_store.remove(replace(PLAIN, edition=1), "n5", HOME + DAY)
+    assert schedule_store.read(OWNER, PLAIN.name) == (None, Activity(PLAIN.uid, version=2))
     assert schedule_store.list_after(OWNER, "", 10) == []
+
+
+def test_a_creation_names_the_vacancy_that_it_has_read(schedule_store: ScheduleStore) -> None:
+    """After a deletion, one that has read the name as it was before is refused, one that has read the marker is not."""
+    assert schedule_store.vacancy(OWNER, PLAIN.name) == 0
+    assert schedule_store.save(PLAIN, "n1")
+    assert schedule_store.vacancy(OWNER, PLAIN.name) is None
+    assert schedule_store.remove(replace(PLAIN, edition=1), "n2", HOME + DAY)
+    vacancy = schedule_store.vacancy(OWNER, PLAIN.name)
+    assert vacancy == 2
+    other = replace(PLAIN, uid=numbered(9))
+    assert not schedule_store.save(other, "n3")
+    assert schedule_store.save(replace(other, edition=vacancy), "n4")
+    assert schedule_store.read(OWNER, PLAIN.name)[0] == replace(other, edition=3)
+
+
+def test_no_write_to_a_removed_schedule_reaches_another_one_of_its_name(schedule_store: ScheduleStore) -> None:
+    """Whatever edition it names, neither a save nor a removal, nor a save of the activity that was read before."""
+    assert schedule_store.save(PLAIN, "n1")
+    schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(1)), "n2")
+    assert schedule_store.remove(replace(PLAIN, edition=1), "n3", HOME + DAY)
+    other = replace(PLAIN, uid=numbered(9), edition=2)
+    assert schedule_store.save(other, "n4")
+    for edition in range(1, 5):
+        assert not schedule_store.save(replace(PLAIN, turn=1, edition=edition), f"n5{edition}")
+        assert schedule_store.remove(replace(PLAIN, edition=edition), f"n6{edition}", HOME + DAY)
+    assert not schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(2), version=1), "n7")
+    assert schedule_store.save_activity(OWNER, PLAIN.name, Activity(other.uid, numbered(3), version=2), "n8")
+    assert schedule_store.remove(replace(PLAIN, edition=1), "n9", HOME + DAY)
+    expected = Activity(other.uid, numbered(3), version=3)
+    assert schedule_store.read(OWNER, PLAIN.name) == (replace(other, edition=3), expected)
+
+
+def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud) -> None:
+    """Without its own attribute, it is an ended schedule whose occurrences may not begin, and it is in no list."""
+    table = moto_cloud.table()
+    store = DynamoScheduleStore(moto_cloud.dynamodb, table, CREW)
+    assert store.save(FULL, "n1")
+    assert store.remove(replace(FULL, edition=1), "n2", HOME + DAY)
+    (marker,) = (item for item in moto_cloud.dynamodb.scan(TableName=table)["Items"] if schema.DELETED in item)
+    assert schema.OWNER_KEY not in marker
+    assert 0 <= int(marker[schema.TTL]["N"]) * SECOND - (HOME + DAY) < SECOND
+    del marker[schema.DELETED]
+    moto_cloud.dynamodb.put_item(TableName=table, Item=marker)
+    found, _ = store.read(FULL.owner, FULL.name)
+    assert found is not None
+    assert found.state is ScheduleState.ENDED
+    assert found.revision > FULL.revision
+    assert found.payload.data == b""
+    assert found.spec.task == TaskSpec("report", b"")
 
 
 def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) -> None:
@@ -226,16 +279,49 @@ CALENDAR = Calendar(
 
 def test_a_calendar_is_read_as_it_was_put(calendar_store: CalendarStore) -> None:
     """Every field, alone and in the list; another of the same name replaces it, and one that is removed is gone."""
-    calendar_store.put("an#owner", CALENDAR)
+    assert calendar_store.put("an#owner", CALENDAR, Edition(), "n1")
+    assert calendar_store.put("an#owner", CALENDAR, Edition(), "n1")
     assert calendar_store.read("an#owner", CALENDAR.name) == CALENDAR
     assert calendar_store.list_after("an#owner", "", 10) == [CALENDAR]
     assert calendar_store.read(OWNER, CALENDAR.name) is None
     other = Calendar(CALENDAR.name)
-    calendar_store.put("an#owner", other)
+    assert calendar_store.put("an#owner", other, Edition(1, 1), "n2")
     assert calendar_store.read("an#owner", CALENDAR.name) == other
-    calendar_store.remove("an#owner", CALENDAR.name)
-    calendar_store.remove("an#owner", CALENDAR.name)
+    assert not calendar_store.remove("an#owner", other, Edition(1, 1), "n3", HOME + DAY)
+    assert calendar_store.remove("an#owner", other, Edition(2, 1), "n4", HOME + DAY)
+    assert calendar_store.remove("an#owner", other, Edition(2, 1), "n5", HOME + DAY)
     assert calendar_store.list_after("an#owner", "", 10) == []
+
+
+def test_no_older_write_of_a_calendar_replaces_a_newer_one(calendar_store: CalendarStore) -> None:
+    """One that has read what was there before a change, a removal or a creation is refused."""
+    assert calendar_store.put(OWNER, CALENDAR, Edition(), "n1")
+    assert calendar_store.remove(OWNER, CALENDAR, Edition(1, 1), "n2", HOME + DAY)
+    assert calendar_store.read_edition(OWNER, CALENDAR.name) == (None, Edition(2))
+    assert not calendar_store.put(OWNER, CALENDAR, Edition(), "n3")
+    assert not calendar_store.put(OWNER, CALENDAR, Edition(1, 1), "n4")
+    assert calendar_store.put(OWNER, Calendar(CALENDAR.name), Edition(2), "n5")
+    assert not calendar_store.remove(OWNER, CALENDAR, Edition(1, 1), "n6", HOME + DAY)
+    assert calendar_store.read_edition(OWNER, CALENDAR.name) == (Calendar(CALENDAR.name), Edition(3, 3))
+
+
+def test_a_calendar_that_was_stored_without_a_version_is_replaced_and_removed(moto_cloud: Cloud) -> None:
+    """Items of older code have none: they count as version 0."""
+    table = moto_cloud.table()
+    store = DynamoCalendarStore(moto_cloud.dynamodb, table, CREW)
+    for change in ("put", "remove"):
+        name = f"{CALENDAR.name}-{change}"
+        old = replace(CALENDAR, name=name)
+        assert store.put(OWNER, old, Edition(), "n1")
+        (item,) = (item for item in moto_cloud.dynamodb.scan(TableName=table)["Items"] if item["s"]["S"] == name)
+        moto_cloud.dynamodb.put_item(TableName=table, Item={k: v for k, v in item.items() if k not in {"e", "j", "n"}})
+        assert store.read_edition(OWNER, name) == (old, Edition(0, 1))
+        if change == "put":
+            assert store.put(OWNER, Calendar(name), Edition(0, 1), "n2")
+            assert store.read_edition(OWNER, name) == (Calendar(name), Edition(1, 1))
+        else:
+            assert store.remove(OWNER, old, Edition(0, 1), "n3", HOME + DAY)
+            assert store.read_edition(OWNER, name) == (None, Edition(1))
 
 
 def test_a_calendar_that_no_item_can_hold_is_refused(moto_cloud: Cloud) -> None:
@@ -247,5 +333,5 @@ def test_a_calendar_that_no_item_can_hold_is_refused(moto_cloud: Cloud) -> None:
         for day, label in labels.items()
     }
     with pytest.raises(FieldInvalid, match="dates"):
-        store.put(OWNER, Calendar("large", dates=text))
+        store.put(OWNER, Calendar("large", dates=text), Edition(), "n1")
     assert store.list_after(OWNER, "", 1) == []

@@ -9,6 +9,7 @@ import pytest
 
 from duetime.domain.attempts import Succeeded, failure
 from duetime.domain.errors import BackfillUnknown, CalendarUnknown, CalendarUsed, FieldInvalid, ScheduleMoveRefused
+from duetime.domain.names import Edition
 from duetime.domain.schedules.calendars import Calendar, Kind
 from duetime.domain.schedules.definition import ScheduleChange
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
@@ -284,7 +285,7 @@ def keeping(world: World) -> KeepingCalendars:
     def unread(*_arguments: object, **_named: object) -> Calendar:
         raise AssertionError("no file is read here")
 
-    return KeepingCalendars(world.calendars, world.schedules, world.time, unread)
+    return KeepingCalendars(world.calendars, world.schedules, world.time, world.chance, unread)
 
 
 def test_a_calendar_keeps_occurrences_from_running() -> None:
@@ -319,7 +320,7 @@ def test_a_calendar_that_is_used_is_kept() -> None:
     make(world, calendars=("off",))
     with pytest.raises(CalendarUsed):
         calendars.delete(OWNER, "off")
-    world.calendars.remove(OWNER, "off")
+    world.calendars.remove(OWNER, Calendar("off"), Edition(1, 1), "n", 0)
     world.pass_time(5 * MINUTE)
     known = stored(world)
     assert known.state is ScheduleState.PAUSED

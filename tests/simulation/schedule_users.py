@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 PATH = "/v1/schedules"
 _LASTS = 3 * MINUTE
 """How long after the storm the schedules end that have an end."""
+_AGAIN = 0.7
+"""How often a name that is vacant is used again, rather than a new one."""
 _ANSWERED = range(200, 500)
 
 
@@ -29,6 +31,7 @@ class ScheduleUsers:
         self.random = storm.random
         self.users = users
         self.named: list[str] = []
+        self.vacant: list[str] = []
         self._numbers = count(1)
 
     def use(self, until: Millis) -> None:
@@ -41,14 +44,19 @@ class ScheduleUsers:
                 self._steer(self.random.choice(self.named))
 
     def _create(self, ends_at: Millis) -> None:
-        name = f"schedule-{next(self._numbers)}"
+        # What is deleted is often made again at once, under its name.
+        is_again = self.vacant and self.random.random() < _AGAIN
+        name = self.vacant.pop() if is_again else f"schedule-{next(self._numbers)}"
         body = self._body(name, ends_at)
         asked_at = self.storm.time.now()
+        self.storm.schedules.let_go(name)
         for _ in range(4):
             answer = self.users.ask("POST", PATH, body)
             if answer is not None and answer.status in _ANSWERED:
                 # Answered 409 if an earlier try had made it, whose answer was lost.
                 self.storm.watching.check(answer.status in {201, 409}, f"{name} was answered {answer.body}")
+                if answer.status == 201:
+                    self.storm.schedules.accepted[name] = answer.body["created_at"]
                 break
             self.storm.take(2 * SECOND)
         # It may be there even if no answer ever came.
@@ -106,6 +114,9 @@ class ScheduleUsers:
             calls = [partial(ask, "DELETE", path)]
         call = self.random.choice(calls)
         method, asked = call.args[0], call.args[1]  # type: ignore[attr-defined]  # they are partials
+        if method == "DELETE":
+            # It may be gone whether or not that is answered.
+            schedules.accepted.pop(name, None)
         if method != "GET":
             schedules.disturbed.add(name)
         if asked.endswith("/resume") or method == "PATCH":
@@ -114,3 +125,7 @@ class ScheduleUsers:
         answer = call()
         if answer is not None and answer.status == 200 and (method == "DELETE" or asked.endswith("/pause")):
             schedules.held(name)
+        if answer is not None and answer.status == 200 and method == "DELETE":
+            schedules.removed(name)
+            self.named.remove(name)
+            self.vacant.append(name)

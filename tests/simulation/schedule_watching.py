@@ -13,7 +13,7 @@ from duetime.domain.schedules.occurrences import Occurrence, count_between
 from duetime.domain.schedules.schedule import Overlap, ScheduleState
 from duetime.domain.states import TERMINAL
 from duetime.domain.task import Cause
-from duetime.domain.times import MINUTE, Millis
+from duetime.domain.times import MINUTE, Millis, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +38,9 @@ class ScheduleWatching:
         seen: the task of each occurrence of a rhythm: by schedule, mark, revision and instant.
         revisions: each schedule as it was in each of its revisions, by name, mark and revision.
         held_at: since when a schedule is known to be held, as its user was told.
+        accepted: when each schedule was created that its user was told of, and has not asked to remove since.
+        vacant: names whose schedule is gone, as its user was told, and that nobody has asked for since.
+        gone_at: since when a schedule is gone, by name and mark.
     """
 
     account: Storm
@@ -46,6 +49,9 @@ class ScheduleWatching:
     seen: dict[tuple[str, str, int, Millis], str] = field(default_factory=dict)
     revisions: dict[tuple[str, str, int], Recurrence] = field(default_factory=dict)
     held_at: dict[str, Millis] = field(default_factory=dict)
+    accepted: dict[str, str] = field(default_factory=dict)
+    vacant: set[str] = field(default_factory=set)
+    gone_at: dict[tuple[str, str], Millis] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.store = DynamoScheduleStore(self.account.dynamodb, "tasks", self.account.time)  # type: ignore[arg-type]  # stands in for a client
@@ -59,8 +65,17 @@ class ScheduleWatching:
         self.held_at[name] = self.account.time.now()
 
     def let_go(self, name: str) -> None:
-        """A user has asked for a schedule to go on."""
+        """A user has asked for a schedule to go on, or for one of this name."""
         self.held_at.pop(name, None)
+        self.vacant.discard(name)
+
+    def removed(self, name: str) -> None:
+        """A user was told that a schedule is gone: none that had its name until now may act any more."""
+        self.look()
+        self.vacant.add(name)
+        for known, mark, _ in self.revisions:
+            if known == name:
+                self.gone_at.setdefault((name, mark), self.account.time.now())
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table."""
@@ -78,8 +93,19 @@ class ScheduleWatching:
         changed, self.account.changed_schedules = self.account.changed_schedules, set()
         for name in sorted(changed):
             recurrence, _ = self.store.read(OWNER, name)
+            self._check_identity(name, recurrence)
             if recurrence is not None:
                 self.revisions[name, recurrence.mark, recurrence.revision] = recurrence
+
+    def _check_identity(self, name: str, recurrence: Recurrence | None) -> None:
+        """What was accepted is there, and what was removed is not."""
+        check = self.account.watching.check
+        if name in self.accepted:
+            stored = None if recurrence is None else to_iso(recurrence.created_at)
+            check(
+                stored == self.accepted[name], f"{name} was accepted, created {self.accepted[name]}, but is of {stored}"
+            )
+        check(name not in self.vacant or recurrence is None, f"{name} was removed, but is there again")
 
     def _placed(self, task: Task) -> None:
         occasion = task.occasion
@@ -106,7 +132,13 @@ class ScheduleWatching:
     def began(self, task: Task, claimed_at: Millis) -> None:
         """The target of an occurrence is called."""
         occasion = task.occasion
-        if occasion is None or occasion.cause is not Cause.RHYTHM or task.ledger:
+        if occasion is None or task.ledger:
+            return
+        gone_at = self.gone_at.get((occasion.schedule, occasion.mark))
+        self.account.watching.check(
+            gone_at is None or claimed_at <= gone_at, f"{task.id} began after its {occasion.schedule} was removed"
+        )
+        if occasion.cause is not Cause.RHYTHM:
             return
         held_at = self.held_at.get(occasion.schedule)
         self.account.watching.check(
@@ -142,6 +174,8 @@ class ScheduleWatching:
     def check_end(self) -> None:
         """Nothing is missing of the schedules that nobody has disturbed, and the endless ones go on."""
         check = self.account.watching.check
+        for name in self.names:
+            self._check_identity(name, self.store.read(OWNER, name)[0])
         tasks = [task for task in self.account.watching.tasks() if task.occasion is not None]
         for name in self.names:
             recurrence, _ = self.store.read(OWNER, name)

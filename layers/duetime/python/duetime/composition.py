@@ -480,7 +480,9 @@ class Composition:
     @cached_property
     def keeping_calendars(self) -> KeepingCalendars:
         """Keeps calendars."""
-        return KeepingCalendars(self._calendars, self._schedules, self.outside.clock, _calendar_from_ics)
+        return KeepingCalendars(
+            self._calendars, self._schedules, self.outside.clock, self.outside.chance, _calendar_from_ics
+        )
 
     @cached_property
     def recurring(self) -> Recurring:

@@ -220,6 +220,9 @@ MAX_CLOCK_DIFFERENCE = 5 * SECOND
 """Clocks may differ by this much before two leases could overlap; a lease is taken over only after it."""
 LATEST_ARRIVAL = MINUTE
 """How long after it was sent, and given up by its sender, a write may still take effect."""
+DELETION_MARKER_LIFE = 7 * DAY
+"""How long the mark of a deleted schedule or calendar stays in its place, so that nothing older can come back: far
+longer than any process lives, or a write travels (`LATEST_ARRIVAL`)."""
 DIRECT_SLACK = 30 * SECOND
 """How much later than its look-ahead the trigger may have read a minute, clocks and slowness included."""
 MAX_DELAY = 900 * SECOND

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.keys import RememberedKey
     from duetime.domain.locks import Holder, Lock, LockName, Waiter
+    from duetime.domain.names import Edition
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.recurrence import Activity, Recurrence
     from duetime.domain.shards import Cursors
@@ -275,8 +276,18 @@ class ScheduleStore(Protocol):
         """Read a schedule and its activity in one request, consistently."""
         ...
 
+    def vacancy(self, owner: str, name: str) -> int | None:
+        """The edition at which a schedule of this name is created, read consistently; `None` if there is one.
+
+        It is 0 for a name that nothing has had lately, else the edition of the deletion marker: a creation names what
+        it read, so that one which arrives late cannot replace what has come, or gone, in the meantime.
+        """
+        ...
+
     def save(self, recurrence: Recurrence, nonce: str) -> bool:
-        """Store a schedule, if it is still at the edition that was read; at edition 0 if there is none of its name.
+        """Store a schedule, if it is still itself and at the edition that was read; a new one, if the name is vacant.
+
+        Its `uid` says which schedule it is: another one of the same name is left alone, whatever its edition.
 
         Safe to resend: a refusal by an item that bears the save's own nonce is a success.
 
@@ -285,8 +296,10 @@ class ScheduleStore(Protocol):
         """
         ...
 
-    def remove(self, recurrence: Recurrence) -> bool:
+    def remove(self, recurrence: Recurrence, nonce: str, expires_at: Millis) -> bool:
         """Remove a schedule and its activity, if it is still at the edition that was read, or gone already.
+
+        A deletion marker takes its place until `expires_at`; another schedule of its name is left alone.
 
         Returns:
             Whether it is gone.
@@ -309,8 +322,11 @@ class ScheduleStore(Protocol):
 class CalendarStore(Protocol):
     """Calendars."""
 
-    def put(self, owner: str, calendar: Calendar) -> None:
-        """Store a calendar, whatever was under its name before.
+    def put(self, owner: str, calendar: Calendar, edition: Edition, nonce: str) -> bool:
+        """Store a calendar, if what is under its name is still at the edition that was read. Safe to resend.
+
+        Returns:
+            Whether it is stored, at the next edition.
 
         Raises:
             FieldInvalid: it is too large.
@@ -321,8 +337,18 @@ class CalendarStore(Protocol):
         """Read a calendar, consistently; `None` if there is none."""
         ...
 
-    def remove(self, owner: str, name: str) -> None:
-        """Remove a calendar, if there is one."""
+    def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Edition]:
+        """Read a calendar and the edition of what is under its name, consistently; a deletion marker has one too."""
+        ...
+
+    def remove(self, owner: str, calendar: Calendar, edition: Edition, nonce: str, expires_at: Millis) -> bool:
+        """Remove a calendar, if it is still at the edition that was read, or gone already.
+
+        A deletion marker takes its place until `expires_at`.
+
+        Returns:
+            Whether it is gone.
+        """
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.errors import CalendarUnknown, CalendarUsed
-from duetime.domain.limits import MAX_PAGE
+from duetime.domain.errors import CalendarUnknown, CalendarUsed, Unavailable
+from duetime.domain.limits import DELETION_MARKER_LIFE, MAX_PAGE
 from duetime.domain.times import DAY
 
 if TYPE_CHECKING:
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.zones import Zone
     from duetime.domain.times import Millis
     from duetime.ports.stores import CalendarStore, ScheduleStore
-    from duetime.ports.surroundings import Clock
+    from duetime.ports.surroundings import Chance, Clock
 
+_TRIES = 10
 _BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
 """The stretch of time for which recurring events of a file are kept."""
 
@@ -45,6 +46,7 @@ class KeepingCalendars:
     calendars: CalendarStore
     schedules: ScheduleStore
     clock: Clock
+    chance: Chance
     read_ics: CalendarReader
 
     def put(self, owner: str, calendar: Calendar) -> Calendar:
@@ -52,9 +54,13 @@ class KeepingCalendars:
 
         Raises:
             FieldInvalid: it is too large.
+            Unavailable: others kept changing it.
         """
-        self.calendars.put(owner, calendar)
-        return calendar
+        for _ in range(_TRIES):
+            _, edition = self.calendars.read_edition(owner, calendar.name)
+            if self.calendars.put(owner, calendar, edition, self.chance.nonce()):
+                return calendar
+        raise _busy(calendar.name)
 
     def put_ics(self, owner: str, name: str, data: bytes, kind: Kind, zone: Zone) -> Calendar:
         """Keep what an iCalendar file says of the last year and the next two.
@@ -86,12 +92,31 @@ class KeepingCalendars:
         Raises:
             CalendarUnknown: there is none of that name.
             CalendarUsed: a schedule names it.
+            Unavailable: others kept changing it.
         """
-        self.get(owner, name)
+        calendar, edition = self.calendars.read_edition(owner, name)
+        if calendar is None:
+            raise CalendarUnknown(name)
+        for _ in range(_TRIES):
+            self._check_unused(owner, name)
+            expires_at = self.clock.now() + DELETION_MARKER_LIFE
+            if self.calendars.remove(owner, calendar, edition, self.chance.nonce(), expires_at):
+                return
+            calendar, found = self.calendars.read_edition(owner, name)
+            if calendar is None or found.created != edition.created:
+                # Somebody else has removed it; what has its name now is another one.
+                return
+            edition = found
+        raise _busy(name)
+
+    def _check_unused(self, owner: str, name: str) -> None:
         after = ""
         while page := self.schedules.list_after(owner, after, MAX_PAGE):
             for schedule in page:
                 if name in schedule.spec.calendars:
                     raise CalendarUsed(name, schedule.name)
             after = page[-1].name
-        self.calendars.remove(owner, name)
+
+
+def _busy(name: str) -> Unavailable:
+    return Unavailable(f"the calendar {name!r} was written by others again and again")

@@ -122,7 +122,9 @@ class Recurring:
         for _ in range(_TRIES):
             recurrence, _activity = self.schedules.read(task.owner, task.occasion.schedule if task.occasion else "")
             last = None if recurrence is None else recurrence.last
-            if recurrence is None or last is None or recurrence.state is not ScheduleState.ACTIVE:
+            if recurrence is None or task.occasion is None or recurrence.mark != task.occasion.mark:
+                return
+            if last is None or recurrence.state is not ScheduleState.ACTIVE:
                 return
             if last.revision != recurrence.revision:
                 return
@@ -169,7 +171,9 @@ class Recurring:
         if occasion is None:
             return
         recurrence, _ = self.schedules.read(task.owner, occasion.schedule)
-        if recurrence is None or (once and recurrence.log and recurrence.log[-1].note == reason):
+        if recurrence is None or recurrence.mark != occasion.mark:
+            return
+        if once and recurrence.log and recurrence.log[-1].note == reason:
             return
         key = recurrence.spec.clock.zone.text_at(occasion.nominal)
         told = replace(recurrence, skipped=recurrence.skipped + 1).remarked(self.clock.now(), key, reason)

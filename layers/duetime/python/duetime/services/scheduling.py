@@ -23,7 +23,7 @@ from duetime.domain.errors import (
 )
 from duetime.domain.expiry import after_record, unless_referenced
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import MAX_BACKFILLS
+from duetime.domain.limits import DELETION_MARKER_LIFE, MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.occurrences import Occurrence, next_nominal
 from duetime.domain.schedules.recurrence import BackfillRun, Recurrence
@@ -87,15 +87,23 @@ class Scheduling:
         uid = TaskId.of(now, self.chance.below(self.shards), self.chance.bits(_TAIL_BITS))
         name = spec.name or f"schedule-{self.chance.bits(_NAME_BITS):010x}"
         # Its first instant may be this very one: that of a rate is.
+        # Read first and named by the write: should that arrive late, it must not undo what has come since.
+        vacancy = self.schedules.vacancy(owner, name)
+        if vacancy is None:
+            raise ScheduleExists(name)
         made = self._made(owner, uid, replace(spec, name=name), now)
+        # Versions go on where those of an earlier schedule of the name ended, so that no tag of its matches.
+        made = replace(made, edition=vacancy, version=vacancy + 1)
         self._check(made)
         made = replace(made, payload=self._keep(uid, spec.task.payload))
         self._place_wake(made)
         if not self.schedules.save(made, self.chance.nonce()):
             self._expire(uid, made.payload)
-            raise ScheduleExists(name)
+            if self.schedules.vacancy(owner, name) is None:
+                raise ScheduleExists(name)
+            raise _busy(name)
         self._retain(made)
-        return self._expanded(replace(made, edition=1))
+        return self._expanded(replace(made, edition=vacancy + 1))
 
     def get(self, owner: str, name: str) -> Recurrence:
         """Read a schedule, its payload too."""
@@ -135,7 +143,7 @@ class Scheduling:
             return replace(after, payload=payload)
 
         before = self._read(owner, name)
-        after = self._written(owner, name, version, changed, looks=True)
+        after = self._written(before, version, changed, looks=True)
         if task is not None:
             self._retain(after)
             self._expire(after.uid, before.payload)
@@ -143,10 +151,16 @@ class Scheduling:
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
         """Remove a schedule; what was placed and has not begun is dropped when its time comes."""
+        recurrence = self._read(owner, name, version)
         for _ in range(_TRIES):
-            recurrence = self._read(owner, name, version)
-            if self.schedules.remove(recurrence):
+            expires_at = self.clock.now() + DELETION_MARKER_LIFE
+            if self.schedules.remove(recurrence, self.chance.nonce(), expires_at):
                 self._expire(recurrence.uid, recurrence.payload)
+                return
+            try:
+                recurrence = self._read_again(recurrence, version)
+            except ScheduleUnknown:
+                # Somebody else has removed it; what has its name now is another one.
                 return
         raise _busy(name)
 
@@ -164,7 +178,7 @@ class Scheduling:
                 return replace(recurrence, note=note, version=recurrence.version + 1)
             return recurrence.paused(self.clock.now(), note, self.expanding.known_calendars_of(recurrence))
 
-        return self._written(owner, name, version, paused)
+        return self._written(self._read(owner, name), version, paused)
 
     def resume(self, owner: str, name: str, version: int | None = None) -> Recurrence:
         """Let a schedule go on from now: what came while it was held is not caught up.
@@ -189,7 +203,7 @@ class Scheduling:
             raise ScheduleMoveRefused(name, recurrence.state, "resumed")
         if recurrence.state is ScheduleState.ACTIVE:
             return recurrence
-        return self._expanded(self._written(owner, name, version, resumed, looks=True))
+        return self._expanded(self._written(recurrence, version, resumed, looks=True))
 
     def trigger(self, owner: str, name: str) -> Task:
         """Have a schedule's task run once, now, whatever its rhythm and even if it is held.
@@ -228,7 +242,7 @@ class Scheduling:
                 raise FieldInvalid("from", "begins a stretch of time in which the schedule has no occurrence")
             return replace(recurrence.with_backfill(BackfillRun(run_id, wanted, size)), version=recurrence.version + 1)
 
-        return self._expanded(self._written(owner, name, None, backfilled, looks=True))
+        return self._expanded(self._written(self._read(owner, name), None, backfilled, looks=True))
 
     def cancel_backfill(self, owner: str, name: str, backfill_id: str) -> Recurrence:
         """End a backfill; what it has placed, a few minutes' worth, still runs. One that has ended stays as it is.
@@ -246,7 +260,7 @@ class Scheduling:
             ended = recurrence.with_backfill(replace(run, ended_at=self.clock.now()))
             return replace(ended, version=recurrence.version + 1)
 
-        return self._written(owner, name, None, cancelled)
+        return self._written(self._read(owner, name), None, cancelled)
 
     def _made(self, owner: str, uid: TaskId, spec: ScheduleSpec, now: Millis) -> Recurrence:
         return Recurrence(
@@ -274,8 +288,7 @@ class Scheduling:
 
     def _written(
         self,
-        owner: str,
-        name: str,
+        before: Recurrence,
         version: int | None,
         changed: Callable[[Recurrence], Recurrence],
         *,
@@ -284,14 +297,13 @@ class Scheduling:
         """Write a change, made anew if somebody else's write comes between.
 
         Args:
-            owner: who asks.
-            name: the schedule's.
+            before: the schedule as it was read; another one that gets its name meanwhile is left alone.
             version: at which it must be; `None` for any.
             changed: makes the change.
             looks: whether it must be looked at: then its wake comes first.
         """
+        _check_version(before, version)
         for _ in range(_TRIES):
-            before = self._read(owner, name, version)
             after = changed(before)
             if after == before:
                 return before
@@ -300,7 +312,8 @@ class Scheduling:
                 self._place_wake(after)
             if self.schedules.save(after, self.chance.nonce()):
                 return replace(after, edition=before.edition + 1)
-        raise _busy(name)
+            before = self._read_again(before, version)
+        raise _busy(before.name)
 
     def _expanded(self, recurrence: Recurrence) -> Recurrence:
         """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's wake."""
@@ -321,9 +334,20 @@ class Scheduling:
         recurrence, _ = self.schedules.read(owner, name)
         if recurrence is None:
             raise ScheduleUnknown(name)
-        if version not in (None, recurrence.version):
-            raise ScheduleVersionDiffers(name, recurrence.version)
+        _check_version(recurrence, version)
         return recurrence
+
+    def _read_again(self, recurrence: Recurrence, version: int | None) -> Recurrence:
+        """The very schedule that was read before, as it is now.
+
+        Raises:
+            ScheduleUnknown: it is gone, even if there is another one of its name.
+        """
+        found = self._read(recurrence.owner, recurrence.name)
+        if found.uid != recurrence.uid:
+            raise ScheduleUnknown(recurrence.name)
+        _check_version(found, version)
+        return found
 
     def _keep(self, uid: TaskId, data: bytes) -> Content:
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
@@ -338,6 +362,11 @@ class Scheduling:
     def _expire(self, uid: TaskId, payload: Content) -> None:
         if payload.is_outside:
             self.contents.expire(uid, payload, after_record(self.clock.now() + self.retention))
+
+
+def _check_version(recurrence: Recurrence, version: int | None) -> None:
+    if version not in (None, recurrence.version):
+        raise ScheduleVersionDiffers(recurrence.name, recurrence.version)
 
 
 def _field(written: Written) -> str:

@@ -9,16 +9,19 @@ from duetime.adapters.dynamodb import schema, values
 from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.definitions import calendar_form, packed, read_calendar, unpacked
 from duetime.adapters.dynamodb.lists import listed, place_in_list
+from duetime.adapters.dynamodb.versions import delete_next, deletion_marker, is_deleted, save_next, version_of
 from duetime.domain.errors import FieldInvalid
+from duetime.domain.names import Edition
+from duetime.domain.schedules.calendars import Calendar
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.values import Item, StoredItem
-    from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.times import Millis
     from duetime.ports.surroundings import Crew
 
-_DEFINITION = "b"
+_DEFINITION, _CREATED = "b", "n"
 _MOST = 380_000
 """Bytes of a packed calendar: an item has 400 KB (Source: DynamoDB quotas)."""
 
@@ -31,36 +34,39 @@ class DynamoCalendarStore:
         self._table = table
         self._crew = crew
 
-    def put(self, owner: str, calendar: Calendar) -> None:
-        """Store a calendar, whatever was under its name before."""
-        definition = packed(calendar_form(calendar))
-        if len(definition.get("B", definition.get("S", ""))) > _MOST:
-            raise FieldInvalid("dates", "take up too much room, with their labels and the spans of time")
-        item = {
-            **_key_of(owner, calendar.name),
-            schema.OWNER_KEY: place_in_list(owner, schema.CALENDAR_LIST_MARK, calendar.name),
-            schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
-            _DEFINITION: definition,
-        }
-        with translated():
-            self._client.put_item(TableName=self._table, Item=item)
+    def put(self, owner: str, calendar: Calendar, edition: Edition, nonce: str) -> bool:
+        """Store a calendar, if what is under its name is still at the edition that was read."""
+        item = _item_of(owner, calendar) | {_CREATED: values.number(edition.next.created)}
+        return save_next(self._client, self._table, item, edition.number, nonce)
 
     def read(self, owner: str, name: str) -> Calendar | None:
         """Read a calendar, consistently; `None` if there is none."""
+        return self.read_edition(owner, name)[0]
+
+    def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Edition]:
+        """Read a calendar and the edition of what is under its name."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, name), ConsistentRead=True)
-        return _calendar(answer["Item"]) if "Item" in answer else None
+        if "Item" not in answer:
+            return None, Edition()
+        item, number = answer["Item"], version_of(answer["Item"])
+        if is_deleted(item):
+            return None, Edition(number)
+        # An item that was stored before there were editions gets its first one when it is replaced.
+        return _calendar(item), Edition(number, values.whole(item[_CREATED]) if _CREATED in item else 1)
 
-    def remove(self, owner: str, name: str) -> None:
-        """Remove a calendar, if there is one."""
-        with translated():
-            self._client.delete_item(TableName=self._table, Key=_key_of(owner, name))
+    def remove(self, owner: str, calendar: Calendar, edition: Edition, nonce: str, expires_at: Millis) -> bool:
+        """Replace a calendar by a marker, if it is still at the edition that was read, or gone already."""
+        empty = Calendar(calendar.name, calendar.kind, calendar.zone)
+        marker = deletion_marker(_item_of(owner, empty), expires_at)
+        return delete_next(self._client, self._table, marker, edition.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
         """An owner's calendars in order of their names, eventually consistently."""
         names = listed(self._client, self._table, self._crew, (owner, schema.CALENDAR_LIST_MARK, after or " "), limit)
         items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
-        return sorted(map(_calendar, items), key=lambda each: each.name)
+        # The index may still list one that was deleted just now.
+        return sorted((_calendar(item) for item in items if not is_deleted(item)), key=lambda each: each.name)
 
 
 def _key_of(owner: str, name: str) -> Item:
@@ -68,6 +74,18 @@ def _key_of(owner: str, name: str) -> Item:
         # A name has no `#`, so the last one is between the two.
         schema.PARTITION_KEY: values.text(f"{schema.CALENDAR_PREFIX}{owner}#{name}"),
         schema.SORT_KEY: values.text(name),
+    }
+
+
+def _item_of(owner: str, calendar: Calendar) -> Item:
+    definition = packed(calendar_form(calendar))
+    if len(definition.get("B", definition.get("S", ""))) > _MOST:
+        raise FieldInvalid("dates", "take up too much room, with their labels and the spans of time")
+    return {
+        **_key_of(owner, calendar.name),
+        schema.OWNER_KEY: place_in_list(owner, schema.CALENDAR_LIST_MARK, calendar.name),
+        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+        _DEFINITION: definition,
     }
 
 

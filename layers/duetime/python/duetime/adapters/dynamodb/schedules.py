@@ -5,6 +5,7 @@ The two are apart because the trigger writes the one and workers write the other
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws import translated
@@ -20,8 +21,15 @@ from duetime.adapters.dynamodb.definitions import (
     unpacked,
 )
 from duetime.adapters.dynamodb.lists import listed, place_in_list
-from duetime.adapters.dynamodb.refusals import refusing_item
-from duetime.adapters.dynamodb.versions import save_next, version_of
+from duetime.adapters.dynamodb.versions import (
+    VERSION,
+    Identity,
+    delete_next,
+    deletion_marker,
+    is_deleted,
+    save_next,
+    version_of,
+)
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrence import Activity, Last, Recurrence, Remark
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.domain.times import Millis
     from duetime.ports.surroundings import Crew
 
 _HEAD_MARK = "#"
@@ -62,32 +71,58 @@ class DynamoScheduleStore:
         for item in answer["Items"]:
             if item[schema.SORT_KEY]["S"] == _ACTIVITY:
                 activity = _activity(item)
-            else:
+            elif not is_deleted(item):
                 recurrence = _recurrence(owner, item)
         return recurrence, activity
 
-    def save(self, recurrence: Recurrence, nonce: str) -> bool:
-        """Store a schedule, if it is still at the edition that was read; at edition 0 if there is none of its name."""
-        return save_next(self._client, self._table, _item_of(recurrence), recurrence.edition, nonce)
-
-    def remove(self, recurrence: Recurrence) -> bool:
-        """Remove a schedule and its activity, if it is still at the edition that was read, or gone already."""
-        owner, name = recurrence.owner, recurrence.name
+    def vacancy(self, owner: str, name: str) -> int | None:
+        """The edition at which a schedule of this name is created; `None` if there is one."""
         with translated():
-            try:
-                self._client.delete_item(
-                    TableName=self._table,
-                    Key=_key_of(owner, name),
-                    ConditionExpression="#e = :e",
-                    ExpressionAttributeNames={"#e": "e"},
-                    ExpressionAttributeValues={":e": values.number(recurrence.edition)},
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-            except self._client.exceptions.ConditionalCheckFailedException as refusal:
-                if refusing_item(refusal) is not None:
-                    return False
-            self._client.delete_item(TableName=self._table, Key=_activity_key(owner, name))
+            answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, name), ConsistentRead=True)
+        if "Item" not in answer:
+            return 0
+        return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
+
+    def save(self, recurrence: Recurrence, nonce: str) -> bool:
+        """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
+        item, identity = _item_of(recurrence), Identity(_UID, recurrence.uid.text)
+        return save_next(self._client, self._table, item, recurrence.edition, nonce, identity)
+
+    def remove(self, recurrence: Recurrence, nonce: str, expires_at: Millis) -> bool:
+        """Replace a schedule and its activity by markers, if it is still at the edition that was read, or gone already.
+
+        What is under its name by then may be another schedule, which this leaves alone.
+        """
+        marker = deletion_marker(_item_of(recurrence.removed()), expires_at)
+        identity = Identity(_UID, recurrence.uid.text)
+        if not delete_next(self._client, self._table, marker, recurrence.edition, nonce, identity):
+            return False
+        self._end_activity(recurrence, expires_at)
         return True
+
+    def _end_activity(self, recurrence: Recurrence, expires_at: Millis) -> None:
+        """Forget which occurrence goes on, at the next version, so that no late write of it can apply."""
+        with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
+            self._client.update_item(
+                TableName=self._table,
+                Key=_activity_key(recurrence.owner, recurrence.name),
+                ConditionExpression="attribute_not_exists(#u) OR (#u = :u AND attribute_not_exists(#x))",
+                UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #b",
+                ExpressionAttributeNames={
+                    "#u": _UID,
+                    "#x": schema.TTL,
+                    "#v": schema.VERSION_OF_SCHEMA,
+                    "#e": VERSION,
+                    "#a": _ACTIVE,
+                    "#b": _BUFFERED,
+                },
+                ExpressionAttributeValues={
+                    ":u": values.text(recurrence.uid.text),
+                    ":x": values.expiry(expires_at),
+                    ":v": values.number(schema.SCHEMA_VERSION),
+                    ":one": values.number(1),
+                },
+            )
 
     def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:
         """Store which occurrence goes on, if that is still at the version that was read."""
@@ -103,7 +138,9 @@ class DynamoScheduleStore:
         place = (owner, schema.SCHEDULE_LIST_MARK, f"{_HEAD_MARK}{after}")
         names = [key.removeprefix(_HEAD_MARK) for key in listed(self._client, self._table, self._crew, place, limit)]
         items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
-        return sorted((_recurrence(owner, item) for item in items), key=lambda each: each.name)
+        # The index may still list one that was deleted just now.
+        found = (_recurrence(owner, item) for item in items if not is_deleted(item))
+        return sorted(found, key=lambda each: each.name)
 
 
 def _partition(owner: str, name: str) -> str:

@@ -22,6 +22,10 @@ TTL = "x"
 VERSION_OF_SCHEMA = "v"
 """Version of the schema that an item was written with."""
 
+DELETED = "del"
+"""Only on a deletion marker: what was under this key was deleted, and readers take it for absent. The marker goes on
+counting the versions of its name until TTL removes it, so that no write that is older than the deletion can apply."""
+
 OWNER_KEY = "g"
 """`owner#n`: partition key of the owner list, written once at creation."""
 FAILED_KEY = "f"

@@ -6,11 +6,13 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from duetime.domain.names import Edition
 from duetime.domain.schedules.recurrence import Activity
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.recurrence import Recurrence
+    from duetime.domain.times import Millis
 
 
 class MemoryScheduleStore:
@@ -18,6 +20,7 @@ class MemoryScheduleStore:
 
     def __init__(self) -> None:
         self._heads: dict[tuple[str, str], tuple[Recurrence, str]] = {}
+        self._deleted: dict[tuple[str, str], int] = {}
         self._activities: dict[tuple[str, str], tuple[Activity, str]] = {}
         self._lock = Lock()
 
@@ -28,8 +31,13 @@ class MemoryScheduleStore:
             activity, _ = self._activities.get((owner, name), (Activity(), ""))
             return (None if stored is None else stored[0]), activity
 
+    def vacancy(self, owner: str, name: str) -> int | None:
+        """The edition at which a schedule of this name is created; `None` if there is one."""
+        with self._lock:
+            return None if (owner, name) in self._heads else self._deleted.get((owner, name), 0)
+
     def save(self, recurrence: Recurrence, nonce: str) -> bool:
-        """Store a schedule, if it is still at the edition that was read."""
+        """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
         key = (recurrence.owner, recurrence.name)
         payload = recurrence.payload
         # As every store hands it back: what lies outside has no bytes here, what lies inside is called as its field.
@@ -38,20 +46,28 @@ class MemoryScheduleStore:
             stored, stored_nonce = self._heads.get(key, (None, ""))
             if stored is not None and stored_nonce == nonce:
                 return True
-            if (0 if stored is None else stored.edition) != recurrence.edition:
+            if stored is not None and stored.uid != recurrence.uid:
+                return False
+            if (self._deleted.get(key, 0) if stored is None else stored.edition) != recurrence.edition:
                 return False
             self._heads[key] = (replace(recurrence, payload=held, edition=recurrence.edition + 1), nonce)
+            self._deleted.pop(key, None)
             return True
 
-    def remove(self, recurrence: Recurrence) -> bool:
+    def remove(self, recurrence: Recurrence, nonce: str, expires_at: Millis) -> bool:
         """Remove a schedule and its activity, if it is still at the edition that was read, or gone already."""
+        del nonce, expires_at  # memory forgets with its process
         key = (recurrence.owner, recurrence.name)
         with self._lock:
             stored, _ = self._heads.get(key, (None, ""))
-            if stored is not None and stored.edition != recurrence.edition:
+            if stored is None or stored.uid != recurrence.uid:
+                return True
+            if stored.edition != recurrence.edition:
                 return False
-            self._heads.pop(key, None)
-            self._activities.pop(key, None)
+            self._heads.pop(key)
+            self._deleted[key] = recurrence.edition + 1
+            activity, _ = self._activities.get(key, (Activity(), ""))
+            self._activities[key] = (Activity(recurrence.uid, version=activity.version + 1), "")
             return True
 
     def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:
@@ -76,26 +92,40 @@ class MemoryCalendarStore:
     """`duetime.ports.stores.CalendarStore` in memory."""
 
     def __init__(self) -> None:
-        self._calendars: dict[tuple[str, str], Calendar] = {}
+        self._calendars: dict[tuple[str, str], tuple[Calendar | None, Edition, str]] = {}
         self._lock = Lock()
 
-    def put(self, owner: str, calendar: Calendar) -> None:
-        """Store a calendar, whatever was under its name before."""
-        with self._lock:
-            self._calendars[owner, calendar.name] = calendar
+    def put(self, owner: str, calendar: Calendar, edition: Edition, nonce: str) -> bool:
+        """Store a calendar, if what is under its name is still at the edition that was read."""
+        return self._put((owner, calendar.name), calendar, edition, nonce)
 
     def read(self, owner: str, name: str) -> Calendar | None:
         """Read a calendar; `None` if there is none."""
-        with self._lock:
-            return self._calendars.get((owner, name))
+        return self.read_edition(owner, name)[0]
 
-    def remove(self, owner: str, name: str) -> None:
-        """Remove a calendar, if there is one."""
+    def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Edition]:
+        """Read a calendar and the edition of what is under its name."""
         with self._lock:
-            self._calendars.pop((owner, name), None)
+            return self._calendars.get((owner, name), (None, Edition(), ""))[:2]
+
+    def remove(self, owner: str, calendar: Calendar, edition: Edition, nonce: str, expires_at: Millis) -> bool:
+        """Remove a calendar, if it is still at the edition that was read, or gone already."""
+        del expires_at  # memory forgets with its process
+        return self._put((owner, calendar.name), None, edition, nonce) or self.read(owner, calendar.name) is None
+
+    def _put(self, key: tuple[str, str], calendar: Calendar | None, edition: Edition, nonce: str) -> bool:
+        with self._lock:
+            _, stored, stored_nonce = self._calendars.get(key, (None, Edition(), ""))
+            if stored_nonce == nonce:
+                return True
+            if stored.number != edition.number:
+                return False
+            after = Edition(edition.number + 1) if calendar is None else edition.next
+            self._calendars[key] = (calendar, after, nonce)
+            return True
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
         """An owner's calendars in order of their names."""
         with self._lock:
-            mine = sorted(name for who, name in self._calendars if who == owner and name > after)
-            return [self._calendars[owner, name] for name in mine[:limit]]
+            mine = sorted((name, each) for (who, name), (each, *_) in self._calendars.items() if who == owner)
+            return [each for name, each in mine if each is not None and name > after][:limit]

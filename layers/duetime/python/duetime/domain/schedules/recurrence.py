@@ -9,7 +9,7 @@ from duetime.domain.limits import MAX_BACKFILLS, MAX_NOTE_LENGTH, MAX_REMARK_LEN
 from duetime.domain.schedules.derivation import derived
 from duetime.domain.schedules.looking import expand
 from duetime.domain.schedules.schedule import Overlap, Schedule, ScheduleState
-from duetime.domain.task import Cause, Occasion
+from duetime.domain.task import Cause, Content, ContentPlace, Occasion, TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.task import Content
     from duetime.domain.times import Millis
 
 _MARK = 6
@@ -234,6 +233,28 @@ class Recurrence:
         """Held, with a note that says why."""
         held = replace(self.steered(now, calendars), state=ScheduleState.PAUSED, note=note[:MAX_NOTE_LENGTH])
         return held.remarked(now, "", f"paused: {note}" if note else "paused")
+
+    def removed(self) -> Recurrence:
+        """What stays in the place of a schedule that was deleted.
+
+        Code that knows no deletion markers, of an earlier deployment, takes it for a schedule that has ended, none of
+        whose occurrences may begin.
+        """
+        return replace(
+            self,
+            spec=replace(self.spec, task=TaskSpec(self.spec.task.type), end_at=self.done),
+            payload=Content(ContentPlace.RECORD, self.payload.name, b""),
+            state=ScheduleState.ENDED,
+            note="",
+            revision=self.revision + 1,
+            version=self.version + 1,
+            turn=self.turn + 1,
+            remaining_runs=None,
+            last=None,
+            owed=None,
+            backfills=(),
+            log=(),
+        )
 
     def with_backfill(self, run: BackfillRun) -> Recurrence:
         """With a backfill as it is now; of those that have ended the latest are kept."""

@@ -1,0 +1,296 @@
+"""Names that are used again: nothing that is older than a deletion comes back, however late it lands."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import DELETION_MARKER_LIFE, LATEST_ARRIVAL
+from duetime.domain.times import HOUR
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, UNDONE, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from tests.simulation.faults import Call
+    from tests.simulation.users import Reply
+
+NIGHTLY = "/v1/schedules/nightly"
+OLD = {"name": "nightly", "cron": "* * * * *", "overlap": "allow_all", "task": {"type": PLAIN}}
+NEW = {"name": "nightly", "cron": "30 1 * * *", "task": {"type": UNDONE}}
+
+
+def sort_key(call: Call) -> str:
+    """The sort key of the item that a call writes; empty for others."""
+    item = call.request.get("Item") or call.request.get("Key") or {}
+    return str(item[schema.SORT_KEY]["S"]) if isinstance(item, dict) and schema.SORT_KEY in item else ""
+
+
+def writes(function: str, key: str, *operations: str) -> Callable[[Call], bool]:
+    """Whether a call of a function writes the item of this sort key."""
+    wanted = operations or ("put_item", "update_item", "delete_item")
+    return lambda call: call.machine.function == function and call.operation in wanted and sort_key(call) == key
+
+
+def land_late(scenario: Scenario, matches: Callable[[Call], bool], after: int = LATEST_ARRIVAL) -> list[Call]:
+    """Have the first call that matches land long after its sender has given it up."""
+
+    def make(call: Call) -> None:
+        scenario.take(after)
+        with suppress(ClientError):
+            getattr(getattr(scenario, call.service), call.operation)(**call.request)
+
+    def lose(call: Call) -> None:
+        scenario.time.start_process(partial(make, call))
+        scenario.take(5 * SECOND)
+        raise ReadTimeoutError(endpoint_url=call.service)
+
+    return scenario.once(matches, lose)
+
+
+def replaced(scenario: Scenario) -> dict[str, Any]:
+    """Delete the schedule and make another one of its name; what it is told to be."""
+    assert scenario.ask("DELETE", NIGHTLY).status == 200
+    created = scenario.ask("POST", "/v1/schedules", NEW)
+    assert created.status == 201, created.body
+    return dict(created.body)
+
+
+def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
+    """The accepted schedule is there, just as it was accepted."""
+    found = scenario.ask("GET", NIGHTLY)
+    assert found.status == 200, found.body
+    for field in ("cron", "task", "created_at", "state", "skips", "backfills", "version"):
+        assert found.body[field] == created[field]
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
+def test_a_late_save_of_the_trigger_does_not_bring_a_deleted_schedule_back(is_lost: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """It expands the old one while that is deleted and another one is made of its name; the new one stays."""
+    with Scenario() as scenario:
+        assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
+        save = writes("trigger", "#nightly", "put_item")
+        met = land_late(scenario, save) if is_lost else scenario.slow(save, 3 * SECOND)
+        assert scenario.run_until(lambda: met)
+        created = replaced(scenario)
+        scenario.run(2 * LATEST_ARRIVAL)
+        expect_new(scenario, created)
+
+
+Request = tuple[str, str, "dict[str, Any] | None"]
+
+
+@pytest.mark.parametrize(
+    "request_to_old",
+    [
+        ("PATCH", NIGHTLY, {"cron": "*/2 * * * *"}),
+        ("POST", f"{NIGHTLY}/pause", {"note": "for now"}),
+        ("POST", f"{NIGHTLY}/trigger", None),
+        ("POST", f"{NIGHTLY}/backfill", {"from": "2026-11-20T00:00:00Z", "until": "2026-11-20T00:05:00Z"}),
+        ("DELETE", NIGHTLY, None),
+    ],
+    ids=["change", "pause", "trigger", "backfill", "delete"],
+)
+@pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
+def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(
+    request_to_old: Request,
+    is_lost: bool,  # noqa: FBT001 - same
+) -> None:
+    """It has read the old one; by the time it writes, another one has its name."""
+    with Scenario() as scenario:
+        assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
+        write = writes("api", "#nightly", "put_item", "delete_item")
+        met = land_late(scenario, write) if is_lost else scenario.slow(write, 3 * SECOND)
+        scenario.send(*request_to_old)
+        assert scenario.run_until(lambda: met)
+        created = replaced(scenario)
+        scenario.run(2 * LATEST_ARRIVAL)
+        expect_new(scenario, created)
+
+
+def test_a_late_remark_of_a_worker_does_not_reach_the_new_schedule() -> None:
+    """An occurrence of the old one is refused, for that is paused; the remark comes when another one has its name."""
+    with Scenario() as scenario:
+        assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
+        assert scenario.ask("POST", f"{NIGHTLY}/pause").status == 200
+        reads: list[Call] = []
+
+        def is_second_read(call: Call) -> bool:
+            """The first one is the check whether the occurrence may begin."""
+            if call.machine.function == "worker" and call.operation == "query":
+                reads.append(call)
+            return len(reads) == 2
+
+        met = scenario.slow(is_second_read, 3 * SECOND)
+        assert scenario.run_until(lambda: met)
+        created = replaced(scenario)
+        scenario.run(2 * LATEST_ARRIVAL)
+        expect_new(scenario, created)
+
+
+def test_a_creation_that_lands_after_its_schedule_was_deleted_creates_nothing() -> None:
+    """The first try lands long after it was given up: by then the second one has made it, and its user deleted it."""
+    with Scenario() as scenario:
+        met = land_late(scenario, writes("api", "#nightly", "put_item"), 36 * SECOND)
+        scenario.send("POST", "/v1/schedules", OLD)
+        assert scenario.run_until(lambda: met)
+        assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
+        assert scenario.ask("DELETE", NIGHTLY).status == 200
+        scenario.run(2 * LATEST_ARRIVAL)
+        assert scenario.ask("GET", NIGHTLY).status == 404
+        tasks = len(list(scenario.watching.tasks()))
+        scenario.run(5 * MINUTE)
+        assert len(list(scenario.watching.tasks())) == tasks
+
+
+def test_a_name_can_be_used_again_and_again() -> None:
+    """At once after a deletion, and after the deletion marker has expired; markers are in no list and expire."""
+    with Scenario() as scenario:
+        for _ in range(3):
+            assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
+            assert scenario.ask("POST", "/v1/schedules", OLD).status == 409
+            assert scenario.ask("DELETE", NIGHTLY).status == 200
+            assert scenario.ask("DELETE", NIGHTLY).status == 404
+            assert scenario.ask("GET", "/v1/schedules").body["schedules"] == []
+        markers = scenario.items(schema.SCHEDULE_PREFIX)
+        assert len(markers) == 2
+        assert all(schema.TTL in item for item in markers)
+        scenario.ticking = False
+        scenario.run(DELETION_MARKER_LIFE + HOUR)
+        scenario.expire()
+        assert scenario.items(schema.SCHEDULE_PREFIX) == []
+        assert scenario.ask("POST", "/v1/schedules", NEW).status == 201
+
+
+def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_one() -> None:
+    """A change for a version of the old one is refused, although the new one has been changed as often."""
+    with Scenario() as scenario:
+        assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
+        version = scenario.ask("PATCH", NIGHTLY, {"cron": "*/2 * * * *"}).body["version"]
+        replaced(scenario)
+        assert scenario.ask("PATCH", NIGHTLY, {"cron": "31 1 * * *"}).status == 200
+        late = scenario.ask("PATCH", NIGHTLY, {"cron": "0 0 1 1 *"}, headers={"If-Match": f'"{version}"'})
+        assert late.status == 412
+        assert scenario.ask("GET", NIGHTLY).body["cron"] == "31 1 * * *"
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
+def test_a_slow_deletion_leaves_the_activity_of_the_new_schedule_alone(is_lost: bool) -> None:  # noqa: FBT001 - same
+    """The second half of a deletion comes when another schedule has the name: its runs still do not overlap."""
+    with Scenario() as scenario:
+        running: set[str] = set()
+        most: list[int] = []
+
+        def target(_phase: str, context: Any) -> str:  # noqa: ANN401 - a `Context`
+            running.add(context.task_id)
+            most.append(len(running - of_old))
+            scenario.take(150 * SECOND)
+            running.discard(context.task_id)
+            return "done"
+
+        of_old: set[str] = set()
+        scenario.target = target
+        body = OLD | {"overlap": "skip", "task": {"type": PLAIN, "timeout_seconds": 300}}
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        half = writes("api", "a", "delete_item", "update_item")
+        met = land_late(scenario, half, 20 * SECOND) if is_lost else scenario.slow(half, 20 * SECOND)
+        scenario.run((scenario.now // MINUTE + 3) * MINUTE - 12 * SECOND - scenario.now)
+        scenario.send("DELETE", NIGHTLY)
+        assert scenario.run_until(lambda: met)
+        scenario.run(2 * SECOND)
+        of_old.update(task.id.text for task in scenario.watching.tasks())
+        most.clear()
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        scenario.run(6 * MINUTE)
+        assert max(most) == 1
+
+
+CALENDAR = "/v1/calendars/off"
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
+@pytest.mark.parametrize("late", ["PUT", "DELETE"])
+def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: str, is_lost: bool) -> None:  # noqa: FBT001 - same
+    """Neither a late replacement nor a late deletion touches the calendar that was made in between."""
+    with Scenario() as scenario:
+        assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 200
+        write = writes("api", "off", "put_item", "delete_item")
+        met = land_late(scenario, write) if is_lost else scenario.slow(write, 3 * SECOND)
+        replies: list[Reply] = scenario.send(late, CALENDAR, {"dates": ["2027-02-02"]} if late == "PUT" else None)
+        assert scenario.run_until(lambda: met)
+        assert scenario.ask("DELETE", CALENDAR).status == 200
+        assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-03-03"]}).status == 200
+        scenario.run(2 * LATEST_ARRIVAL)
+        found = scenario.ask("GET", CALENDAR)
+        if late == "PUT" and not is_lost:
+            # It was still waiting for its answer: made anew over what it met, it is the last of all.
+            assert replies[0].status == 200
+            assert list(found.body["dates"]) == ["2027-02-02"]
+        else:
+            assert found.status == 200
+            assert list(found.body["dates"]) == ["2027-03-03"]
+
+
+def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
+    """It lands when the second try has made the calendar and its user has deleted it."""
+    with Scenario() as scenario:
+        met = land_late(scenario, writes("api", "off", "put_item"))
+        scenario.send("PUT", CALENDAR, {"dates": ["2027-01-01"]})
+        assert scenario.run_until(lambda: met)
+        assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 200
+        assert scenario.ask("DELETE", CALENDAR).status == 200
+        scenario.run(2 * LATEST_ARRIVAL)
+        assert scenario.ask("GET", CALENDAR).status == 404
+        assert scenario.ask("GET", "/v1/calendars").body["calendars"] == []
+
+
+def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
+    """All switches lie in one item that is never removed: its version goes on, whatever is set and removed."""
+    with Scenario() as scenario:
+        switch = {"scope": "owner", "name": "local", "stopped": True}
+        met = land_late(scenario, writes("api", "switches", "put_item"))
+        scenario.send("PUT", "/v1/switches", switch)
+        assert scenario.run_until(lambda: met)
+        assert scenario.ask("PUT", "/v1/switches", switch).status == 200
+        assert scenario.ask("DELETE", "/v1/switches", query="scope=owner&name=local").status == 200
+        scenario.run(2 * LATEST_ARRIVAL)
+        assert scenario.ask("GET", "/v1/switches").body["switches"] == []
+
+
+def test_a_late_take_of_a_lock_does_not_come_back_after_a_forced_release() -> None:
+    """The lock's item outlives its holders, and its version goes on; the late take is of an attempt that is gone."""
+    with Scenario() as scenario:
+        scenario.faulty = True  # the first attempt is tried again
+        met = land_late(scenario, writes("worker", "#db-17", "put_item"))
+        first = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "lock": {"key": "db-17"}})
+        assert scenario.run_until(lambda: met)
+        assert scenario.run_until(lambda: scenario.record(first.body["id"]).finished_at is not None)
+        assert scenario.ask("DELETE", "/v1/locks/db-17").status == 200
+        scenario.run(2 * LATEST_ARRIVAL)
+        assert scenario.ask("GET", "/v1/locks/db-17").body["holders"] == []
+
+
+def test_a_late_save_of_an_idempotency_key_does_not_replace_the_one_that_counts() -> None:
+    """The first try lands after the second has made the task: a third one is still answered with that task."""
+    with Scenario() as scenario:
+        body, headers = {"type": PLAIN, "delay_seconds": 600}, {"Idempotency-Key": "once"}
+        met = land_late(
+            scenario,
+            lambda call: call.operation == "put_item" and str(call.request["Item"]["p"]["S"]).startswith("k#"),
+        )
+        scenario.send("POST", "/v1/tasks", body, headers=headers)
+        assert scenario.run_until(lambda: met)
+        second = scenario.ask("POST", "/v1/tasks", body, headers=headers)
+        assert second.status == 201
+        assert scenario.ask("DELETE", f"/v1/tasks/{second.body['id']}").status == 200
+        scenario.run(2 * LATEST_ARRIVAL)
+        third = scenario.ask("POST", "/v1/tasks", body, headers=headers)
+        assert third.body["id"] == second.body["id"]
+        assert third.body["state"] == "cancelled"
+        assert len(list(scenario.watching.tasks())) == 1
