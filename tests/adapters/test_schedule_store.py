@@ -95,6 +95,7 @@ FULL = Recurrence(
     log=(Remark(HOME, "", "paused"), Remark(HOME, "2026-11-21T02:33:00+00:00", "étrange")),
     placed=11,
     skipped=12,
+    revision_ends=(HOME + 1, HOME + 2),
 )
 
 

@@ -106,6 +106,7 @@ class ScheduleUsers:
             partial(ask, "POST", f"{path}/resume"),
             partial(ask, "PATCH", path, {"overlap": self._overlap()}),
             partial(ask, "PATCH", path, self._timing()),
+            partial(ask, "PATCH", path, {"pause_on_failure": False, "catch_up_seconds": 1800}),
             partial(ask, "POST", f"{path}/trigger"),
             partial(ask, "POST", f"{path}/backfill", stretch),
             partial(ask, "GET", f"{path}/occurrences"),

@@ -41,6 +41,7 @@ class ScheduleWatching:
         accepted: when each schedule was created that its user was told of, and has not asked to remove since.
         vacant: names whose schedule is gone, as its user was told, and that nobody has asked for since.
         gone_at: since when a schedule is gone, by name and mark.
+        begun: the task that began for each instant of a rhythm, by name, mark and instant, whatever its revision.
     """
 
     account: Storm
@@ -52,6 +53,7 @@ class ScheduleWatching:
     accepted: dict[str, str] = field(default_factory=dict)
     vacant: set[str] = field(default_factory=set)
     gone_at: dict[tuple[str, str], Millis] = field(default_factory=dict)
+    begun: dict[tuple[str, str, Millis], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.store = DynamoScheduleStore(self.account.dynamodb, "tasks", self.account.time)  # type: ignore[arg-type]  # stands in for a client
@@ -140,6 +142,9 @@ class ScheduleWatching:
         )
         if occasion.cause is not Cause.RHYTHM:
             return
+        instant = occasion.schedule, occasion.mark, occasion.nominal
+        other = self.begun.setdefault(instant, task.id.text)
+        self.account.watching.check(other == task.id.text, f"{instant} began as {other} and as {task.id}")
         held_at = self.held_at.get(occasion.schedule)
         self.account.watching.check(
             held_at is None or claimed_at <= held_at,

@@ -102,6 +102,8 @@ MAX_REMARKS = 20
 """Remarks that a schedule keeps of what did not run, and why."""
 MAX_REMARK_LENGTH = 160
 """Characters of one of them."""
+MAX_REVISION_ENDS = 20
+"""Changes of a schedule, none of them about its timing, before each of which what was due may still wait to run."""
 MISSED_AFTER = 10 * SECOND
 """An occurrence that is placed later than this after its time was missed, and is caught up if it may be."""
 PERMANENT_LOOK = 5 * MINUTE

@@ -285,7 +285,7 @@ class Expanding:
         """The chain of a permanent schedule: mended if it has broken."""
         recurrence = at_work.before
         schedule, last = recurrence.schedule(calendars), recurrence.last
-        if last is None or last.revision != recurrence.revision:
+        if last is None or not recurrence.is_current(last):
             recurrence = self._save(continued(recurrence, first_run(schedule, recurrence.changed_at)))
             last = None if recurrence.state is ScheduleState.ENDED else recurrence.last
         elif (task := self.tasks.read(last.task_id)) is not None:
@@ -380,7 +380,7 @@ class Expanding:
 def _last(recurrence: Recurrence, runs: Sequence[Occurrence]) -> Last | None:
     if not runs:
         return recurrence.last
-    return Last(recurrence.id_of(runs[-1]), runs[-1].nominal, recurrence.revision)
+    return Last(recurrence.id_of(runs[-1]), runs[-1].nominal, recurrence.revision_of(runs[-1].nominal))
 
 
 def _remarked(recurrence: Recurrence, skipped: Sequence[Occurrence], now: Millis) -> Recurrence:

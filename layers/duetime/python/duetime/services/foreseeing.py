@@ -74,7 +74,7 @@ class Foreseeing:
         remaining = schedule.remaining_runs
         if remaining is not None:
             # It counts from what was placed, some of which is still to come.
-            placed_to = last.nominal if last is not None and last.revision == recurrence.revision else now
+            placed_to = last.nominal if last is not None and recurrence.is_current(last) else now
             unlimited = replace(schedule, remaining_runs=None)
             coming = between(unlimited, now, placed_to, _NEAR) if placed_to > now else ()
             schedule = replace(schedule, remaining_runs=remaining + sum(each.runs for each in coming))

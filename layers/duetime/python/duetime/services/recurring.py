@@ -126,7 +126,7 @@ class Recurring:
                 return
             if last is None or recurrence.state is not ScheduleState.ACTIVE:
                 return
-            if last.revision != recurrence.revision:
+            if not recurrence.is_current(last):
                 return
             if last.task_id != task.id:
                 # Decided already; whoever did so may have died before its run was there.
@@ -194,7 +194,7 @@ def _refusal(recurrence: Recurrence, occasion: Occasion) -> str | None:
         return None
     if recurrence.state is ScheduleState.PAUSED:
         return f"the schedule {recurrence.name!r} is paused"
-    if occasion.revision != recurrence.revision:
+    if occasion.revision != recurrence.revision_of(occasion.nominal):
         return f"the schedule {recurrence.name!r} was changed or paused after this was placed"
     return None
 

@@ -119,7 +119,9 @@ class Scheduling:
         return self.schedules.list_after(owner, after, limit)
 
     def change(self, owner: str, name: str, change: ScheduleChange, version: int | None = None) -> Recurrence:
-        """Change a schedule; what was placed and has not begun is placed anew.
+        """Change a schedule; what was placed and is to come is placed anew.
+
+        What was due by now and has not begun is dropped by a change of the timing, and by no other.
 
         Raises:
             FieldInvalid: a field cannot be accepted, or its time never comes.
@@ -130,7 +132,9 @@ class Scheduling:
         def changed(recurrence: Recurrence) -> Recurrence:
             nonlocal payload
             spec = change.of(recurrence.spec)
-            after = recurrence.steered(self.clock.now(), self.expanding.known_calendars_of(recurrence))
+            keeps_due = recurrence.state is ScheduleState.ACTIVE and spec.has_timing_of(recurrence.spec)
+            moved = recurrence.edited if keeps_due else recurrence.steered
+            after = moved(self.clock.now(), self.expanding.known_calendars_of(recurrence))
             after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
             if "remaining_runs" in change.fields:
                 after = replace(after, remaining_runs=spec.remaining_runs)

@@ -46,6 +46,7 @@ _HEAD_MARK = "#"
 """Before the name in the sort key of a schedule; it sorts before `_ACTIVITY`."""
 _ACTIVITY = "a"
 _UID, _TURN, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "u", "t", "d", "b", "T", "P", "c", "L"
+_REVISION_ENDS = "R"
 _ACTIVE, _BUFFERED = "a", "w"
 
 
@@ -180,6 +181,8 @@ def _item_of(recurrence: Recurrence) -> Item:
         _PAYLOAD: forms.content(recurrence.payload),
         _COURSE: packed(_course(recurrence)),
     }
+    if recurrence.revision_ends:
+        item[_REVISION_ENDS] = packed(recurrence.revision_ends)
     if recurrence.log:
         item[_LOG] = packed([[each.at, each.key, each.note] for each in recurrence.log])
     return item
@@ -233,6 +236,7 @@ def _recurrence(owner: str, item: StoredItem) -> Recurrence:
         log=tuple(Remark(*each) for each in unpacked(item[_LOG])) if _LOG in item else (),
         placed=placed,
         skipped=skipped,
+        revision_ends=tuple(unpacked(item[_REVISION_ENDS])) if _REVISION_ENDS in item else (),
     )
 
 

@@ -44,7 +44,7 @@ def continued(recurrence: Recurrence, nominal: Millis | None) -> Recurrence:
     task_id = recurrence.id_of(run_of(recurrence, nominal))
     return replace(
         recurrence,
-        last=Last(task_id, nominal, recurrence.revision),
+        last=Last(task_id, nominal, recurrence.revision_of(nominal)),
         remaining_runs=None if remaining is None else remaining - 1,
         placed=recurrence.placed + 1,
     )

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from duetime.domain.task import TaskSpec
     from duetime.domain.times import Millis
 
+_TIMING = ("written", "clock", "calendars", "on_excluded", "jitter_seconds", "start_at", "end_at")
+"""Fields of `ScheduleSpec` that decide which occurrences there are, and when each is due."""
 _OF_CLOCK = {"timezone": "zone", "dst_gap": "gap", "dst_fold": "fold"}
 
 
@@ -63,6 +65,10 @@ class ScheduleSpec:
     overlap: Overlap = Overlap.SKIP
     catch_up_seconds: int = DEFAULT_CATCH_UP_SECONDS
     pause_on_failure: bool = False
+
+    def has_timing_of(self, other: ScheduleSpec) -> bool:
+        """Whether both mean the same times: then what one has placed is what the other would place."""
+        return all(getattr(self, name) == getattr(other, name) for name in _TIMING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.calendars import Span, covering, next_working_moment
-from duetime.domain.schedules.derivation import derived
+from duetime.domain.schedules.derivation import derived, revision_of
 from duetime.domain.schedules.schedule import OnExcluded, Schedule
 from duetime.domain.schedules.walls import LAST_WALL
 from duetime.domain.times import SECOND, Millis
@@ -123,7 +123,8 @@ def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
         widest = min(widest, later - occurrence.at - 1)
     if schedule.end_at is not None:
         widest = min(widest, schedule.end_at - occurrence.at)
-    return derived(schedule.id, schedule.revision, occurrence.key).delay % (widest + 1)
+    revision = revision_of(occurrence.nominal, schedule.revision, schedule.revision_ends)
+    return derived(schedule.id, revision, occurrence.key).delay % (widest + 1)
 
 
 def _forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurrence]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import MAX_BACKFILLS, MAX_NOTE_LENGTH, MAX_REMARK_LENGTH, MAX_REMARKS
-from duetime.domain.schedules.derivation import derived
+from duetime.domain.limits import MAX_BACKFILLS, MAX_NOTE_LENGTH, MAX_REMARK_LENGTH, MAX_REMARKS, MAX_REVISION_ENDS
+from duetime.domain.schedules.derivation import derived, revision_of
 from duetime.domain.schedules.looking import expand
+from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.schedule import Overlap, Schedule, ScheduleState
 from duetime.domain.task import Cause, Content, ContentPlace, Occasion, TaskSpec
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.backfill import Backfill, BackfillCursor
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec
-    from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.times import Millis
 
 _MARK = 6
@@ -101,7 +101,9 @@ class Recurrence:
         spec: what its owner said; the payload apart.
         payload: of each occurrence.
         changed_at: when its owner last changed, paused or resumed it; its present revision begins there.
-        revision: grows whenever what was placed must not run any more; occurrences carry it.
+        revision: grows whenever what was placed and is still to come must be placed anew; occurrences carry it.
+        revision_ends: when each of the revisions before it ended that had the same timing, the latest last: what stands
+            for an instant up to an end belongs to that revision, and still runs.
         version: grows with all that its owner, or a failure, does to it: the ETag.
         edition: grows with every write.
         turn: grows with every expansion; wakes carry it, and a stale one is dropped by it.
@@ -136,6 +138,7 @@ class Recurrence:
     log: tuple[Remark, ...] = ()
     placed: int = 0
     skipped: int = 0
+    revision_ends: tuple[Millis, ...] = ()
 
     @property
     def name(self) -> str:
@@ -190,19 +193,28 @@ class Recurrence:
             state=self.state,
             note=self.note,
             revision=self.revision,
+            revision_ends=self.revision_ends,
             tzdata=self.tzdata,
         )
+
+    def revision_of(self, nominal: Millis) -> int:
+        """The revision that an occurrence belongs to, whoever places it, and whenever."""
+        return revision_of(nominal, self.revision, self.revision_ends)
+
+    def is_current(self, last: Last) -> bool:
+        """Whether an occurrence that was placed may still run."""
+        return last.revision == self.revision_of(last.nominal)
 
     def id_of(self, occurrence: Occurrence, purpose: str = "") -> TaskId:
         """The id of an occurrence's task: the same whoever asks, and whenever."""
         # What is made for a purpose of its own goes on whatever its schedule becomes.
-        revision = 0 if purpose else self.revision
+        revision = 0 if purpose else self.revision_of(occurrence.nominal)
         return derived(self.uid.text, revision, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
 
     def occasion(self, nominal: Millis, cause: Cause = Cause.RHYTHM) -> Occasion:
         """What an occurrence's task carries of it."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
-        return Occasion(self.name, self.revision, nominal, cause, self.mark, reports)
+        return Occasion(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports)
 
     def remarked(self, at: Millis, key: str, note: str) -> Recurrence:
         """With one more remark."""
@@ -211,8 +223,9 @@ class Recurrence:
 
     def steered(self, now: Millis, calendars: Sequence[Calendar] = ()) -> Recurrence:
         """In its next revision: what was placed and is to come will not run, and is given back to what remains."""
+        now = max((now, *self.revision_ends))
         remaining = self.remaining_runs
-        if remaining is not None and self.last is not None and self.last.revision == self.revision:
+        if remaining is not None and self.last is not None and self.is_current(self.last):
             if self.is_permanent:
                 remaining += self.last.nominal > now
             else:
@@ -227,7 +240,24 @@ class Recurrence:
             done=now,
             owed=None,
             remaining_runs=remaining,
+            revision_ends=(),
         )
+
+    def edited(self, now: Millis, calendars: Sequence[Calendar] = ()) -> Recurrence:
+        """In its next revision, with the same timing: what is to come is placed anew, what was due still runs.
+
+        That includes what was due and has not been placed, or caught up, yet: it keeps its revision, and so its id.
+        """
+        after = self.steered(now, calendars)
+        ends = (*self.revision_ends, after.changed_at)[-MAX_REVISION_ENDS:]
+        after = replace(after, revision_ends=ends, done=min(self.done, after.done), owed=self.owed)
+        last = self.last
+        if not self.is_permanent or last is None or not self.is_current(last) or last.nominal <= after.changed_at:
+            return after
+        # The next run of a chain is at its time all the same.
+        key = self.spec.clock.zone.text_at(last.nominal)
+        task_id = after.id_of(Occurrence(last.nominal, last.nominal, last.nominal, key))
+        return replace(after, last=Last(task_id, last.nominal, after.revision), remaining_runs=self.remaining_runs)
 
     def paused(self, now: Millis, note: str, calendars: Sequence[Calendar] = ()) -> Recurrence:
         """Held, with a note that says why."""
@@ -247,6 +277,7 @@ class Recurrence:
             state=ScheduleState.ENDED,
             note="",
             revision=self.revision + 1,
+            revision_ends=(),
             version=self.version + 1,
             turn=self.turn + 1,
             remaining_runs=None,

@@ -81,6 +81,7 @@ class Schedule:
         pause_on_failure: whether a failed task pauses it.
         note: why it is paused, in its user's words.
         revision: grows with every change; occurrences carry it.
+        revision_ends: when the revisions before it ended that had the same timing, the latest last.
         tzdata: version of the time zone rules it was last computed with.
         searched: where its calendars were found closed; a copy with other fields begins anew.
     """
@@ -104,6 +105,7 @@ class Schedule:
     state: ScheduleState = ScheduleState.ACTIVE
     note: str = ""
     revision: int = 1
+    revision_ends: tuple[Millis, ...] = ()
     tzdata: str = ""
     searched: Searched = field(default_factory=Searched, init=False, compare=False, repr=False)
 

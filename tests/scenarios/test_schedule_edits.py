@@ -1,0 +1,150 @@
+"""A schedule is changed while an occurrence is due: only a change of the timing may drop it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+from tests.scenarios.test_schedule_catch_up import puts_occurrence
+
+if TYPE_CHECKING:
+    from duetime.domain.task import Task
+
+HOURLY = "/v1/schedules/hourly"
+BODY = {"name": "hourly", "cron": "0 * * * *", "overlap": "allow_all", "task": {"type": PLAIN}}
+NEW_TASK = {"task": {"type": PLAIN, "payload": {"new": 1}}}
+NOT_ABOUT_TIMING: list[dict[str, Any]] = [
+    NEW_TASK,
+    {"overlap": "skip"},
+    {"catch_up_seconds": 7200},
+    {"pause_on_failure": True},
+    {"jitter_seconds": 0, "cron": "0 * * * *"},
+    {"remaining_runs": 9},
+]
+
+
+def occurrences(scenario: Scenario) -> list[Task]:
+    """The tasks of the schedule, in order."""
+    return sorted((task for task in scenario.watching.tasks() if task.occasion), key=lambda task: task.id)
+
+
+def ran(scenario: Scenario) -> list[Task]:
+    """Those that succeeded."""
+    return [task for task in occurrences(scenario) if task.state == "succeeded"]
+
+
+def let_workers_receive(scenario: Scenario) -> None:
+    """Let the queues be polled again."""
+    scenario.receiving = True
+    for poller in scenario._pollers.values():
+        scenario.time.nudge(poller)
+
+
+def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
+    """Make changes ten seconds after the hour, while its occurrence waits on its queue; then go on for 50 minutes."""
+    scenario.faulty = True  # workers are away for a while
+    assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
+    hour = (scenario.now // HOUR + 1) * HOUR
+    scenario.run(hour - 10 * SECOND - scenario.now)
+    scenario.receiving = False
+    scenario.run(20 * SECOND)
+    for change in changes:
+        assert scenario.ask("PATCH", HOURLY, change).status == 200
+    scenario.run(10 * SECOND)
+    let_workers_receive(scenario)
+    scenario.run(50 * MINUTE)
+
+
+@pytest.mark.parametrize("change", NOT_ABOUT_TIMING, ids=lambda change: next(iter(change)))
+def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: dict[str, Any]) -> None:
+    """What was due when the change came runs, once."""
+    with Scenario() as scenario:
+        changed_while_queued(scenario, change)
+        assert len(ran(scenario)) == 1
+        assert scenario.ask("GET", HOURLY).body["skipped"] == 0
+
+
+def test_a_change_of_the_timing_drops_what_is_queued() -> None:
+    """The occurrence was due by the old timing, and the new one does not mean its hour."""
+    with Scenario() as scenario:
+        changed_while_queued(scenario, {"cron": "0 3 * * *"})
+        assert ran(scenario) == []
+        assert scenario.ask("GET", HOURLY).body["skipped"] == 1
+
+
+def test_changes_after_changes_drop_no_queued_occurrence() -> None:
+    """Each of them ends a revision; what was due before the first of them still runs, once."""
+    with Scenario() as scenario:
+        changed_while_queued(scenario, *NOT_ABOUT_TIMING)
+        assert len(ran(scenario)) == 1
+
+
+def test_a_pause_after_such_a_change_drops_what_is_queued() -> None:
+    """A pause holds all that has not begun."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
+        scenario.run((scenario.now // HOUR + 1) * HOUR - 10 * SECOND - scenario.now)
+        scenario.receiving = False
+        scenario.run(20 * SECOND)
+        assert scenario.ask("PATCH", HOURLY, NEW_TASK).status == 200
+        assert scenario.ask("POST", f"{HOURLY}/pause").status == 200
+        let_workers_receive(scenario)
+        scenario.run(10 * MINUTE)
+        assert ran(scenario) == []
+
+
+def test_what_is_to_come_runs_as_it_was_changed_to() -> None:
+    """An occurrence that was placed ahead of its time is placed anew, with the new payload, and runs once."""
+    with Scenario() as scenario:
+        assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
+        scenario.run((scenario.now // HOUR + 1) * HOUR - 10 * SECOND - scenario.now)
+        assert scenario.ask("PATCH", HOURLY, NEW_TASK).status == 200
+        scenario.run(10 * MINUTE)
+        (task,) = ran(scenario)
+        assert scenario.ask("GET", f"/v1/tasks/{task.id}").body["payload"] == {"new": 1}
+        assert scenario.ask("GET", HOURLY).body["last"]["task_id"] == task.id.text
+
+
+@pytest.mark.parametrize("crashes", [False, True], ids=["slow", "dies"])
+def test_a_change_that_is_not_about_timing_drops_no_catch_up_run(crashes: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """The trigger was away for twenty minutes; while it places what was missed, the payload is changed."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        assert scenario.ask("POST", "/v1/schedules", BODY | {"catch_up_seconds": 3600}).status == 201
+        hour = (scenario.now // HOUR + 2) * HOUR
+        scenario.run(hour - 10 * MINUTE - scenario.now)
+        before = len(ran(scenario))
+        scenario.ticking = False
+        scenario.run(30 * MINUTE)
+
+        def wait(call: Any) -> None:  # noqa: ANN401 - a `Call`
+            scenario.take(2 * SECOND)
+            if crashes:
+                call.machine.die()
+
+        met = scenario.once(lambda call: puts_occurrence(call, "trigger"), wait)
+        scenario.ticking = True
+        assert scenario.run_until(lambda: met)
+        assert scenario.ask("PATCH", HOURLY, NEW_TASK).status == 200
+        scenario.run(hour + 50 * MINUTE - scenario.now)
+        assert len(ran(scenario)) - before == 1
+
+
+def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> None:
+    """The chain goes on at the pause it was given, with the new payload; no run is added or dropped."""
+    with Scenario() as scenario:
+        body = {"name": "hourly", "permanent": 120, "task": {"type": PLAIN}}
+        assert scenario.ask("POST", "/v1/schedules", body).status == 201
+        scenario.run(30 * SECOND)
+        assert len(ran(scenario)) == 1
+        next_at = scenario.ask("GET", HOURLY).body["last"]["at"]
+        assert scenario.ask("PATCH", HOURLY, NEW_TASK).status == 200
+        assert scenario.ask("GET", HOURLY).body["last"]["at"] == next_at
+        scenario.run(30 * SECOND)
+        assert len(ran(scenario)) == 1
+        scenario.run(2 * MINUTE)
+        assert len(ran(scenario)) == 2
+        assert scenario.ask("GET", f"/v1/tasks/{ran(scenario)[-1].id}").body["payload"] == {"new": 1}
