@@ -54,13 +54,39 @@ def test_a_save_may_be_sent_again(lock_store: LockStore) -> None:
     assert lock_store.read(NAME, 0)[0].version == 1
 
 
+@pytest.mark.parametrize(("older", "newer"), [(0, 1), (1, 2), (9, 10), (11, 12), (99, 100)])
+def test_an_older_attempt_replaces_no_newer_one(lock_store: LockStore, older: int, newer: int) -> None:
+    """The store itself refuses it, even at the version that is stored; the newer one, or another task, is not."""
+    task, other = numbered(1), numbered(2)
+    assert lock_store.save(Lock(NAME, (Holder(task, newer, UNTIL),)), "n1", LATER)
+    stored, _ = lock_store.read(NAME, 0)
+    late = Holder(task, older, LATER)
+    assert not lock_store.save(replace(stored, holders=(late,)), "n2", LATER, late)
+    assert lock_store.read(NAME, 0)[0] == stored
+    beside = Holder(other, older, LATER)
+    assert lock_store.save(replace(stored, holders=(*stored.holders, beside)), "n3", LATER, beside)
+    again = Holder(task, newer, LATER)
+    stored, _ = lock_store.read(NAME, 0)
+    assert lock_store.save(replace(stored, holders=(again, beside)), "n4", LATER, again)
+    after = Holder(task, newer + 1, LATER)
+    stored, _ = lock_store.read(NAME, 0)
+    assert lock_store.save(replace(stored, holders=(after, beside)), "n5", LATER, after)
+
+
+def test_who_takes_a_lock_for_the_first_time_may_say_so(lock_store: LockStore) -> None:
+    """Nothing is stored yet, so nothing refuses it."""
+    assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
+    assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
+    assert lock_store.read(NAME, 0)[0].holders == HELD.holders
+
+
 def test_a_hold_is_renewed_by_its_holder_only(lock_store: LockStore) -> None:
     """The fence decides: an older or newer attempt, another task, and a lock that is not there are refused."""
     lock_store.save(HELD, "n1", LATER)
-    assert lock_store.renew(NAME, Holder(numbered(1), 7, UNTIL + MINUTE), None)
+    assert lock_store.renew(NAME, Holder(numbered(1), 7, UNTIL + MINUTE), LATER)
     assert lock_store.read(NAME, 0)[0].holders == (Holder(numbered(1), 7, UNTIL + MINUTE),)
     for other in (Holder(numbered(1), 6, LATER), Holder(numbered(1), 70, LATER), Holder(numbered(2), 7, LATER)):
-        assert not lock_store.renew(NAME, other, None)
+        assert not lock_store.renew(NAME, other, LATER)
     assert not lock_store.renew(LockName("ann", "none"), HELD.holders[0], LATER)
     assert lock_store.read(NAME, 0)[0].holders == (Holder(numbered(1), 7, UNTIL + MINUTE),)
 
@@ -68,8 +94,8 @@ def test_a_hold_is_renewed_by_its_holder_only(lock_store: LockStore) -> None:
 def test_a_renewal_that_comes_late_shortens_nothing(lock_store: LockStore) -> None:
     """It arrives after a later one: the hold lasts as long as that one said, and is still the holder's."""
     assert lock_store.save(HELD, "n1", LATER)
-    assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER), None)
-    assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER - 1), None)
+    assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER), LATER)
+    assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER - 1), LATER)
     assert lock_store.read(NAME, 1)[0].holder(numbered(1)) == Holder(numbered(1), 7, LATER)
 
 

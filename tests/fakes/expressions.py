@@ -19,6 +19,8 @@ Operand: TypeAlias = Callable[[Item, Names, Values], Value | None]
 Test: TypeAlias = Callable[[Item, Names, Values], bool]
 
 _TOKEN = re.compile(r"\s*([#:]?\w+|<>|<=|>=|[=<>(),.\[\]+-])")
+_SIZED = frozenset({"S", "B", "L", "M", "SS", "NS", "BS"})
+"""Types whose size a condition may ask for."""
 _COMPARISONS: dict[str, Callable[[int], bool]] = {
     "<": lambda sign: sign < 0,
     "<=": lambda sign: sign <= 0,
@@ -263,7 +265,9 @@ class _Parser:
         return test
 
     def operand(self) -> Operand:
-        """A value or a path."""
+        """A value, a path, or the size of what lies at one."""
+        if self.peek().lower() == "size":
+            return self._size()
         if self.peek().startswith(":"):
             label = self.value()
             return lambda _item, _names, values: values[label]
@@ -272,6 +276,22 @@ class _Parser:
             only = path[0]
             return lambda item, names, _values: item.get(names[only])
         return lambda item, names, _values: fetch(path, item, names)
+
+    def _size(self) -> Operand:
+        self.complex = True
+        self.take()
+        self.take("(")
+        path = self.path()
+        self.take(")")
+
+        def size(item: Item, names: Names, _values: Values) -> Value | None:
+            value = fetch(path, item, names)
+            if value is None or kind_of(value) not in _SIZED:
+                return None
+            held = value[kind_of(value)]
+            return {"N": str(len(held.encode() if isinstance(held, str) else held))}
+
+        return size
 
     def path(self) -> tuple[str, ...]:
         """A path of names."""

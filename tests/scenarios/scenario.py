@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.fakes.attribute_values import Item
     from tests.simulation.endpoints import Asked
     from tests.simulation.faults import Call
+    from tests.simulation.machines import Machine
     from tests.simulation.users import Reply
 
 PLAIN, UNDONE, PHASED = works.PLAIN, works.UNDONE, works.PHASED
@@ -129,6 +130,14 @@ class Scenario(Storm):
     def slow(self, matches: Callable[[Call], bool], duration: Millis) -> list[Call]:
         """Have the first call that matches wait before it is made; the list gets that call once it came."""
         return self.once(matches, lambda _call: self.take(duration))
+
+    def suspend(self, machine: Machine, duration: Millis) -> None:
+        """Let nothing on a machine go on for so long, in whatever it is: its leases go by meanwhile."""
+        assert machine.strand is not None
+        self.watching.freezes(machine.strand)
+        self.time.freeze(machine.strand, self.now + duration)
+        if self.time.process() is machine.strand:
+            self.take(duration)
 
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - any JSON
         return self.target(phase, context)

@@ -114,6 +114,7 @@ class Account:
         reordering: the chance that a message is delivered late, twice, or out of order.
         hot_until: the partitions of the table that throttle, and until when.
         before_call: what a scenario does before each call of AWS: let time pass, refuse it, or end the process.
+        after_call: what it does when a call was made, and its answer is on the way.
     """
 
     def __init__(self, seed: int, *, rate: float = 0.0, shards: int = 2, most_receives: int = 1000) -> None:
@@ -123,6 +124,7 @@ class Account:
         self.reordering = rate
         self.hot_until: dict[str, Millis] = {}
         self.before_call: Callable[[Call], None] | None = None
+        self.after_call: Callable[[Call], None] | None = None
         self.calls = 0
         self.faults: dict[str, int] = {}
         self.lines: list[tuple[Any, ...]] = []

@@ -129,6 +129,8 @@ class FaultyClient:
             raise ConnectTimeoutError(endpoint_url=self._service)
         make = partial(self._make, operation, request)
         answer = make() if fault is None else self._with(fault, operation, request, make)
+        if account.after_call is not None:
+            account.after_call(Call(machine, self._service, operation, request))
         account.travel()
         machine.live()
         return answer

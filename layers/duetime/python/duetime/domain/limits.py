@@ -78,6 +78,9 @@ LOCK_LOOK_INTERVAL = 5 * MINUTE
 """A task in a lock's line is let in by whoever releases; it looks for itself this often all the same."""
 LOCK_LIFE = DAY
 """A lock that nobody holds, or a place in its line, is removed this long after its end."""
+LONGEST_LOCK_HOLD = 31 * DAY
+"""No hold of a lock ends later than this after it was taken or renewed: a target may take as long as
+`MAX_DEADLINE_SECONDS` to notify, and a topology `TOPOLOGY_ROOM` longer."""
 
 MAX_EXPRESSION_LENGTH = 256
 """Characters of a cron expression, a rate or an interval."""
@@ -195,6 +198,8 @@ MAX_LEASE_SECONDS = 900
 """Longest lease of a pull worker: its loss is noticed after the lease."""
 LEASE_SECONDS = 30
 """Lease of a pull worker that does not say how long."""
+LEAST_LEASE_SHARE = 2
+"""A lease is handed out only if at least this part of it is left, one half; else the task is put back at once."""
 MAX_WORKER_NAME_LENGTH = 40
 """Characters of a pull worker's name: the record keeps it for the lease and for each attempt."""
 MAX_LEASED_BYTES = 1_048_576

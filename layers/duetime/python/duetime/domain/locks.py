@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import LOCK_LIFE, MAX_CLOCK_DIFFERENCE
+from duetime.domain.limits import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE
 from duetime.domain.states import LEASED, WAITING, State
 
 if TYPE_CHECKING:
@@ -91,8 +91,15 @@ class Lock:
         """The lock without those whose hold is over by every clock."""
         return replace(self, holders=tuple(h for h in self.holders if h.until + MAX_CLOCK_DIFFERENCE > now))
 
+    def is_held_by_later(self, holder: Holder) -> bool:
+        """Whether a later attempt of the same task holds it: then the lease of this one is over."""
+        held = self.holder(holder.task_id)
+        return held is not None and held.fence > holder.fence
+
     def held_by(self, holder: Holder) -> Lock:
-        """The lock with one more holder, or with the task's hold replaced."""
+        """The lock with one more holder, or with the task's hold replaced, unless that is a later attempt's."""
+        if self.is_held_by_later(holder):
+            return self
         return replace(self, holders=(*self.without(holder.task_id, holder.fence).holders, holder))
 
     def without(self, task_id: TaskId, fence: int) -> Lock:
@@ -103,6 +110,15 @@ class Lock:
     def expires_at(self, now: Millis) -> Millis:
         """When the lock may be forgotten, if nobody touches it any more."""
         return max(now, *(holder.until for holder in self.holders)) + LOCK_LIFE if self.holders else now + LOCK_LIFE
+
+    @staticmethod
+    def renewal_expires_at(now: Millis, until: Millis) -> Millis:
+        """When a lock may be forgotten of which only the hold that is renewed now is known.
+
+        Others may share it, and hold it as long as anything can be held: it must not be forgotten before any of them.
+        The next who takes it or gives it back knows all its holders, and sets an earlier time.
+        """
+        return max(until, now + LONGEST_LOCK_HOLD) + LOCK_LIFE
 
     def frees_at(self, limit: int) -> Millis:
         """When the next place is free if nobody renews; the past if one is free now."""

@@ -228,7 +228,7 @@ class LockStore(Protocol):
         """Read many locks without their lines, eventually consistently; those that are not stored are left out."""
         ...
 
-    def save(self, lock: Lock, nonce: str, expires_at: Millis) -> bool:
+    def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
         """Store a lock's holders, if it is still at the version that was read.
 
         Safe to resend: a refusal by an item that bears the save's own nonce is a success.
@@ -237,19 +237,20 @@ class LockStore(Protocol):
             lock: at the version that was read, with its new holders.
             nonce: of this save.
             expires_at: when the lock may be forgotten.
+            taker: the attempt that takes it; refused if a later attempt of the same task is among the stored holders.
 
         Returns:
             Whether they are stored.
         """
         ...
 
-    def renew(self, name: LockName, holder: Holder, expires_at: Millis | None) -> bool:
+    def renew(self, name: LockName, holder: Holder, expires_at: Millis) -> bool:
         """Let a hold last until the holder's new end; one that comes late takes back nothing that a later one gave.
 
         Args:
             name: the lock.
             holder: the task, its fence and its new end.
-            expires_at: when the lock may be forgotten; `None` leaves that as it is.
+            expires_at: when the lock may be forgotten: not before any hold of it can end.
 
         Returns:
             Whether the task still holds the lock by this fence.

@@ -216,15 +216,25 @@ class Attempting:
             end = self._work(shift, task, watch)
         self._unlock(shift, task, end, LockScope.RUN)
         if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
-            self._begin(shift, end.task)
-            # Of an attempt that another worker began, or that never came to its lock: taken now.
-            cleans = Phase.CLEAN in self.targets.phases(end.task)
-            if cleans and (held := self._lock(shift, end.task, LockScope.TASK)):
-                return self._close_later(shift, end.task, held)
-            self.closing.close(end.task)
-            shift.ended = True
+            closed = self._close(shift, end.task)
+            if isinstance(closed, HeldBack):
+                return self._close_later(shift, end.task, closed)
+            end = closed or end
         self._unlock(shift, task, end, LockScope.TASK)
         return self._decided(shift, end)
+
+    def _close(self, shift: Shift, task: Task) -> Refused | HeldBack | None:
+        """Do what follows an outcome, unless its lock is not to be had, or the lease is another's by now."""
+        self._begin(shift, task)
+        # Of an attempt that another worker began, or that never came to its lock: taken now.
+        cleans = Phase.CLEAN in self.targets.phases(task)
+        if cleans and (held := self._lock(shift, task, LockScope.TASK)):
+            return held
+        if ended := self._ended_unnoticed(shift, task):
+            return ended
+        self.closing.close(task)
+        shift.ended = True
+        return None
 
     def _work(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
         phases = self.targets.phases(task)
@@ -276,11 +286,13 @@ class Attempting:
             shift.ended = True
             return self.undoing.leave(task)
         started = self.clock.now()
-        ending: Ending = failure("RollbackUnknown", "the target offers no `rollback`", retriable=False)
+        ending: Ending | Refused = failure("RollbackUnknown", "the target offers no `rollback`", retriable=False)
         if offers:
             held = self.held(task) or self._lock(shift, task, LockScope.TASK) or self._lock(shift, task, LockScope.RUN)
             ending = held or self._call(shift, task, Phase.ROLLBACK, watch)
         shift.ended = True
+        if isinstance(ending, Refused):
+            return ending
         return self._written(task, Run(task, started, self.clock.now()), ending)
 
     def _lock(self, shift: Shift, task: Task, scope: LockScope) -> HeldBack | None:
@@ -318,8 +330,8 @@ class Attempting:
         for claim in sorted(claims, key=lambda claim: claim.name):
             self.locking.give_back(task, claim)
 
-    def _call(self, shift: Shift, task: Task, phase: Phase, watch: Watch) -> Ending:
-        """Have the target do one phase, within the task's timeout."""
+    def _call(self, shift: Shift, task: Task, phase: Phase, watch: Watch) -> Ending | Refused:
+        """Have the target do one phase, within the task's timeout, unless the lease is another's by now."""
 
         def report(progress: Progress | None) -> None:
             if progress is None:
@@ -333,6 +345,8 @@ class Attempting:
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
             return failure(type(error).__name__, str(error), retriable=False)
+        if ended := self._ended_unnoticed(shift, task):
+            return ended
         shift.started_at = self.clock.now()
         return self.targets.run(
             Work(
@@ -346,6 +360,26 @@ class Attempting:
                 inputs=inputs,
             )
         )
+
+    def _ended_unnoticed(self, shift: Shift, task: Task) -> Refused | HeldBack | None:
+        """Why the target must not be called: the lease ended while this process stood still, or nobody renewed it.
+
+        A lease that is over is asked for once more, by the clock of this moment: if nobody has taken the task over,
+        the attempt goes on under it.
+        """
+        now = self.clock.now()
+        if now < shift.leased_until:
+            return None
+        until = now + self.lease
+        guard = Guard(fence=task.fence, leased_until_before=until)
+        write = Write(task.id, Move.HEARTBEAT, self.chance.nonce(), guard, {"lease_ends_at": until})
+        result = self.tasks.apply(write)
+        if isinstance(result, Refused):
+            return result
+        if not self.renew_locks(shift, task, until):
+            return HeldBack(now + SECOND, "a lock that it lost")
+        shift.leased_until = until
+        return None
 
     def _step(self, task: Task, move: Move) -> WriteResult:
         """Move on to the next phase, if the lease is still this attempt's."""

@@ -11,12 +11,12 @@ from duetime.domain.attempts import Claimant, HeldBack, Run, Skipped, Stopped, Y
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.leases import LeaseKey
 from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
-from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, MAX_HOLD, MAX_LEASED_BYTES
+from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, LEAST_LEASE_SHARE, MAX_HOLD, MAX_LEASED_BYTES
 from duetime.domain.task import Asked, Phase
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.writes import Applied
-from duetime.ports.queues import Outgoing
+from duetime.ports.queues import Delivery, Outgoing
 from duetime.services.keeping_contents import retain_paused
 from duetime.services.placing import message_for
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.task import Content, Task
     from duetime.domain.times import Millis
     from duetime.domain.writes import WriteResult
-    from duetime.ports.queues import Delivery, PullQueues
+    from duetime.ports.queues import PullQueues
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.surroundings import Chance, Clock, Crew, Telemetry
     from duetime.services.finishing import Finishing
@@ -61,6 +61,10 @@ class Leased:
     def size(self) -> int:
         """Bytes of its contents."""
         return len(self.task.payload.data or b"") + len(self.checkpoint or b"") + len(self.inputs or b"")
+
+    def left(self, now: Millis) -> Millis:
+        """How much of the lease is left; less than nothing if it is over."""
+        return (self.task.lease_ends_at or 0) - now
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,21 @@ class Leasing:
                 raise
             # What was leased must reach its worker, or it is lost until the leases end.
             self.telemetry.note("a queue could not be asked", error=str(error))
-        return leases
+        return self._with_time_left(leases)
+
+    def _with_time_left(self, leases: Sequence[Leased]) -> list[Leased]:
+        """The leases that are of use to a worker; those that went by meanwhile are put back.
+
+        Whatever was slow since their claims, a worker must not begin under a lease that is all but over, or is over
+        and somebody else's by now.
+        """
+        now = self.clock.now()
+        useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= lease.key.length]
+        for lease in leases:
+            if lease not in useful:
+                self.telemetry.count("leases_too_late")
+                self._put_back(lease, "a lease with time left")
+        return useful
 
     def _fill(self, leases: list[Leased], wanted: LeaseRequest) -> None:
         """Ask every type once without waiting, each request another one first; then wait at each in turn."""
@@ -121,7 +139,9 @@ class Leasing:
             if len(leases) >= wanted.most or (longest and (leases or not seconds)):
                 return
             began = self.clock.now()
-            if not self._add(leases, self._leased(lane, wanted, wanted.most - len(leases), seconds)):
+            # What is leased already must not wait for what is not due: together that could take longer than a lease.
+            hold = 0 if leases else MAX_HOLD
+            if not self._add(leases, self._leased(lane, wanted, wanted.most - len(leases), seconds, hold)):
                 return
             left -= max(self.clock.now() - began, seconds * SECOND)
 
@@ -135,20 +155,28 @@ class Leasing:
             room -= taken.end.size
             if leases and room < 0:
                 fits = False
-                self._put_back(taken, taken.end)
+                self._put_back(taken.end, "an answer with room for it")
             else:
                 leases.append(taken.end)
         return fits
 
-    def _leased(self, lane: str, wanted: LeaseRequest, most: int, seconds: int) -> list[_Taken]:
-        """Receive from one queue and claim what is due; nothing of it is handed out before its time."""
+    def _leased(self, lane: str, wanted: LeaseRequest, most: int, seconds: int, hold: Millis) -> list[_Taken]:
+        """Receive from one queue and claim what is due; nothing of it is handed out before its time.
+
+        Args:
+            lane: the pulled type.
+            wanted: what the worker asks for.
+            most: tasks at the most.
+            seconds: how long to wait for a message.
+            hold: how long to wait for the due time of the first of them.
+        """
         away = -(-(wanted.length + LEASE_RETURN_MARGIN) // SECOND)
         deliveries = self.queues.receive(lane, most, seconds, away)
         if not deliveries:
             return []
         received_at = self.clock.now()
         first = min(delivery.message.due for delivery in deliveries)
-        if first <= received_at + MAX_HOLD:
+        if first <= received_at + hold:
             self.clock.sleep_until(first - CLAIM_LEAD)
         now = self.clock.now()
         ready = [each for each in deliveries if each.message.due <= now + CLAIM_LEAD]
@@ -230,14 +258,14 @@ class Leasing:
             self.finishing.closing.close(end.task)
         return LetGo("done")
 
-    def _put_back(self, taken: _Taken, leased: Leased) -> None:
-        """Take back a lease that was not handed out."""
+    def _put_back(self, leased: Leased, reason: str) -> None:
+        """Take back a lease that was not handed out; the task waits for what the reason says."""
         try:
-            self._hold_back(leased.task, HeldBack(self.clock.now(), "an answer with room for it"))
+            end = self._ended(self._hold_back(leased.task, HeldBack(self.clock.now(), reason)))
         except Unavailable as error:
             self.telemetry.note("a lease could not be taken back", error=str(error))
             return
-        self._settle([_Taken(taken.delivery, LetGo("another turn"))])
+        self._settle([_Taken(Delivery(message_for(leased.task), leased.key.receipt, ""), end)])
 
     def _hold_back(self, task: Task, held: HeldBack | Skipped) -> WriteResult:
         end = self.finishing.skip(task, held) if isinstance(held, Skipped) else self.finishing.hold_back(task, held)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import HeldBack
-from duetime.domain.limits import LOCK_LIFE, LOCK_LOOK_INTERVAL, MAX_CLOCK_DIFFERENCE, MAX_DEADLINE_SECONDS
+from duetime.domain.limits import LOCK_LIFE, LOCK_LOOK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.locks import RESERVED, Holder, Lock, LockClaim, Standing, Waiter, claims_of, is_dead, standing
 from duetime.domain.states import Move
 from duetime.domain.switches import SYSTEM
 from duetime.domain.task import LockScope
-from duetime.domain.times import DAY, SECOND
+from duetime.domain.times import SECOND
 from duetime.domain.writes import Guard, Refused
 
 if TYPE_CHECKING:
@@ -75,20 +75,22 @@ class Locking:
             now = self.clock.now()
             lock, line = self.locks.read(claim.name, claim.limit)
             lock = self._living(lock, claim.limit, now)
+            taken = Holder(task.id, task.fence, now + self.lease)
+            if lock.is_held_by_later(taken):
+                # This attempt's lease is over. To hold it back will be refused; it must not join the line either.
+                return HeldBack(now + _BUSY_PAUSE, f"lock {claim.name.key}")
             place = Waiter(task.due_at, task.id, task.turn)
             ahead = sum(1 for waiter in line if waiter < place and waiter.task_id != task.id)
             if lock.holder(task.id) is None and lock.room(claim.limit) <= ahead:
                 return self._in_line(task, claim, lock, ahead, now)
-            held = lock.held_by(Holder(task.id, task.fence, now + self.lease))
-            if self.locks.save(held, self.chance.nonce(), held.expires_at(now)):
+            held = lock.held_by(taken)
+            if self.locks.save(held, self.chance.nonce(), held.expires_at(now), taken):
                 return None
         return self._in_line(task, claim, Lock(claim.name), 0, self.clock.now())
 
     def renew(self, task: Task, claim: LockClaim, until: Millis) -> bool:
         """Let a hold last until then; says whether the task still has it."""
-        now = self.clock.now()
-        # The longest hold of all: whoever shares the lock may hold it longer than this task.
-        expires = None if until <= now + DAY // 2 else now + MAX_DEADLINE_SECONDS * SECOND + LOCK_LIFE
+        expires = Lock.renewal_expires_at(self.clock.now(), until)
         # A cap may be set while a task runs that never took its lock: to be without it is no reason to stop.
         return self.locks.renew(claim.name, Holder(task.id, task.fence, until), expires) or claim.name.owner == SYSTEM
 

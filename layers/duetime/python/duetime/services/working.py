@@ -186,7 +186,12 @@ class _Batch:
     def _end(self) -> None:
         """End the process at its time, whether or not what is written down before has been answered by then."""
         inside = self.inside
-        until = inside.clock.now() + PROCESS_END_TIME
+        now = inside.clock.now()
+        if any(shift.task and not shift.ended and now >= shift.leased_until for shift in self.shifts):
+            # The process stood still past a lease: what it works on may be another's already.
+            inside.process.end()
+            return
+        until = now + PROCESS_END_TIME
         overdue = [shift for shift in self.shifts if shift.fate is None and self._is_overdue(shift)]
         for shift in self.shifts:
             if shift.fate is None and shift.task is None:

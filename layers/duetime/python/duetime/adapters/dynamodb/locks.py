@@ -16,7 +16,7 @@ from duetime.adapters.aws import translated
 from duetime.adapters.dynamodb import schema, values
 from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.refusals import refusing_item
-from duetime.adapters.dynamodb.versions import VERSION, save_next, version_of
+from duetime.adapters.dynamodb.versions import VERSION, Condition, save_next, version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import OWNER_SPREAD
 from duetime.domain.locks import Holder, Lock, LockName, Waiter
@@ -72,22 +72,13 @@ class DynamoLockStore:
         locks = {item[schema.SORT_KEY]["S"].removeprefix(_HOLDERS_MARK): item for item in items}
         return [_lock(name, locks[key]) for key, name in by_key.items() if key in locks]
 
-    def save(self, lock: Lock, nonce: str, expires_at: Millis) -> bool:
+    def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
         """Store a lock's holders, if it is still at the version that was read."""
-        return save_next(self._client, self._table, _item_of(lock, expires_at), lock.version, nonce)
+        also = None if taker is None else _unless_held_by_later(taker)
+        return save_next(self._client, self._table, _item_of(lock, expires_at), lock.version, nonce, also=also)
 
-    def renew(self, name: LockName, holder: Holder, expires_at: Millis | None) -> bool:
+    def renew(self, name: LockName, holder: Holder, expires_at: Millis) -> bool:
         """Let a hold last until the holder's new end."""
-        names = {"#m": _HOLDERS, "#id": holder.task_id.text, "#e": VERSION}
-        at = {
-            ":fence": values.text(f"{holder.fence} "),
-            ":held": _held(holder),
-            ":one": values.number(1),
-        }
-        update = "SET #m.#id = :held, #e = #e + :one"
-        if expires_at is not None:
-            names["#x"], at[":x"] = schema.TTL, values.expiry(expires_at)
-            update += ", #x = :x"
         with translated():
             try:
                 self._client.update_item(
@@ -95,9 +86,19 @@ class DynamoLockStore:
                     Key=_key_of(name),
                     # Ends have thirteen digits each: as texts they compare like numbers.
                     ConditionExpression="begins_with(#m.#id, :fence) AND #m.#id <= :held",
-                    UpdateExpression=update,
-                    ExpressionAttributeNames=names,
-                    ExpressionAttributeValues=at,
+                    UpdateExpression="SET #m.#id = :held, #e = #e + :one, #x = :x",
+                    ExpressionAttributeNames={
+                        "#m": _HOLDERS,
+                        "#id": holder.task_id.text,
+                        "#e": VERSION,
+                        "#x": schema.TTL,
+                    },
+                    ExpressionAttributeValues={
+                        ":fence": values.text(f"{holder.fence} "),
+                        ":held": _held(holder),
+                        ":one": values.number(1),
+                        ":x": values.expiry(expires_at),
+                    },
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
             except self._client.exceptions.ConditionalCheckFailedException as error:
@@ -178,6 +179,19 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
         _HOLDERS: {"M": {holder.task_id.text: _held(holder) for holder in lock.holders}},
         schema.TTL: values.expiry(expires_at),
     }
+
+
+def _unless_held_by_later(taker: Holder) -> Condition:
+    """What refuses an attempt whose task holds the lock by a later one.
+
+    A hold is a text, `fence until`, and every end has thirteen digits: of two fences the greater makes the longer
+    text, or of two that are equally long the greater one.
+    """
+    return Condition(
+        "(attribute_not_exists(#m.#id) OR size(#m.#id) < :size OR (size(#m.#id) = :size AND #m.#id < :next))",
+        {"#m": _HOLDERS, "#id": taker.task_id.text},
+        {":size": values.number(len(_held(taker)["S"])), ":next": values.text(f"{taker.fence} ~")},
+    )
 
 
 def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:

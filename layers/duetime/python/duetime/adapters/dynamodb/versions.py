@@ -15,9 +15,11 @@ from duetime.adapters.dynamodb import schema, values
 from duetime.adapters.dynamodb.refusals import refusing_item
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.adapters.dynamodb.values import Item, StoredItem, Value
     from duetime.domain.times import Millis
 
 VERSION = "e"
@@ -37,8 +39,23 @@ class Identity:
     value: str
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a write, with the names and values that it refers to."""
+
+    text: str
+    names: Mapping[str, str]
+    values: Mapping[str, Value]
+
+
 def save_next(
-    client: DynamoDBClient, table: str, item: Item, version: int, nonce: str, identity: Identity | None = None
+    client: DynamoDBClient,
+    table: str,
+    item: Item,
+    version: int,
+    nonce: str,
+    identity: Identity | None = None,
+    also: Condition | None = None,
 ) -> bool:
     """Write an item's next version, if it is still at the one that was read; 0 if there was none.
 
@@ -51,11 +68,12 @@ def save_next(
         version: the one that was read.
         nonce: of this write.
         identity: what the item must still be, unless a deletion marker is there; `None` if its name is all it is.
+        also: what else the stored item must fulfil.
 
     Returns:
         Whether it is stored.
     """
-    stored = _put_next(client, table, item, version, nonce, identity)
+    stored = _put_next(client, table, item, version, nonce, _conditions(version, identity, also))
     return stored is None
 
 
@@ -67,7 +85,7 @@ def delete_next(
     Returns:
         Whether what was read is gone.
     """
-    stored = _put_next(client, table, marker, version, nonce, identity)
+    stored = _put_next(client, table, marker, version, nonce, _conditions(version, identity, None))
     return stored is None or not stored or is_deleted(stored) or not _is(identity, stored)
 
 
@@ -87,30 +105,39 @@ def version_of(item: StoredItem) -> int:
     return values.whole(item[VERSION]) if VERSION in item else 0
 
 
+def _conditions(version: int, identity: Identity | None, also: Condition | None) -> Condition:
+    """What the stored item must fulfil, in all."""
+    conditions = [Condition("attribute_not_exists(#e)", {"#e": VERSION}, {})]
+    if version:
+        conditions = [Condition("#e = :e", {"#e": VERSION}, {":e": values.number(version)})]
+    if version and identity is not None:
+        names = {"#u": identity.attribute, "#d": schema.DELETED}
+        conditions.append(Condition("(#u = :u OR attribute_exists(#d))", names, {":u": values.text(identity.value)}))
+    if also is not None:
+        conditions.append(also)
+    return Condition(
+        " AND ".join(each.text for each in conditions),
+        {name: value for each in conditions for name, value in each.names.items()},
+        {name: value for each in conditions for name, value in each.values.items()},
+    )
+
+
 def _put_next(
-    client: DynamoDBClient, table: str, item: Item, version: int, nonce: str, identity: Identity | None
+    client: DynamoDBClient, table: str, item: Item, version: int, nonce: str, condition: Condition
 ) -> StoredItem | None:
     """Write an item's next version.
 
     Returns:
         `None` if it is stored; else what refused it, empty if there is nothing.
     """
-    names, at = {"#e": VERSION}, {}
-    condition = "attribute_not_exists(#e)"
-    if version:
-        condition, at = "#e = :e", {":e": values.number(version)}
-        if identity is not None:
-            condition += " AND (#u = :u OR attribute_exists(#d))"
-            names |= {"#u": identity.attribute, "#d": schema.DELETED}
-            at[":u"] = values.text(identity.value)
-    request: dict[str, Any] = {"ExpressionAttributeValues": at} if at else {}
+    request: dict[str, Any] = {"ExpressionAttributeValues": condition.values} if condition.values else {}
     with translated():
         try:
             client.put_item(
                 TableName=table,
                 Item={**item, VERSION: values.number(version + 1), _NONCE: values.text(nonce)},
-                ConditionExpression=condition,
-                ExpressionAttributeNames=names,
+                ConditionExpression=condition.text,
+                ExpressionAttributeNames=condition.names,
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 **request,
             )

@@ -35,19 +35,19 @@ class MemoryLockStore:
         with self._mutex:
             return [self._locks[name][0] for name in names if name in self._locks]
 
-    def save(self, lock: Lock, nonce: str, expires_at: Millis) -> bool:
+    def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
         """Store a lock's holders, if it is still at the version that was read."""
         del expires_at  # memory forgets with its process
         with self._mutex:
             stored, stored_nonce = self._locks.get(lock.name, (Lock(lock.name), ""))
             if stored_nonce == nonce:
                 return True
-            if stored.version != lock.version:
+            if stored.version != lock.version or (taker is not None and stored.is_held_by_later(taker)):
                 return False
             self._locks[lock.name] = (replace(lock, version=lock.version + 1), nonce)
             return True
 
-    def renew(self, name: LockName, holder: Holder, expires_at: Millis | None) -> bool:
+    def renew(self, name: LockName, holder: Holder, expires_at: Millis) -> bool:
         """Let a hold last until the holder's new end."""
         del expires_at  # memory forgets with its process
         with self._mutex:

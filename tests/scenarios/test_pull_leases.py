@@ -1,0 +1,93 @@
+"""Leases of pull workers: handed out with time left only, and what an attempt whose lease is over says is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.contract.instants import instant_of
+from duetime.settings import Variable
+from tests.clocks import NOW
+from tests.scenarios.scenario import MINUTE, SECOND, Scenario
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+
+LOCK = {"key": "db-17"}
+
+
+def _reads_a_lock(call: Call) -> bool:
+    values = call.request.get("ExpressionAttributeValues", {}).values()
+    return call.operation == "query" and any(value.get("S", "").startswith(schema.LOCK_PREFIX) for value in values)
+
+
+def _wanted(worker: str, seconds: int, wait: int = 0) -> dict[str, Any]:
+    return {"types": [PULLED], "lease_seconds": seconds, "worker": worker, "wait_seconds": wait}
+
+
+@pytest.mark.parametrize("pause", [1, 2, 4, 12])
+def test_a_lease_is_handed_out_with_at_least_half_of_its_time_left(pause: int) -> None:
+    """However slow the reading of a lock was meanwhile: else the task is put back, and is anybody's at once."""
+    with Scenario() as scenario:
+        task = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "lock": LOCK}).body["id"]
+        scenario.slow(_reads_a_lock, pause * SECOND)
+        reply = scenario.ask("POST", "/v1/leases", _wanted("X", 5))
+        for lease in reply.body["leases"]:
+            assert instant_of(lease["ends_at"]) - scenario.now >= 2500 - 50
+        assert bool(reply.body["leases"]) == (pause < 2.5)
+        if not reply.body["leases"]:
+            again = scenario.ask("POST", "/v1/leases", _wanted("Y", 30, wait=20))
+            assert [lease["task"]["id"] for lease in again.body["leases"]] == [task]
+            assert again.body["leases"][0]["task"]["attempt"] == 1
+
+
+def test_an_attempt_whose_lease_is_over_does_not_take_the_lock_from_the_next_one() -> None:
+    """One request reads the lock for twelve seconds; meanwhile its lease ends and another worker takes the task up."""
+    with Scenario() as scenario:
+        body = {"type": PULLED, "lock": LOCK, "timeout_seconds": 600}
+        first = scenario.ask("POST", "/v1/tasks", body).body["id"]
+        scenario.ask("POST", "/v1/tasks", body | {"delay_seconds": 30})
+        scenario.slow(_reads_a_lock, 12 * SECOND)
+        slow = scenario.send("POST", "/v1/leases", _wanted("X", 5))
+        scenario.run(SECOND)
+        live = scenario.ask("POST", "/v1/leases", _wanted("Y", 300, wait=20))
+        assert [lease["task"]["id"] for lease in live.body["leases"]] == [first]
+        assert scenario.run_until(lambda: slow)
+        assert slow[0].body["leases"] == []
+        for _ in range(9):
+            assert scenario.ask("POST", "/v1/leases", _wanted("Z", 300, wait=10)).body["leases"] == []
+        lease = live.body["leases"][0]["lease"]
+        assert scenario.ask("POST", f"/v1/leases/{lease}/heartbeat", {}).status == 200
+
+
+OTHER, THIRD = "other-pulled", "third-pulled"
+
+
+def _with_three_types(scenario: Scenario) -> None:
+    """Have two more types pulled."""
+    urls = json.loads(scenario.environ[Variable.PULLED_QUEUES])
+    for each in (OTHER, THIRD):
+        urls[each] = scenario.sqs.create_queue(QueueName=each)["QueueUrl"]
+    scenario.environ[Variable.PULLED_QUEUES] = json.dumps(urls)
+    scenario.environ[Variable.PULLERS] = json.dumps({each: ["*"] for each in urls})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_leases_of_one_type_do_not_wait_for_the_due_times_of_another(seed: int) -> None:
+    """Waits for due times, of one type after the other in whatever order, could add up to more than a short lease."""
+    with Scenario(seed) as scenario:
+        _with_three_types(scenario)
+        for each, delay in ((PULLED, 2), (OTHER, 3.3), (THIRD, 4.3)):
+            scenario.ask("POST", "/v1/tasks", {"type": each, "delay_seconds": delay})
+        scenario.run(1100)
+        seen: dict[str, int] = {}
+        while len(seen) < 3 and scenario.now < NOW + MINUTE:
+            wanted = _wanted("X", 5, wait=20) | {"types": [PULLED, OTHER, THIRD], "max": 10}
+            for lease in scenario.ask("POST", "/v1/leases", wanted).body["leases"]:
+                assert instant_of(lease["ends_at"]) - scenario.now >= 4500
+                seen[lease["task"]["type"]] = lease["task"]["attempt"]
+        assert seen == {PULLED: 1, OTHER: 1, THIRD: 1}

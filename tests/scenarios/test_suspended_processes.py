@@ -1,0 +1,100 @@
+"""A worker's process that stands still past its lease, as a suspended machine does, and then goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.handlers import Accepted
+from tests.scenarios.scenario import MINUTE, PHASED, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+    from tests.simulation.machines import Machine
+
+LOCKS = [{"key": "db-17"}, {"key": "db-17", "scope": "run"}]
+STILL: Millis = 5 * MINUTE
+"""Ten leases long."""
+
+
+class Suspended(Scenario):
+    """The first worker's process stands still for a while at its n-th call of AWS, or in the n-th call of its target.
+
+    Attributes:
+        made: how many calls the process had made or begun by then.
+        begun_late: the phases that it began after it had stood still.
+    """
+
+    def __init__(self, number: int, *, answered: bool) -> None:
+        super().__init__()
+        self.faulty = True  # a worker may end its process, and what it was at comes late
+        self.number = number
+        self.victim: Machine | None = None
+        self.made = 0
+        self.went_on_at: Millis | None = None
+        self.begun_late: list[str] = []
+        self.before_call = None if answered else self._count
+        self.after_call = self._count if answered else None
+        self.target = self.act_slowly
+
+    def _count(self, call: Call) -> None:
+        if call.machine.function == "worker" and self.victim in (None, call.machine):
+            self.victim = call.machine
+            self.made += 1
+            if self.made == self.number:
+                self.went_on_at = self.now + STILL
+                self.suspend(call.machine, STILL)
+
+    @property
+    def is_victim(self) -> bool:
+        """Whether what runs just now is in the process that stood still."""
+        return self.time.process().home is self.victim
+
+    def act_slowly(self, phase: str, _context: Context) -> Any:  # noqa: ANN401 - any JSON
+        """A target; the calls of the process that stood still are noted, those of others are deferred."""
+        if self.is_victim and self.went_on_at is not None:
+            self.begun_late.append(phase)
+        self.take(2 * SECOND)
+        if not self.is_victim and phase == "run":
+            return Accepted()
+        return "done"
+
+
+def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
+    """Everything that is stored but timers, of which one too many does no harm."""
+    items = {(item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]): item for item in scenario.items()}
+    return {key: item for key, item in items.items() if schema.WAKE_MARK not in key[1]}
+
+
+@pytest.mark.parametrize("answered", [False, True])
+@pytest.mark.parametrize("number", range(1, 21))
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_process_that_stood_still_past_its_lease_changes_nothing(
+    number: int, lock: dict[str, Any], *, answered: bool
+) -> None:
+    """Whatever it was at: by then another attempt holds lease and lock, and keeps them."""
+    with Suspended(number, answered=answered) as scenario:
+        body = {"type": PHASED, "lock": lock, "deadline_seconds": 3600, "retry": {"max_attempts": 5}}
+        task = scenario.ask("POST", "/v1/tasks", body).body["id"]
+        if not scenario.run_until(lambda: scenario.went_on_at, within=MINUTE):
+            assert scenario.made < number
+            return
+        scenario.ticking = False
+        scenario.run(STILL - SECOND)
+        before = scenario.record(task)
+        stored = _stored(scenario)
+        if before.fence < 2:
+            return
+        scenario.run(MINUTE)
+        assert scenario.begun_late == []
+        assert _stored(scenario) == stored
+        if before.deferred:
+            end = {"fence": before.fence, "outcome": "succeeded", "result": 1}
+            scenario.ask("POST", f"/v1/tasks/{task}/notify", end)
+            scenario.run(MINUTE)
+        assert scenario.record(task).state == "succeeded"
+        assert scenario.ask("GET", "/v1/locks/db-17").body["holders"] == []
