@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
 from duetime.handlers import Accepted
-from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
 
 LOCK = {"key": "db-17"}
 
@@ -23,3 +32,112 @@ def test_a_lock_that_is_renewed_for_days_is_not_removed() -> None:
             scenario.expire()
             assert scenario.ask("POST", f"/v1/tasks/{first}/heartbeat", {"fence": fence}).status == 200
             assert scenario.record(second).started_at is None
+
+
+STEERINGS: dict[str, tuple[str, str, object, str]] = {
+    "cancelled": ("DELETE", "", None, ""),
+    "cancelled by force": ("DELETE", "", None, "force=true"),
+    "paused": ("POST", "/pause", None, ""),
+    "put off": ("PATCH", "", {"delay_seconds": 3600}, ""),
+    "changed": ("PATCH", "", {"priority": "low"}, ""),
+    "run now": ("POST", "/run", None, ""),
+}
+
+
+class Line(Scenario):
+    """One task holds the lock for twenty seconds; two wait for it; nobody receives the message of the first of them."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.began: dict[str, int] = {}
+        self.target = self.hold
+        self.ids = []
+        for _ in range(3):
+            self.ids.append(self.ask("POST", "/v1/tasks", {"type": PLAIN, "lock": LOCK} | body).body["id"])
+            self.run(2 * SECOND)
+        self.receiving = False
+        assert self.run_until(lambda: self.record(self.ids[1]).turn >= 2, within=MINUTE)
+
+    def hold(self, _phase: str, context: Context) -> str:
+        """A target that takes its time."""
+        self.began.setdefault(context.task_id, self.now)
+        self.take(20 * SECOND)
+        return "done"
+
+    def receive_again(self) -> None:
+        """Have the queues read again."""
+        self.receiving = True
+        for poller in self._pollers.values():
+            self.time.nudge(poller)
+
+
+@pytest.mark.parametrize("what", STEERINGS)
+def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(what: str) -> None:
+    """Whatever its user asked of the first of the line just when it was let in, the lock does not stand idle."""
+    method, path, body, query = STEERINGS[what]
+    with Line({}) as scenario:
+        _first, second, third = scenario.ids
+        assert scenario.ask(method, f"/v1/tasks/{second}{path}", body, query=query).status == 200
+        scenario.receive_again()
+        asked_at = scenario.now
+        comes = what in {"changed", "run now"}
+        assert scenario.run_until(lambda: third in scenario.began, within=HOUR)
+        assert scenario.began[third] - asked_at < (2 * SECOND if not comes else 25 * SECOND)
+        assert (second in scenario.began) == comes
+
+
+@pytest.mark.parametrize("unavailable", ["query", "put_item"])
+def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable: str) -> None:
+    """What was reserved ends by itself then, and the next of the line comes when it looks for itself."""
+    with Line({}) as scenario:
+        _first, second, third = scenario.ids
+
+        def is_of_the_lock(call: Call) -> bool:
+            return call.operation == unavailable and schema.LOCK_PREFIX in str(call.request)
+
+        refused = scenario.once(is_of_the_lock, lambda call: call.refuse())
+        assert scenario.ask("DELETE", f"/v1/tasks/{second}").status == 200
+        assert len(refused) == 1
+        scenario.receive_again()
+        assert scenario.run_until(lambda: third in scenario.began, within=6 * MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "query", "state"),
+    [
+        ("POST", "/pause", "", "paused"),
+        ("DELETE", "", "force=true", "cancelled"),
+    ],
+)
+def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes_it(
+    verb: str, path: str, query: str, state: str
+) -> None:
+    """It was asked while it was put back into the line, is let in, and heeds that before it comes to the lock."""
+    with Scenario() as scenario:
+        began: dict[str, int] = {}
+
+        def act(_phase: str, context: Context) -> str:
+            began.setdefault(context.task_id, scenario.now)
+            scenario.take(20 * SECOND)
+            return "done"
+
+        scenario.target = act
+        ids = [scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "lock": LOCK}).body["id"]]
+        scenario.run(2 * SECOND)
+
+        def puts_back(call: Call) -> bool:
+            return call.operation == "update_item" and "lock db-17" in str(call.request)
+
+        def ask(call: Call) -> None:
+            task = call.request["Key"][schema.SORT_KEY]["S"]
+            scenario.users.ask(verb, f"/v1/tasks/{task}{path}", query=query)
+
+        asked = scenario.once(puts_back, ask)
+        for _ in range(2):
+            ids.append(scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "lock": LOCK}).body["id"])
+            scenario.run(2 * SECOND)
+        assert len(asked) == 1
+        assert scenario.run_until(lambda: ids[2] in began, within=HOUR)
+        assert began[ids[2]] - began[ids[0]] < 25 * SECOND
+        assert ids[1] not in began
+        assert scenario.record(ids[1]).state == state

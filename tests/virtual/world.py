@@ -144,7 +144,10 @@ class World:
             self.tasks, self.contents, MemoryKeyStore(), self.placing, time, chance, time, self.shards, {PULLED}
         )
         self.reading = Reading(self.tasks, self.contents)
-        self.changing = Changing(self.tasks, self.contents, self.placing, time, chance, RETENTION, {PULLED})
+        self.locking = Locking(self.locks, self.tasks, self.placing, time, chance, facts, LEASE)
+        self.changing = Changing(
+            self.tasks, self.contents, self.placing, time, chance, RETENTION, self.locking, {PULLED}
+        )
         calling_back = CallingBack(self, time, facts)
         producing = Producing(self.contents, self.placing, time, {PULLED})
         self.expanding = Expanding(
@@ -170,7 +173,6 @@ class World:
         undoing = Undoing(finishing, self.placing, time, chance)
         elsewhere = ClosingElsewhere(self.queues)
         finishing_elsewhere = replace(finishing, closing=elsewhere)
-        self.locking = Locking(self.locks, self.tasks, self.placing, time, chance, facts, LEASE)
         self.freeing = Freeing(self.locks, self.locking, time, chance)
         self.steering = Steering(
             self.tasks,

@@ -251,6 +251,7 @@ class Composition:
             outside.clock,
             outside.chance,
             self.settings.retention_ms,
+            self.locking,
             self.settings.pulled_queue_urls.keys(),
             self.settings.callable_arns,
             _graph_of,

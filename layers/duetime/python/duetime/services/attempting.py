@@ -325,7 +325,9 @@ class Attempting:
             return
         claims = {claim for claim in shift.locks if claim.scope is scope}
         shift.locks = tuple(claim for claim in shift.locks if claim not in claims)
-        if isinstance(end, Applied) and (end.task.waits_for is not None or end.task.is_terminal):
+        # What has waited may have been let in to a lock that it did not come to.
+        may_wait = task.waits_for is not None or (isinstance(end, Applied) and end.task.waits_for is not None)
+        if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
             claims.update(self.locking.claims(task, {scope}))
         for claim in sorted(claims, key=lambda claim: claim.name):
             self.locking.give_back(task, claim)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.surroundings import Chance, Clock
+    from duetime.services.locking import Locking
     from duetime.services.placing import Placing
 
 _TRIES = 5
@@ -50,6 +51,7 @@ class Changing:
     clock: Clock
     chance: Chance
     retention: Millis
+    locking: Locking
     pulled: Collection[str] = ()
     callable_arns: ArnPatterns = NO_ARNS
     read_graph: Callable[[bytes], Graph] = field(default=outline_of)
@@ -96,6 +98,7 @@ class Changing:
         result = self.tasks.apply(write)
         if isinstance(result, Applied):
             let_expire(self.contents, result.task, expires)
+            self.locking.release_reservation(result.task)
             return result.task
         if result.task is not None and result.task.owner == owner and result.task.state == State.CANCELLED:
             return result.task
@@ -128,6 +131,7 @@ class Changing:
         result = self.tasks.apply(Write(task.id, Move.CANCEL, self.chance.nonce(), guard, sets))
         if isinstance(result, Applied):
             let_expire(self.contents, result.task, expires)
+            self.locking.release_reservation(result.task)
         return result
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
@@ -180,7 +184,10 @@ class Changing:
         target = sets.get("target", task.target)
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
-            return self.placing.move(task, Move.CHANGE, sets["due_at"], guard, sets)
+            result = self.placing.move(task, Move.CHANGE, sets["due_at"], guard, sets)
+            if isinstance(result, Applied) and result.task.next_at > now:
+                self.locking.release_reservation(result.task)
+            return result
         is_moved = lane_of(task.type, target, task.state) != task.lane
         if is_moved or sets.get("priority", task.priority) != task.priority:
             # Another queue: the message on the old one is of an older turn, and dropped.

@@ -220,10 +220,14 @@ class Leasing:
         """Hand a claimed task out, unless it must not begin."""
         now = self.clock.now()
         if task.attempt > task.retry.max_attempts:
-            return self._ended(self.finishing.give_up(task, RUN_ONLY))
+            end = self.finishing.give_up(task, RUN_ONLY)
+            self.holding.locking.release_reservation(task)
+            return self._ended(end)
         if task.asked is not None:
             ending = Stopped() if task.asked is Asked.CANCEL else Yielded(None)
-            return self._ended(self.finishing.finish(Run(task, now, now), ending, RUN_ONLY))
+            end = self.finishing.finish(Run(task, now, now), ending, RUN_ONLY)
+            self.holding.locking.release_reservation(task)
+            return self._ended(end)
         if held := self.holding.take(task, task.lease_ends_at or now):
             return self._ended(self._hold_back(task, held))
         try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import HeldBack
+from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LOCK_LIFE, LOCK_LOOK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.locks import RESERVED, Holder, Lock, LockClaim, Standing, Waiter, claims_of, is_dead, standing
 from duetime.domain.states import Move
@@ -97,6 +98,24 @@ class Locking:
     def give_back(self, task: Task, claim: LockClaim) -> None:
         """End a task's hold, and let in the first of the line."""
         self.hand_on(claim.name, task)
+
+    def release_reservation(self, task: Task) -> None:
+        """Hand on at once what is reserved for a task that does not come for it: it was cancelled, paused or put off.
+
+        Never raises `Unavailable`: what its user asked is done, and the reservation ends by itself.
+
+        Args:
+            task: the record after that; only one that has waited can have a reservation.
+        """
+        if task.waits_for is None:
+            return
+        try:
+            for claim in self.claims(task):
+                holder = self.locks.read(claim.name, 0)[0].holder(task.id)
+                if holder is not None and holder.fence == RESERVED:
+                    self.hand_on(claim.name, task)
+        except Unavailable as error:
+            self.telemetry.note("a reserved lock was not handed on", task=task.id.text, error=str(error))
 
     def hand_on(self, name: LockName, leaving: Task | None = None) -> None:
         """Let in as many of the line as there is room for, in order of their due times, and place them.

@@ -78,7 +78,9 @@ class Steering:
         if task.state is State.PAUSED:
             return task
         if task.state in LEGAL[Move.PAUSE].sources:
-            return self._moved(task, Move.PAUSE, _no_pause(task), version)
+            paused = self._moved(task, Move.PAUSE, _no_pause(task), version)
+            self.locking.release_reservation(paused)
+            return paused
         return self._ask(task, Asked.PAUSE, "paused", version)
 
     def stop(self, owner: str, task_id: TaskId) -> Task:
