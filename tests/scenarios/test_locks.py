@@ -9,6 +9,7 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.handlers import Accepted
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+from tests.simulation.account import PULLED
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
@@ -141,3 +142,31 @@ def test_a_lock_is_handed_on_by_an_attempt_that_is_asked_to_stop_before_it_takes
         assert began[ids[2]] - began[ids[0]] < 25 * SECOND
         assert ids[1] not in began
         assert scenario.record(ids[1]).state == state
+
+
+def test_a_lock_is_not_taken_while_its_holder_works_by_a_clock_that_is_behind() -> None:
+    """A pull worker works to the end of its lease, which one process of the API wrote and another one reads.
+
+    Their clocks differ by nearly the five seconds that clocks may differ by.
+    """
+    behind, ahead = -2400, 2400
+    with Scenario() as scenario:
+        body = {"type": PULLED, "lock": LOCK, "timeout_seconds": 600}
+        scenario.ask("POST", "/v1/tasks", body)
+        _set_clocks(scenario, behind)
+        wanted = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": 0}
+        asked_at = scenario.now
+        assert len(scenario.ask("POST", "/v1/leases", wanted).body["leases"]) == 1
+        scenario.time.run_until(asked_at + 27_700)
+        _set_clocks(scenario, ahead)
+        second = scenario.ask("POST", "/v1/tasks", body).body["id"]
+        leases: list[Any] = []
+        while not leases and scenario.now < asked_at + MINUTE:
+            leases = scenario.ask("POST", "/v1/leases", wanted | {"worker": "Y"}).body["leases"]
+        assert scenario.now >= asked_at + 30 * SECOND
+        assert [lease["task"]["id"] for lease in leases] == [second]
+
+
+def _set_clocks(scenario: Scenario, skew: int) -> None:
+    for machine in scenario.machines:
+        machine.step_clock(skew)

@@ -134,6 +134,18 @@ MUTANTS = (
         "return limit + 1 - len(self.holders)",
     ),
     Mutant(
+        "a lock's hold ends without the margin for clocks",
+        "domain/locks.py",
+        "if h.until + MAX_CLOCK_DIFFERENCE > now)",
+        "if h.until > now)",
+    ),
+    Mutant(
+        "a lock is removed by its TTL while it is held",
+        "domain/locks.py",
+        "return max(until, now + LONGEST_LOCK_HOLD) + LOCK_LIFE",
+        "return now",
+    ),
+    Mutant(
         "a message is sent directly too seldom",
         "domain/dispatch.py",
         "return minute_of(at) <= minute_of(now + look_ahead + DIRECT_SLACK)",

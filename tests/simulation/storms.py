@@ -13,6 +13,7 @@ from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.bulk_users import BulkUsers
 from tests.simulation.generations import Generation
+from tests.simulation.lock_watching import LockWatching
 from tests.simulation.machines import SKEW
 from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
@@ -70,7 +71,7 @@ class Storm(Account):
         faulty: whether anything may fail that makes something late.
         is_calm: whether the storm is over.
         calm_at: since when.
-        watching: the invariants; `schedules` and `topologies` are those that are only about them.
+        watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
         changed_schedules: the names of schedules that were written and not looked at since.
         calm_after: how long it took until everything had ended, once nothing failed any more.
     """
@@ -90,6 +91,7 @@ class Storm(Account):
         self.changed_schedules: set[str] = set()
         self.schedules = ScheduleWatching(self)
         self.topologies = TopologyWatching(self)
+        self.locks = LockWatching(self)
         self.watching = Watching(self)
         self.table.watch = self.watching.written
         self.users = Users(self)

@@ -93,6 +93,7 @@ class Watching:
         events: the names of the tasks that the intake was asked for by events.
         callbacks: the states that were posted to the callback URL of each task.
         moves: the states that were left, and for which.
+        overdue: tasks of which a call of a target did not end in time, and was ended with its process.
     """
 
     account: Storm
@@ -113,6 +114,7 @@ class Watching:
     events: list[str] = field(default_factory=list)
     callbacks: dict[str, set[str]] = field(default_factory=dict)
     moves: set[tuple[State, State]] = field(default_factory=set)
+    overdue: set[str] = field(default_factory=set)
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         """Note what does not hold."""
@@ -123,6 +125,7 @@ class Watching:
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
         self.account.schedules.written(old, new)
+        self.account.locks.written(old, new)
         record = new or old
         if record is None or _STATE not in record:
             return
@@ -209,6 +212,7 @@ class Watching:
 
     def freed(self, key: str) -> None:
         """A lock is taken away by force from whoever works under it."""
+        self.account.locks.freed(key)
         for effect in self.live:
             if effect.lives and effect.lock is not None and effect.lock.key == key:
                 effect.lock = None
@@ -231,6 +235,7 @@ class Watching:
         now = self.account.time.now()
         mine = [each for each in self.live if each.process is process and each.lives]
         overdue = [each for each in mine if now - each.attempt_began >= each.timeout]
+        self.overdue |= {each.task_id for each in overdue}
         self.check(self.account.faulty or bool(overdue), f"a worker ended its process without need, and with it {mine}")
 
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
@@ -301,5 +306,6 @@ class Watching:
                 self.check(sent[task.id.text] > 0, f"{task.id} succeeded, and its message was not sent")
             if task.callback_url and task.finished_at and task.state in {State.SUCCEEDED, State.FAILED}:
                 told = self.callbacks.get(task.id.text, set())
-                # A callback that failed three times is given up.
-                self.check(str(task.state) in told or self.account.faulty, f"{task.id} was not called back: {told}")
+                # A callback that failed three times is given up, and one for which a target left no time.
+                is_lost = self.account.faulty or task.id.text in self.overdue
+                self.check(str(task.state) in told or is_lost, f"{task.id} was not called back: {told}")

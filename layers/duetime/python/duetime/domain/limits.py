@@ -77,7 +77,7 @@ MAX_LOCK_HOLDERS = 100
 LOCK_LOOK_INTERVAL = 5 * MINUTE
 """A task in a lock's line is let in by whoever releases; it looks for itself this often all the same."""
 LOCK_LIFE = DAY
-"""A lock that nobody holds, or a place in its line, is removed this long after its end."""
+"""A lock is removed this long after its last use; a place in its line this long after the longest hold before it."""
 LONGEST_LOCK_HOLD = 31 * DAY
 """No hold of a lock ends later than this after it was taken or renewed: a target may take as long as
 `MAX_DEADLINE_SECONDS` to notify, and a topology `TOPOLOGY_ROOM` longer."""

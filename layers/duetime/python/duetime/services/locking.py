@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import HeldBack
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import LOCK_LIFE, LOCK_LOOK_INTERVAL, MAX_CLOCK_DIFFERENCE
+from duetime.domain.limits import LOCK_LOOK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.locks import RESERVED, Holder, Lock, LockClaim, Standing, Waiter, claims_of, is_dead, standing
 from duetime.domain.states import Move
 from duetime.domain.switches import SYSTEM
@@ -176,7 +176,9 @@ class Locking:
         """Join the line. Only the first looks when the hold ends: the others would all come at once for one place."""
         # Being held back sets a new look, in a new turn; an ended task that is to clean up keeps its own.
         turn = task.turn if task.is_terminal else task.turn + 1
-        self.locks.join(claim.name, Waiter(task.due_at, task.id, turn), now + LOCK_LIFE)
+        # Whoever holds the lock longest still finds the task in its line when it gives it back.
+        expires_at = Lock.renewal_expires_at(now, now)
+        self.locks.join(claim.name, Waiter(task.due_at, task.id, turn), expires_at)
         until = now + LOCK_LOOK_INTERVAL // 2 + self.chance.below(LOCK_LOOK_INTERVAL // 2)
         if not ahead:
             until = min(until, max(lock.frees_at(claim.limit), now) + _BUSY_PAUSE)

@@ -1,0 +1,78 @@
+"""Decisions on locks: who holds one, until when by every clock, and for how long it must be stored."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import (
+    LOCK_LIFE,
+    LONGEST_LOCK_HOLD,
+    MAX_CLOCK_DIFFERENCE,
+    MAX_DEADLINE_SECONDS,
+    MAX_LEASE_SECONDS,
+    TOPOLOGY_ROOM,
+)
+from duetime.domain.locks import RESERVED, Holder, Lock, LockName
+from duetime.domain.times import MINUTE, SECOND
+from tests.clocks import NOW
+
+NAME = LockName("me", "db-17")
+TASKS = [TaskId.of(NOW, 0, number) for number in range(4)]
+HOLDERS = st.lists(
+    st.builds(Holder, st.sampled_from(TASKS), st.integers(0, 200), st.integers(NOW - MINUTE, NOW + LONGEST_LOCK_HOLD)),
+    max_size=4,
+    unique_by=lambda holder: holder.task_id,
+)
+
+
+def test_a_hold_ends_for_others_only_when_it_is_over_by_every_clock() -> None:
+    """Clocks may differ by five seconds: until then whoever holds it may still be at work."""
+    lock = Lock(NAME, (Holder(TASKS[0], 1, NOW),))
+    assert lock.living(NOW + MAX_CLOCK_DIFFERENCE - 1) == lock
+    assert lock.living(NOW + MAX_CLOCK_DIFFERENCE).holders == ()
+
+
+def test_who_waits_looks_when_the_next_hold_is_over_by_every_clock() -> None:
+    """With a limit of two, the first of two holds that end; with room left, at once."""
+    lock = Lock(NAME, (Holder(TASKS[0], 1, NOW + MINUTE), Holder(TASKS[1], 1, NOW)))
+    assert lock.frees_at(2) == NOW + MAX_CLOCK_DIFFERENCE
+    assert lock.frees_at(1) == NOW + MINUTE + MAX_CLOCK_DIFFERENCE
+    assert lock.frees_at(3) == 0
+
+
+@given(HOLDERS, st.sampled_from(TASKS), st.integers(RESERVED, 200))
+def test_the_latest_attempt_of_a_task_holds_its_lock(holders: list[Holder], task: TaskId, fence: int) -> None:
+    """Whoever comes late with an older fence replaces nothing; each task holds a lock once."""
+    lock = Lock(NAME, tuple(holders))
+    held = lock.held_by(Holder(task, fence, NOW))
+    before = lock.holder(task)
+    after = held.holder(task)
+    assert after is not None
+    assert after.fence == max(fence, before.fence if before else fence)
+    assert len({holder.task_id for holder in held.holders}) == len(held.holders)
+    assert {h for h in held.holders if h.task_id != task} == {h for h in lock.holders if h.task_id != task}
+
+
+@given(HOLDERS)
+def test_a_lock_is_stored_for_longer_than_any_hold_of_it_lasts(holders: list[Holder]) -> None:
+    """Who takes or gives back a lock knows all its holders."""
+    lock = Lock(NAME, tuple(holders))
+    assert lock.expires_at(NOW) >= max([NOW, *(holder.until + MAX_CLOCK_DIFFERENCE for holder in holders)])
+    assert lock.expires_at(NOW) >= NOW + LOCK_LIFE
+
+
+@given(HOLDERS, st.integers(NOW - MINUTE, NOW + LONGEST_LOCK_HOLD))
+def test_a_lock_is_stored_for_longer_than_the_holds_that_a_renewal_does_not_know(
+    others: list[Holder], until: int
+) -> None:
+    """A renewal reads nothing: others may share the lock, for as long as any hold can last."""
+    expires_at = Lock.renewal_expires_at(NOW, until)
+    assert expires_at >= max(until, *(holder.until for holder in others), NOW) + MAX_CLOCK_DIFFERENCE
+
+
+def test_no_hold_can_be_longer_than_the_longest() -> None:
+    """The longest deadline, of a topology too, and the longest lease."""
+    assert LONGEST_LOCK_HOLD >= MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_ROOM
+    assert LONGEST_LOCK_HOLD >= MAX_LEASE_SECONDS * SECOND

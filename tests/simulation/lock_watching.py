@@ -1,0 +1,74 @@
+"""What must hold of locks, whatever fails: watched at every write of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE
+from duetime.domain.locks import RESERVED
+from duetime.domain.states import State
+from duetime.domain.times import SECOND, Millis
+from tests.simulation.machines import SKEW
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.simulation.storms import Storm
+
+_HOLDERS = "m"
+_AT_WORK = frozenset({State.PREPARING, State.RUNNING})
+
+
+class LockWatching:
+    """Watches the holders of locks."""
+
+    def __init__(self, account: Storm) -> None:
+        self._account = account
+        self._freed_at: dict[str, Millis] = {}
+
+    def freed(self, key: str) -> None:
+        """Somebody takes a lock away by force from all who hold it."""
+        self._freed_at[key] = self._account.time.now()
+
+    def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
+        """Look at a write of the table; it may be of something else."""
+        item = new or old
+        if item is None or not item[schema.PARTITION_KEY]["S"].startswith(schema.LOCK_PREFIX) or _HOLDERS not in item:
+            return
+        before, after = _holders(old), _holders(new)
+        key = item[schema.SORT_KEY]["S"].removeprefix("#")
+        is_forced = self._account.time.now() - self._freed_at.get(key, -LATEST_ARRIVAL) < LATEST_ARRIVAL
+        for task_id, (fence, until) in before.items():
+            now_by = after[task_id][0] if task_id in after else RESERVED
+            if now_by == RESERVED and fence != RESERVED and not is_forced:
+                # Gone, or gone and reserved for its next attempt by the same write.
+                self._check_gone(task_id, fence, until)
+            elif RESERVED < now_by < fence:
+                self._violated(f"{task_id} holds a lock by fence {now_by} after fence {fence}")
+        if new is not None:
+            self._check_ttl(new, after)
+
+    def _check_gone(self, task_id: str, fence: int, until: Millis) -> None:
+        """A hold ends by its own attempt, with that attempt, or when it is over by every clock."""
+        task = self._account.watching.record(task_id)
+        is_live = task is not None and task.fence == fence and task.state in _AT_WORK and task.lease_ends_at is not None
+        ahead = until + MAX_CLOCK_DIFFERENCE - SKEW - self._account.time.now()
+        if is_live and ahead > 0:
+            self._violated(f"{task_id} lost its lock {ahead} ms before its hold was over by every clock")
+
+    def _check_ttl(self, item: Mapping[str, Any], holders: Mapping[str, tuple[int, Millis]]) -> None:
+        expires_at = int(item[schema.TTL]["N"]) * SECOND
+        for task_id, (_fence, until) in holders.items():
+            if expires_at < until + MAX_CLOCK_DIFFERENCE:
+                self._violated(f"a lock may be removed {until - expires_at} ms before {task_id} ceases to hold it")
+
+    def _violated(self, what: str) -> None:
+        self._account.watching.check(False, what)  # noqa: FBT003 - it does not hold
+
+
+def _holders(item: Mapping[str, Any] | None) -> dict[str, tuple[int, Millis]]:
+    if item is None:
+        return {}
+    held = ((task_id, value["S"].split()) for task_id, value in item[_HOLDERS]["M"].items())
+    return {task_id: (int(fence), int(until)) for task_id, (fence, until) in held}
