@@ -1,0 +1,253 @@
+"""No item is removed before the last moment at which anybody may need it: `tests/time_to_live.py` has the rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.minutes import schedule_wake_item_of, wake_item_of
+from duetime.adapters.memory.circuits import MemoryCircuitStore
+from duetime.domain.attempts import failure
+from duetime.domain.dispatch import ScheduleWake, Wake
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import (
+    CIRCUIT_THRESHOLD,
+    IDEMPOTENCY_KEY_LIFE,
+    LATEST_ARRIVAL,
+    LONGEST_LOCK_HOLD,
+    MAX_CLOCK_DIFFERENCE,
+    MAX_DEADLINE_SECONDS,
+    MAX_DUE_AHEAD,
+)
+from duetime.domain.locks import Holder, Lock, LockName
+from duetime.domain.states import TERMINAL, State
+from duetime.domain.task import Priority
+from duetime.domain.times import DAY, MINUTE, SECOND, Millis
+from duetime.handlers import Accepted
+from duetime.services.breaking import Breaking
+from tests import time_to_live
+from tests.adapters.clouds import CREW
+from tests.adapters.tables import new_table
+from tests.adapters.targets.works import work
+from tests.clocks import NOW
+from tests.fakes.dynamodb import FakeDynamoDB
+from tests.scenarios.scenario import PLAIN, UNDONE, Scenario
+from tests.simulation.account import TIMEOUTS
+from tests.virtual.time import SeededChance, VirtualTime
+from tests.virtual.world import Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.attempts import Ending
+    from duetime.domain.circuits import Circuit
+    from duetime.ports.targets import Work
+
+NAME = LockName("me", "db-17")
+TASKS = [TaskId.of(NOW, 0, number) for number in range(3)]
+_STATE = ATTRIBUTES["state"].name
+_ENDED = {state.value for state in State if state in TERMINAL}
+LONGEST_ABSENCE = 365 * DAY
+
+
+def _removed_at(item: Mapping[str, Any]) -> Millis:
+    return int(item[schema.TTL]["N"]) * SECOND
+
+
+def test_all_who_write_the_attribute_keep_a_rule() -> None:
+    """A new writer of the attribute, and whoever decides on its value, states until when its items are needed."""
+    assert time_to_live.writers() == set(time_to_live.WRITERS)
+    assert time_to_live.deciders() == set(time_to_live.DECIDERS)
+
+
+def test_all_rules_are_shown_by_a_test() -> None:
+    """A rule that nothing shows is none."""
+    rules = {*time_to_live.WRITERS.values(), *time_to_live.DECIDERS.values()}
+    assert {rule.shown_by for rule in rules} <= time_to_live.tests()
+
+
+STEPS = st.lists(
+    # What is done with a lock, by which task, for how long it is held then, and how much later.
+    st.tuples(
+        st.sampled_from(["take", "renew", "renew", "give back"]),
+        st.integers(0, len(TASKS) - 1),
+        st.sampled_from([30 * SECOND, MINUTE, DAY // 24, 12 * DAY // 24, LONGEST_LOCK_HOLD]),
+        st.sampled_from([SECOND, 10 * MINUTE, 6 * DAY // 24, 2 * DAY]),
+    ),
+    max_size=25,
+)
+
+
+@settings(deadline=None)
+@given(STEPS)
+def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Millis, Millis]]) -> None:
+    """However it is taken, renewed and given back by several holders, over days: TTL strikes as soon as it may."""
+    fake, now = FakeDynamoDB(), NOW
+    store = DynamoLockStore(fake, new_table(fake), CREW)  # type: ignore[arg-type]  # stands in for a client
+    (table,) = fake.tables.values()
+    expected: dict[TaskId, Millis] = {}
+    for number, (what, which, lasts, later) in enumerate(steps):
+        now += later
+        for item in list(table.every()):
+            if _removed_at(item) < now:
+                table.write(now, (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]), None)
+        expected = {task: until for task, until in expected.items() if until + MAX_CLOCK_DIFFERENCE > now}
+        held = Holder(TASKS[which], 1, now + lasts)
+        lock, _line = store.read(NAME, 0)
+        assert {holder.task_id for holder in lock.living(now).holders} == expected.keys()
+        if what == "take":
+            taken = lock.living(now).held_by(held)
+            assert store.save(taken, f"n{number}", taken.expires_at(now), held)
+            expected[held.task_id] = held.until
+        elif what == "renew":
+            is_renewed = store.renew(NAME, held, Lock.renewal_expires_at(now, held.until))
+            assert is_renewed or held.task_id not in expected
+            if held.task_id in expected:
+                expected[held.task_id] = max(held.until, expected[held.task_id])
+        else:
+            left = lock.without(held.task_id, 1)
+            assert store.save(left, f"n{number}", left.expires_at(now))
+            expected.pop(held.task_id, None)
+
+
+@given(st.integers(NOW, NOW + MAX_DUE_AHEAD))
+def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
+    """A task's and a schedule's: a year after its time it is still there."""
+    wake = Wake(TASKS[0], 1, at, Priority.NORMAL, "me")
+    assert _removed_at(wake_item_of(wake)) >= at + LONGEST_ABSENCE
+    assert _removed_at(schedule_wake_item_of(ScheduleWake(TASKS[0], "me", "nightly", 1, at))) >= at + LONGEST_ABSENCE
+
+
+def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None:
+    """Its holder has thirty days to notify, and lets in whoever waits then."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: Accepted()
+        body = {"type": PLAIN, "lock": {"key": "db-17"}, "deadline_seconds": MAX_DEADLINE_SECONDS}
+        for _ in range(2):
+            scenario.ask("POST", "/v1/tasks", body)
+            scenario.run(5 * SECOND)
+        items = {item[schema.SORT_KEY]["S"][0]: item for item in scenario.items(schema.LOCK_PREFIX)}
+        (held,) = items["#"]["m"]["M"].values()
+        assert _removed_at(items["w"]) >= int(held["S"].split()[1])
+
+
+def test_a_key_is_kept_for_its_promised_time() -> None:
+    """A day, by the clock of whoever asks again."""
+    with Scenario() as scenario:
+        scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"Idempotency-Key": "one"})
+        (item,) = scenario.items(schema.KEY_PREFIX)
+        assert _removed_at(item) >= scenario.now - SECOND + IDEMPOTENCY_KEY_LIFE
+
+
+class RecordedCircuits(MemoryCircuitStore):
+    """Notes until when each circuit was stored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stored: list[tuple[Circuit, Millis]] = []
+
+    def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
+        """Store a circuit, and note until when."""
+        self.stored.append((circuit, expires_at))
+        return super().save(circuit, nonce, expires_at)
+
+
+class Down:
+    """An endpoint that fails."""
+
+    def phases(self, task: object) -> frozenset[Any]:
+        """Nothing besides `run`."""
+        del task
+        return frozenset()
+
+    def run(self, wanted: Work) -> Ending:
+        """Fail."""
+        del wanted
+        return failure("Http503", "")
+
+
+def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
+    """However often its probe fails, and it stays open for longer."""
+    circuits, time = RecordedCircuits(), VirtualTime(NOW)
+    breaking = Breaking(Down(), circuits, time, SeededChance(), Facts())
+    for _ in range(200):
+        for _ in range(CIRCUIT_THRESHOLD):
+            breaking.run(work(url="https://example.org/"))
+        time.run_until(time.now() + MINUTE)
+    assert len(circuits.stored) > 5
+    assert all(expires_at >= circuit.open_until + MAX_CLOCK_DIFFERENCE for circuit, expires_at in circuits.stored)
+
+
+STEERED = {
+    "succeeded": [],
+    "cancelled": [("DELETE", "")],
+    "failed, and tried again": [("POST", "/retry")],
+    "succeeded, and rolled back": [("POST", "/rollback")],
+}
+
+
+@pytest.mark.parametrize("ending", STEERED)
+def test_a_record_expires_after_its_end_only(ending: str) -> None:
+    """Whatever ends a task: the record of an open one never expires, that of an ended one after its retention."""
+    retention, ends = 30 * DAY, 0
+    with Scenario() as scenario:
+
+        def written(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
+            nonlocal ends
+            scenario.watching.written(old, new)
+            if new is None or _STATE not in new:
+                return
+            assert (schema.TTL in new) == (new[_STATE]["S"] in _ENDED)
+            if schema.TTL in new and (old is None or old.get(schema.TTL) != new[schema.TTL]):
+                ends += 1
+                assert _removed_at(new) >= scenario.now - SECOND + retention
+
+        scenario.table.watch = written
+        scenario.target = lambda phase, _context: _act(ending, phase)
+        delay = 30 if ending == "cancelled" else 0
+        body = {"type": UNDONE, "retry": {"max_attempts": 1}, "delay_seconds": delay}
+        path = f"/v1/tasks/{scenario.ask('POST', '/v1/tasks', body).body['id']}"
+        scenario.run(5 * SECOND)
+        for method, verb in STEERED[ending]:
+            assert scenario.ask(method, f"{path}{verb}").status in {200, 202}
+        scenario.run(MINUTE)
+    assert ends == (2 if "," in ending else 1)
+
+
+def _act(ending: str, phase: str) -> str:
+    if phase == "run" and "failed" in ending:
+        raise LookupError("no such row")
+    return "done"
+
+
+def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
+    """Its head, the counts of its nodes and their tokens."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: "done"
+        nodes = {"a": {"type": PLAIN}, "b": {"type": PLAIN, "depends_on": ["a"]}}
+        assert scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).status == 201
+        began = scenario.now
+        scenario.run(MINUTE)
+        items = scenario.items(schema.TOPOLOGY_PREFIX)
+        assert len(items) >= 3
+        assert all(_removed_at(item) >= began - SECOND + MAX_DEADLINE_SECONDS * SECOND for item in items)
+
+
+def test_a_deletion_marker_outlives_every_write_that_may_still_come() -> None:
+    """Of a schedule, its activity and a calendar: the longest process, and a write that is under way when it ends."""
+    longest = max(TIMEOUTS.values()) + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
+    with Scenario() as scenario:
+        task = {"type": PLAIN}
+        assert scenario.ask("POST", "/v1/schedules", {"name": "n", "cron": "0 3 * * *", "task": task}).status == 201
+        assert scenario.ask("PUT", "/v1/calendars/c", {"dates": ["2026-12-25"]}).status in {200, 201}
+        scenario.ask("DELETE", "/v1/schedules/n")
+        scenario.ask("DELETE", "/v1/calendars/c")
+        left = [*scenario.items(schema.SCHEDULE_PREFIX), *scenario.items(schema.CALENDAR_PREFIX)]
+        assert len(left) >= 2
+        assert all(_removed_at(item) >= scenario.now - SECOND + longest for item in left)

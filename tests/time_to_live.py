@@ -1,0 +1,175 @@
+"""For how long each kind of item is needed, and who writes or decides when it may be removed.
+
+No item's TTL lies before the last moment at which anybody may need the item. Whoever writes the attribute, or decides
+on its value, is listed here with the rule that it keeps and the test that shows it; `test_time_to_live` fails for one
+that is not.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CORE = Path(__file__).parents[1] / "layers/duetime/python/duetime"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A kind of item.
+
+    Attributes:
+        needed_until: the last moment at which anybody may need it.
+        shown_by: the test which shows that its TTL is never before that.
+    """
+
+    needed_until: str
+    shown_by: str
+
+
+RECORD = Rule(
+    "the task's end and its retention; for ever while it is open, and once it is reopened",
+    "test_a_record_expires_after_its_end_only",
+)
+CONTENT = Rule("as long as the record that may refer to it", "test_a_content_outlives_its_record")
+TIMER = Rule("its time and the longest absence of the trigger", "test_a_timer_outlives_any_absence_of_the_trigger")
+LOCK = Rule(
+    "the end of every hold of it, by every clock; who renews one knows no other, so the longest there can be",
+    "test_a_lock_is_never_removed_while_it_is_held",
+)
+WAITER = Rule(
+    "the end of the longest hold before it: whoever gives the lock back lets it in",
+    "test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held",
+)
+KEY = Rule("the time for which a key is promised to be remembered", "test_a_key_is_kept_for_its_promised_time")
+CIRCUIT = Rule("as long as it is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
+MARKER = Rule(
+    "the latest moment at which a write may land that was begun before the deletion, by every clock",
+    "test_a_deletion_marker_outlives_every_write_that_may_still_come",
+)
+TOPOLOGY = Rule("as long as the topology's run", "test_what_a_topology_counts_by_is_kept_for_its_longest_run")
+
+WRITERS: dict[str, Rule] = {
+    "adapters/contents.py:SplitContentStore._expire_item": CONTENT,
+    "adapters/contents.py:SplitContentStore._retain_item": CONTENT,
+    "adapters/contents.py:SplitContentStore.expire_items": CONTENT,
+    "adapters/contents.py:_ttl": CONTENT,
+    "adapters/dynamodb/attributes.py:": RECORD,
+    "adapters/dynamodb/circuits.py:_item_of": CIRCUIT,
+    "adapters/dynamodb/keys.py:_item_of": KEY,
+    "adapters/dynamodb/locks.py:DynamoLockStore.join": WAITER,
+    "adapters/dynamodb/locks.py:DynamoLockStore.renew": LOCK,
+    "adapters/dynamodb/locks.py:_item_of": LOCK,
+    "adapters/dynamodb/minutes.py:schedule_wake_item_of": TIMER,
+    "adapters/dynamodb/minutes.py:wake_item_of": TIMER,
+    "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,
+    "adapters/dynamodb/topologies.py:DynamoTopologyStore.add_edge": TOPOLOGY,
+    "adapters/dynamodb/topologies.py:DynamoTopologyStore.add_report": TOPOLOGY,
+    "adapters/dynamodb/topologies.py:DynamoTopologyStore.put_token": TOPOLOGY,
+    "adapters/dynamodb/topologies.py:DynamoTopologyStore.save": TOPOLOGY,
+    "adapters/dynamodb/versions.py:deletion_marker": MARKER,
+}
+"""The functions of the adapters that write the attribute; an empty name is the module itself."""
+
+DECIDERS: dict[str, Rule] = {
+    "domain/locks.py:Lock.expires_at": LOCK,
+    "domain/locks.py:Lock.renewal_expires_at": LOCK,
+    "services/breaking.py:Breaking._save": CIRCUIT,
+    "services/changing.py:Changing._apply": CONTENT,
+    "services/changing.py:Changing._cancel": RECORD,
+    "services/changing.py:Changing.cancel": RECORD,
+    "services/closing.py:ClosingHere._finish": CONTENT,
+    "services/creating.py:Creating._remember": KEY,
+    "services/creating.py:_Accepted.expiry": CONTENT,
+    "services/finishing.py:Finishing._succeed": CONTENT,
+    "services/finishing.py:Finishing._yield": CONTENT,
+    "services/finishing.py:Finishing.skip": RECORD,
+    "services/finishing.py:Finishing.write_outcome": RECORD,
+    "services/freeing.py:Freeing.free": LOCK,
+    "services/keeping_calendars.py:KeepingCalendars.delete": MARKER,
+    "services/keeping_contents.py:let_expire": CONTENT,
+    "services/locking.py:Locking._handed_on": LOCK,
+    "services/locking.py:Locking._in_line": WAITER,
+    "services/locking.py:Locking.renew": LOCK,
+    "services/locking.py:Locking.take": LOCK,
+    "services/producing.py:Producing.produce": CONTENT,
+    "services/scheduling.py:Scheduling._expire": CONTENT,
+    "services/scheduling.py:Scheduling._keep": CONTENT,
+    "services/scheduling.py:Scheduling.delete": MARKER,
+    "services/steering.py:Steering._reopened": RECORD,
+    "services/topologies/nodes.py:Nodes.count": TOPOLOGY,
+    "services/topologies/nodes.py:Nodes.dismiss": RECORD,
+    "services/topologies/nodes.py:Nodes.undo": RECORD,
+    "services/topologies/running.py:Running.wait": TOPOLOGY,
+    "services/topologies/wholes.py:Wholes.expires_at": TOPOLOGY,
+    "services/topologies/wholes.py:Wholes.save": TOPOLOGY,
+}
+"""The functions of the use cases and decisions that name the instant at which an item of the table expires."""
+
+
+def writers() -> set[str]:
+    """The functions of the adapters that write the attribute."""
+    return {where for where, node in _functions("adapters") if any(_writes(each) for each in ast.walk(node))}
+
+
+def deciders() -> set[str]:
+    """The functions of the use cases and decisions that name the instant at which something expires."""
+    places = [*_functions("services"), *_functions("domain")]
+    return {where for where, node in places if any(_decides(each) for each in ast.walk(node))}
+
+
+def _functions(folder: str) -> Iterator[tuple[str, ast.AST]]:
+    for path in sorted((CORE / folder).rglob("*.py")):
+        if "memory" in path.parts:
+            continue
+        module = ast.parse(path.read_text("utf-8"))
+        name = path.relative_to(CORE).as_posix()
+        rest = []
+        for node in module.body:
+            if isinstance(node, ast.FunctionDef):
+                yield f"{name}:{node.name}", node
+            elif isinstance(node, ast.ClassDef):
+                for each in node.body:
+                    if isinstance(each, ast.FunctionDef):
+                        yield f"{name}:{node.name}.{each.name}", each
+            else:
+                rest.append(node)
+        yield f"{name}:", ast.Module(rest, [])
+
+
+def _writes(node: ast.AST) -> bool:
+    """Whether it makes a value of the attribute."""
+    return isinstance(node, ast.Attribute) and node.attr == "expiry"
+
+
+def _decides(node: ast.AST) -> bool:
+    """Whether it names an instant at which something expires."""
+    match node:
+        case ast.Dict(keys=keys):
+            return any(isinstance(key, ast.Constant) and key.value == "expires_at" for key in keys)
+        case ast.Subscript(slice=ast.Constant(value="expires_at"), ctx=ast.Store()):
+            return True
+        case ast.Name(id="expires" | "expires_at", ctx=ast.Store()):
+            return True
+        case ast.Call(func=ast.Attribute(attr="expires_at" | "renewal_expires_at")):
+            return True
+        case ast.Call():
+            return any(each.arg == "expires_at" for each in node.keywords)
+        case ast.FunctionDef(name="expires_at" | "renewal_expires_at"):
+            return True
+        case ast.Name(id="after_record" | "unless_referenced"):
+            return True
+    return False
+
+
+def tests() -> set[str]:
+    """The names of all tests."""
+    names = set()
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        names |= set(re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE))
+    return names
