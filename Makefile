@@ -13,7 +13,7 @@ PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo check format test test-slow test-deployed flaky docs simulate mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
+.PHONY: help setup run demo check format test test-slow test-deployed flaky docs simulate pairs mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ docs: setup ## write what the code knows into the reference pages
 
 simulate: setup ## run storms of random faults in virtual time (FIRST=0 SEEDS=100 RATE=0.03)
 	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100) $(if $(RATE),--rate $(RATE))
+
+pairs: setup ## interleave every two operations on one subject, call by call (PART=3/10, ONLY=regex, AGAIN='...')
+	@$(BIN)/python -m tests.pairs --part $(or $(PART),1/1) $(if $(ONLY),--only '$(ONLY)') $(if $(AGAIN),--again '$(AGAIN)')
 
 mutants: setup ## break the code in one place after the other: the storms must find it (SEEDS=300)
 	@$(BIN)/python -m tests.simulation.mutants --seeds $(or $(SEEDS),300)

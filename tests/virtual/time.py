@@ -47,6 +47,10 @@ def family_of(strand: Strand) -> list[Strand]:
     return [each for child in strand.children for each in family_of(child)] + [strand]
 
 
+def _always() -> bool:
+    return True
+
+
 class VirtualTime:
     """The clock and the crew of a virtual world. Everything that waits must wait through it."""
 
@@ -155,7 +159,14 @@ class VirtualTime:
 
     def run_until(self, end: Millis) -> None:
         """Let everything happen that happens before `end`."""
-        while self._events and self._events[0][0] <= end:
+        self.run_while(_always, end)
+        self._now = max(self._now, end)
+
+    def run_while(self, goes_on: Callable[[], object], end: Millis) -> bool:
+        """Let one thing happen after the other until something is no longer so; says whether that was before `end`."""
+        while goes_on():
+            if not self._events or self._events[0][0] > end:
+                return False
             at, _, strand, wait = heapq.heappop(self._events)
             if strand.done or wait != strand.waits:
                 continue
@@ -169,7 +180,7 @@ class VirtualTime:
             strand.green.switch()
             self._current = None
             self._bury()
-        self._now = max(self._now, end)
+        return True
 
     def _live(self, strand: Strand) -> None:
         try:

@@ -1,0 +1,77 @@
+"""Run every interleaving of every pair of operations, or a part: `python -m tests.pairs --part 3/10`.
+
+One interleaving alone also prints its calls: `python -m tests.pairs --again "scheduled patch-name pause 1 - late"`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from tests.pairs.parts import Summary, chosen, interleaving_named, spread
+from tests.pairs.telling import told
+
+_SHOWN = 3
+"""Interleavings that are shown of a pair of operations; the others are counted."""
+
+
+def main(
+    part: Annotated[str, typer.Option(help="Which part of how many, such as 3/10.")] = "1/1",
+    only: Annotated[str, typer.Option(help="Only pairs whose 'subject first second' has a match of this.")] = "",
+    faults: Annotated[bool, typer.Option(help="Also with one call that goes wrong.")] = True,  # noqa: FBT002 - a flag
+    jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
+    again: Annotated[str, typer.Option(help="Run this one interleaving, as a violation names it.")] = "",
+) -> None:
+    """Interleave two operations on one subject, call by call."""
+    console = Console(soft_wrap=True, highlight=False)
+    if again:
+        sys.exit(_run_one(again, console))
+    number, parts = _part_of(part)
+    pairs = chosen(number, parts, only)
+    summary = Summary()
+    columns = (TextColumn("Pairs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("{task.fields[runs]} interleavings"), console=console, transient=True) as bar:
+        task = bar.add_task("pairs", total=len(pairs), runs=0)
+        for explored in spread(pairs, jobs or os.cpu_count() or 1, with_faults=faults):
+            summary.add(explored)
+            bar.update(task, advance=1, runs=summary.runs)
+            for text in explored.told[:_SHOWN]:
+                console.print(text, markup=False)
+            if len(explored.told) > _SHOWN:
+                console.print(f"{explored.pair}: and {len(explored.told) - _SHOWN} more interleavings", markup=False)
+    console.print(
+        f"{summary.pairs} pairs of operations on {len(summary.subjects)} subjects, {summary.runs} interleavings"
+        f" ({summary.known} of them left a state that had settled before), {summary.calls} calls of AWS:"
+        f" {summary.broken} interleavings of {summary.broken_pairs} pairs broke a promise"
+    )
+    sys.exit(1 if summary.broken else 0)
+
+
+def _part_of(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise typer.BadParameter(f"{text} is no part such as 3/10")
+    return int(match[1]), int(match[2])
+
+
+def _run_one(name: str, console: Console) -> int:
+    """Run one interleaving, and show its calls in their order, and how it ended."""
+    found = interleaving_named(name)
+    console.print(told(found), markup=False)
+    for part in found.result.state:
+        console.print("  " + ", ".join(part), markup=False)
+    return 1 if found.violations else 0
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # Sets are walked in an order that Python draws anew for each process: a name alone must decide.
+        command = [sys.executable, "-m", "tests.pairs", *sys.argv[1:]]
+        os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})  # noqa: S606 - itself once more
+    typer.run(main)

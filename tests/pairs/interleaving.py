@@ -1,0 +1,175 @@
+"""One way in which two operations meet, and how it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.times import SECOND
+from tests.pairs.invariants import State, fingerprint_of, state_of
+from tests.pairs.operations import REFUSED, UNKNOWN
+
+if TYPE_CHECKING:
+    from tests.pairs.operations import Operation
+    from tests.pairs.subjects import Subject
+    from tests.pairs.world import Actor, World
+
+
+class CallFault(StrEnum):
+    """What goes wrong with the call before which the first operation stops."""
+
+    SLOW = "slow"
+    """It is made only when a short lease is over, and the other operation has gone on."""
+    REFUSED = "refused"
+    """The service throttles it until the SDK gives up."""
+    LOST = "lost"
+    """It is made before the other operation goes on, and its answer never comes."""
+    RESENT = "resent"
+    """It is made before and after the other operation goes on: the SDK sends it again."""
+    LATE = "late"
+    """It is given up, and made when the other operation has gone on."""
+    DIES = "dies"
+    """The process ends instead."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two operations on one subject."""
+
+    subject: Subject
+    first: Operation
+    second: Operation
+
+    def __str__(self) -> str:
+        return f"{self.subject.name} {self.first.name} {self.second.name}"
+
+
+@dataclass(frozen=True)
+class Interleaving:
+    """The first operation stops before its call `k`, the second runs to its call `m`, the first ends, the second ends.
+
+    Attributes:
+        k: number of a call of the first operation, from 0; `None`: it does not stop.
+        m: the same of the second.
+        fault: what goes wrong with call `k`.
+        runs: which of the two operations run at all.
+        is_order: it is an order of whole requests: time enough passes between them that no reader lags behind.
+    """
+
+    pair: Pair
+    k: int | None = None
+    m: int | None = None
+    fault: CallFault | None = None
+    runs: tuple[bool, bool] = (True, True)
+    is_order: bool = False
+
+    def __str__(self) -> str:
+        def told(number: int | None) -> str:
+            return "-" if number is None else str(number)
+
+        return f"{self.pair} {told(self.k)} {told(self.m)} {self.fault or '-'}"
+
+
+@dataclass
+class Result:
+    """What came of an interleaving.
+
+    Attributes:
+        reached: whether the first, and the second, came to the call before which it was to stop.
+        outcomes: what each client was told; `None` of an operation that was not run.
+        state: how things were when both had ended.
+        is_known: an earlier interleaving has left the same state behind, and that has settled without a violation.
+        calls: how many calls each made.
+        all_calls: how many calls there were in all, those of settling included.
+        requests: before which call of each a request of it but the first began.
+        made: the calls in the order in which they began.
+    """
+
+    reached: tuple[bool, bool] = (False, False)
+    outcomes: tuple[tuple[str, ...] | None, tuple[str, ...] | None] = (None, None)
+    state: State = ()
+    violations: list[str] = field(default_factory=list)
+    is_known: bool = False
+    calls: tuple[int, int] = (0, 0)
+    all_calls: int = 0
+    requests: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    made: list[tuple[int, str, str]] = field(default_factory=list)
+
+
+def run(interleaving: Interleaving, settled: set[str] | None = None) -> Result:
+    """Run one interleaving from the subject's saved state until nothing can change any more.
+
+    Args:
+        interleaving: which.
+        settled: fingerprints of states that have settled without a violation: they need not settle again.
+    """
+    world = interleaving.pair.subject.world()
+    try:
+        result = Result()
+        _play(world, interleaving, result)
+        result.state = state_of(world)
+        mark = None if settled is None else fingerprint_of(world)
+        result.is_known = settled is not None and mark in settled
+        if not result.is_known:
+            world.settle()
+        result.violations = list(world.watching.violations)
+        result.all_calls = world.calls
+        if settled is not None and mark is not None and not result.violations:
+            settled.add(mark)
+        return result
+    finally:
+        world.end()
+
+
+def _play(world: World, wanted: Interleaving, result: Result) -> None:
+    base = world.time.now()
+    world.faulty = wanted.fault is not None
+    first = second = None
+    is_reached = [wanted.k is None, wanted.m is None]
+    if wanted.runs[0]:
+        first = world.begin(wanted.pair.first, wanted.k, wanted.fault)
+        _until(world, first)
+        is_reached[0] = wanted.k is None or first.calls > wanted.k
+    _rest(world, wanted)
+    if wanted.runs[1]:
+        second = world.begin(wanted.pair.second, wanted.m)
+        _until(world, second)
+        is_reached[1] = wanted.m is None or second.calls > wanted.m
+    _rest(world, wanted)
+    for actor in (first, second):
+        if first is not None and first.late is not None:
+            first.late()
+            first.late = None
+        if actor is not None:
+            world.let_on(actor)
+            _until(world, actor)
+            _rest(world, wanted)
+    result.reached = (is_reached[0], is_reached[1])
+    result.outcomes = (first.outcome if first else None, second.outcome if second else None)
+    if wanted.fault is CallFault.RESENT and first is not None:
+        # What had been done already is refused when somebody else has written since: its nonce is gone.
+        result.outcomes = (tuple(UNKNOWN if each == REFUSED else each for each in first.outcome), result.outcomes[1])
+    result.calls = (first.calls if first else 0, second.calls if second else 0)
+    result.requests = (_requests(first), _requests(second))
+    result.made = sorted(
+        (at - base, name, what)
+        for name, actor in (("A", first), ("B", second))
+        if actor is not None
+        for at, what in actor.made
+    )
+
+
+def _requests(actor: Actor | None) -> tuple[int, ...]:
+    return tuple(actor.requests[1:]) if actor is not None else ()
+
+
+def _rest(world: World, wanted: Interleaving) -> None:
+    if wanted.is_order:
+        world.time.run_until(world.time.now() + SECOND)
+
+
+def _until(world: World, actor: Actor) -> None:
+    """Let things happen until an operation stops or ends."""
+    if not world.run_until(lambda: actor.is_stopped or actor.is_done):
+        world.watching.check(False, f"{actor.operation.name} does not come to an end")  # noqa: FBT003 - it does not hold

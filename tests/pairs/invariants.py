@@ -1,0 +1,178 @@
+"""What must hold of two operations, however they are interleaved."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from duetime.adapters.contents import SplitContentStore
+from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+from duetime.domain.locks import RESERVED, LockName
+from duetime.domain.states import LEASED, WAITING
+from duetime.domain.task import Cause
+from duetime.domain.times import MINUTE, SECOND
+from tests.simulation.schedule_watching import OWNER
+
+if TYPE_CHECKING:
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+    from tests.pairs.world import World
+
+State: TypeAlias = tuple[Any, ...]
+_SOON = 2 * MINUTE
+_MANY = 100
+_ROUNDED = SECOND // 2
+_TIMES = re.compile(r"\b1[789]\d{11}\b")
+_NONCES = re.compile(r"\b[a-z]+-\d+\.\d+\b")
+_DEFINED = {"due", "name", "tags", "priority", "payload", "state-of-schedule", "is", "cron", "task", "overlap"} | {
+    *("calendars", "note", "dates", "are"),
+}
+_PRODUCED = (*(f"{each} " for each in Cause), "lock=")
+
+
+def state_of(world: World) -> State:
+    """What of an account would be the same whenever each of its writes was made."""
+    tasks = sorted(_task_state(world, task) for task in world.watching.tasks())
+    return (*tasks, *_lock_states(world), *_schedule_states(world), *_setting_states(world))
+
+
+def fingerprint_of(world: World) -> str:
+    """What decides how an account settles: everything that is stored, up to half a second and the names of writes."""
+    base = world.about["minute"]
+
+    def rounded(found: re.Match[str]) -> str:
+        return str((int(found[0]) - base) // _ROUNDED)
+
+    items = sorted(repr(sorted(item.items())) for item in world.table.every())
+    messages = sorted(
+        repr((queue.name, held.body, held.visible_at, held.received, held.receipt != ""))
+        for queue in world.sqs.queues.values()
+        for held in queue.messages
+    )
+    promised = sorted(
+        actor.operation.name
+        for actor in world.actors
+        if actor.operation.promise is not None and "accepted" in actor.outcome
+    )
+    leases = sorted((task, each.fence, each.ends_at) for task, each in world.leases.items())
+    told = repr((items, messages, promised, leases, sorted(world.s3.objects), world.faulty, world.time.now()))
+    return sha256(_TIMES.sub(rounded, _NONCES.sub("", told)).encode()).hexdigest()
+
+
+def without_placed(state: State) -> State:
+    """A state without the occurrences that are placed and have not begun: the trigger places what is missing."""
+    not_begun = ("state=scheduled", "state=cancelled")
+    return tuple(part for part in state if not (part[0].startswith(f"{Cause.RHYTHM} ") and part[1] in not_begun))
+
+
+def definition_of(state: State) -> State:
+    """Of a state, what only users write: no step of a function may change it."""
+    return tuple(
+        (part[0], *(each for each in part[1:] if each.partition("=")[0] in _DEFINED))
+        for part in state
+        if not part[0].startswith(_PRODUCED)
+    )
+
+
+def _schedule_states(world: World) -> list[State]:
+    name = world.about.get("schedule")
+    if name is None:
+        return []
+    schedule, activity = world.schedules.store.read(OWNER, name)
+    if schedule is None:
+        return [(f"schedule={name}", "is=gone")]
+    active = activity.of(schedule.uid).active
+    running = world.watching.record(active.text) if active is not None else None
+    return [
+        (
+            f"schedule={name}",
+            f"state-of-schedule={schedule.state}",
+            f"cron={schedule.spec.written.cron}",
+            f"task={schedule.spec.task.type}",
+            f"overlap={schedule.spec.overlap}",
+            f"calendars={schedule.spec.calendars}",
+            f"note={schedule.note}",
+            f"backfills={len(schedule.backfills)}",
+            f"running={running is not None and not running.is_terminal}",
+        )
+    ]
+
+
+def _setting_states(world: World) -> list[State]:
+    """Calendars and switches, apart from when they were written."""
+    calendar = DynamoCalendarStore(world.dynamodb, "tasks", None).read(OWNER, "holidays")  # type: ignore[arg-type]  # same
+    switches = DynamoSwitchStore(world.dynamodb, "tasks").read(consistent=True)  # type: ignore[arg-type]  # a fake
+    told = [(key, each.stopped, each.max_concurrent) for key, each in sorted(switches.by_key.items(), key=str)]
+    found: list[State] = [("calendar=holidays", f"dates={sorted(calendar.dates)}")] if calendar is not None else []
+    return [*found, ("switches", f"are={told}")] if told else found
+
+
+def _label(world: World, task_id: object) -> str:
+    return str(world.about.get("labels", {}).get(str(task_id), "another"))
+
+
+def _name_of(world: World, task: Task) -> str:
+    if task.member is not None:
+        return f"node {task.member.key} of run {task.member.run}"
+    if task.occasion is None:
+        return _label(world, task.id)
+    nominal = task.occasion.nominal - world.about["minute"] if task.occasion.cause is not Cause.TRIGGER else ""
+    return f"{task.occasion.cause} {nominal} {task.type}"
+
+
+def _task_state(world: World, task: Task) -> State:
+    contents = SplitContentStore(world.dynamodb, "tasks", world.s3, "contents")  # type: ignore[arg-type]  # fakes
+    payload = contents.fetch(task.id, task.payload)
+    looked_at = ""
+    if task.state in WAITING:
+        is_soon = task.next_at < world.time.now() + _SOON
+        looked_at = "soon" if is_soon else "due" if task.next_at == task.due_at else "later"
+    return (
+        _name_of(world, task),
+        f"state={task.state}",
+        f"due={_due(world, task)}",
+        f"name={task.name}",
+        f"tags={sorted(task.tags.items())}",
+        f"priority={task.priority}",
+        f"asked={task.asked}",
+        f"attempt={task.attempt}",
+        f"deferred={task.deferred and task.state in LEASED}",
+        f"checkpoint={task.checkpoint is not None}",
+        f"waits={task.waits_for is not None}",
+        f"ended={task.finished_at is not None}",
+        f"next={looked_at}",
+        f"payload={len(payload)}",
+        f"outcomes={[str(line.outcome) for line in task.ledger]}",
+    )
+
+
+def _due(world: World, task: Task) -> Millis | str:
+    """When it is due; about now if it was made to run at once."""
+    at: Millis = task.due_at - world.about["minute"]
+    return at if at % SECOND == 0 else at // MINUTE
+
+
+def _lock_states(world: World) -> list[State]:
+    found: list[State] = []
+    for key in sorted({task.lock.key for task in world.watching.tasks() if task.lock is not None}):
+        store = DynamoLockStore(world.dynamodb, "tasks", None)  # type: ignore[arg-type]  # nothing is read at once
+        lock, line = store.read(LockName(OWNER, key), _MANY)
+        living = [each for each in lock.holders if each.until > world.time.now()]
+        for holder in living:
+            task = world.watching.record(holder.task_id.text)
+            world.watching.check(
+                task is None or task.state not in LEASED or holder.fence in {RESERVED, task.fence},
+                f"lock {key} is held under fence {holder.fence} for an attempt of fence {task.fence if task else None}",
+            )
+        waits = [each for each in line if _waits(world, each.task_id.text, each.turn)]
+        holders = sorted(_label(world, each.task_id) for each in living)
+        found.append((f"lock={key}", f"holders={holders}", f"line={sorted(_label(world, w.task_id) for w in waits)}"))
+    return found
+
+
+def _waits(world: World, task_id: str, turn: int) -> bool:
+    task = world.watching.record(task_id)
+    return task is not None and task.turn == turn and task.state in WAITING

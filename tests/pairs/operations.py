@@ -1,0 +1,423 @@
+"""What may happen to a subject: requests to the API, and the steps of the functions and of DynamoDB's TTL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.times import MINUTE, SECOND, to_iso
+from tests.simulation import works
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tests.pairs.world import World
+    from tests.simulation.users import Reply
+
+ENDING = frozenset(
+    {"cancel", "cancel-by-force", "topology-cancel", "cancel-node", "lease-fail", "lease-cancel", "roll-back-node"}
+)
+"""Operations by which a user ends what would have ended otherwise."""
+OK, UNAVAILABLE, REFUSALS = 200, 503, 300
+ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "unknown"
+
+
+def by_status(reply: Reply | None) -> str:
+    """Whether a request was accepted, refused, or may have been either."""
+    if reply is None or reply.status == UNAVAILABLE:
+        return UNKNOWN
+    return ACCEPTED if reply.status < REFUSALS else REFUSED
+
+
+def by_count(member: str) -> Callable[[Reply | None], str]:
+    """The same of a request that is accepted even if it finds nothing to do."""
+
+    def told(reply: Reply | None) -> str:
+        found = by_status(reply)
+        if found is not ACCEPTED or reply is None:
+            return found
+        count = reply.body[member]
+        return ACCEPTED if (count if isinstance(count, int) else len(count)) else REFUSED
+
+    return told
+
+
+def _reads(reply: Reply | None) -> str:
+    """What only reads changes nothing, however it is answered."""
+    return UNKNOWN if by_status(reply) is UNKNOWN else REFUSED
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that may happen.
+
+    Attributes:
+        act: does it, as a client in virtual time.
+        is_step: it is a step of a function or of DynamoDB, which does what is due; else it is what a user asks for.
+        goes_on: it is a request that does more after the write that decides it, such as handing on a lock or placing
+            occurrences: others may come in between.
+        classify: what an answer means.
+        is_repeatable: what is done already may be counted as done by it, or as not.
+        promise: checks what was accepted, once everything has come to its end.
+    """
+
+    name: str
+    act: Callable[[World], Any]
+    is_step: bool = False
+    goes_on: bool = False
+    classify: Callable[[Reply | None], str] = by_status
+    promise: Callable[[World, Sequence[Reply | None]], None] | None = None
+    is_repeatable: bool = False
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether others may come in between, and it goes on."""
+        return self.is_step or self.goes_on
+
+
+def _is_over(world: World, _replies: Sequence[Reply | None]) -> None:
+    """What was to stop does not go on, nor wait to go on."""
+    task = world.watching.record(world.about["task"])
+    assert task is not None
+    world.watching.check(task.is_terminal, f"a cancel was accepted, and the task is {task.state}")
+
+
+def _is_cancelled(world: World, replies: Sequence[Reply | None]) -> None:
+    """A task that was cancelled at once stays so; one that was asked to stop is not tried again."""
+    _is_over(world, replies)
+    task = world.watching.record(world.about["task"])
+    for reply in replies:
+        if task is None or reply is None or by_status(reply) is not ACCEPTED or task.state == "cancelled":
+            continue
+        told = f"and the task is {task.state} in its attempt {task.attempt}"
+        world.watching.check(reply.status != OK, f"a cancel was accepted at once, {told}")
+        world.watching.check(task.attempt <= reply.body["attempt"], f"a stop was accepted, {told}")
+
+
+def _task(world: World) -> str:
+    return f"/v1/tasks/{world.about['task']}"
+
+
+def _on_task(verb: str, body: object = None, **more: str) -> Callable[[World], Any]:
+    return lambda world: world.ask("POST", f"{_task(world)}/{verb}", body, **more)
+
+
+def _patch(world: World, **fields: object) -> Reply | None:
+    return world.ask("PATCH", _task(world), fields)
+
+
+def _patch_at(seconds: int, world: World) -> Reply | None:
+    return _patch(world, at=to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND))
+
+
+def _patch_matching(seconds: int, world: World) -> Reply | None:
+    """A change of one version only."""
+    at = to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND)
+    headers = {"If-Match": f'"{world.about["version"]}"'}
+    return world.ask("PATCH", _task(world), {"at": at, "name": "matched"}, headers=headers)
+
+
+def _notify(outcome: dict[str, Any], world: World) -> Reply | None:
+    # Whoever tells the end of an attempt does not go on with it, be it a pull worker.
+    world.leases.clear()
+    return world.ask("POST", f"{_task(world)}/notify", {"fence": world.about.get("fence", 1), **outcome})
+
+
+def _beat(world: World) -> Reply | None:
+    body = {"fence": world.about.get("fence", 1)}
+    return world.ask("POST", f"{_task(world)}/heartbeat", body)
+
+
+def _on_lease(verb: str, body: object = None) -> Callable[[World], Any]:
+    return lambda world: world.end_lease(verb, body)
+
+
+def _bulk(what: str, body: dict[str, Any], world: World) -> Reply | None:
+    return world.ask("POST", f"/v1/tasks/{what}", {"filter": {"name": "old"}, **body})
+
+
+LARGE = ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]
+"""A payload that does not fit into a record."""
+_FAILED = {"outcome": "failed", "error": {"class": "Boom", "message": "told"}}
+_ERROR = {"error": {"class": "Boom", "message": "told"}}
+
+# The steps of functions.
+
+
+def _work(function: str, world: World) -> None:
+    """Have a function work on what is visible on its queues."""
+    for url, queue in world.sqs.queues.items():
+        is_dead = queue.name == "dead"
+        if queue.name == "pulled" or is_dead != (function == "deadletter"):
+            continue
+        batch = world._receive(url)
+        if batch:
+            world._work(url, function, batch)
+
+
+def _listening(world: World) -> None:
+    """The same, with targets that go on until they are asked something."""
+    world.behaviour = "listens"
+    _work("worker", world)
+
+
+def _failing(world: World) -> None:
+    world.behaviour = "fails"
+    _work("worker", world)
+
+
+def _accepting(world: World) -> None:
+    world.behaviour = "accepts"
+    _work("worker", world)
+
+
+def _tick(world: World) -> None:
+    world.wait_for(world.invoke("trigger", {}))
+
+
+def _expire(world: World) -> None:
+    """Remove every item whose TTL is over, one after the other."""
+    for item in list(world.table.every()):
+        if schema.TTL in item and int(item[schema.TTL]["N"]) * SECOND < world.time.now():
+            key = (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"])
+            world.point(f"ttl removes {key}")
+            now = world.table.get(key)
+            if now is not None and schema.TTL in now and int(now[schema.TTL]["N"]) * SECOND < world.time.now():
+                world.table.write(world.time.now(), key, None)
+
+
+WORKER = Operation("worker", partial(_work, "worker"), is_step=True)
+LISTENING = Operation("worker-listening", _listening, is_step=True)
+FAILING = Operation("worker-failing", _failing, is_step=True)
+ACCEPTING = Operation("worker-accepting", _accepting, is_step=True)
+DEADLETTER = Operation("deadletter", partial(_work, "deadletter"), is_step=True)
+TRIGGER = Operation("trigger", _tick, is_step=True)
+TTL = Operation("ttl", _expire, is_step=True)
+
+GET = Operation("get", lambda world: world.ask("GET", _task(world)), classify=_reads)
+OF_TASKS = (
+    GET,
+    Operation("patch-at-05", partial(_patch_at, 5)),
+    Operation("patch-at-55", partial(_patch_at, 55)),
+    Operation("patch-soon", lambda world: _patch(world, at=to_iso(world.about["minute"] + 2 * MINUTE))),
+    Operation("patch-matching-05", partial(_patch_matching, 5)),
+    Operation("patch-matching-55", partial(_patch_matching, 55)),
+    Operation("patch-name", lambda world: _patch(world, name="kept")),
+    Operation("patch-payload", lambda world: _patch(world, payload=LARGE)),
+    Operation("patch-priority", lambda world: _patch(world, priority="high")),
+    Operation("pause", _on_task("pause")),
+    Operation("resume", _on_task("resume")),
+    Operation("run", _on_task("run")),
+    Operation("retry", _on_task("retry")),
+    Operation("rollback", _on_task("rollback")),
+    Operation("cancel", lambda world: world.ask("DELETE", _task(world)), promise=_is_cancelled),
+    Operation(
+        "cancel-by-force", lambda world: world.ask("DELETE", _task(world), query="force=true"), promise=_is_cancelled
+    ),
+    Operation("notify-success", partial(_notify, {"outcome": "succeeded", "result": 1}), goes_on=True),
+    Operation("notify-failure", partial(_notify, _FAILED), goes_on=True),
+    Operation("heartbeat", _beat),
+    Operation("bulk-cancel", partial(_bulk, "cancel", {}), classify=by_count("changed"), is_repeatable=True),
+    Operation(
+        "bulk-cancel-by-force",
+        partial(_bulk, "cancel", {"force": True}),
+        classify=by_count("changed"),
+        is_repeatable=True,
+    ),
+    Operation("bulk-change", partial(_bulk, "change", {"change": {"tags": {"a": "b"}}}), classify=by_count("changed")),
+    Operation(
+        "redrive",
+        lambda world: world.ask("POST", "/v1/dead-letters/redrive", {"filter": {"name": "old"}}),
+        classify=by_count("changed"),
+    ),
+)
+OF_LEASES = (
+    Operation("lease", lambda world: world.lease("Y", 30), classify=by_count("leases"), goes_on=True),
+    Operation("lease-short", lambda world: world.lease("X", 5), classify=by_count("leases"), goes_on=True),
+    Operation("lease-heartbeat", _on_lease("heartbeat"), goes_on=True),
+    Operation("lease-complete", _on_lease("complete", {"result": 1}), goes_on=True),
+    Operation("lease-fail", _on_lease("fail", _ERROR), goes_on=True),
+    Operation("lease-release", _on_lease("release"), goes_on=True),
+    Operation("lease-pause", _on_lease("pause", {"checkpoint": {"row": 1}}), goes_on=True),
+    Operation("lease-cancel", _on_lease("cancel"), goes_on=True),
+)
+STEPS = (WORKER, LISTENING, FAILING, ACCEPTING, TRIGGER, DEADLETTER, TTL)
+
+# Schedules.
+
+SCHEDULE = "nightly"
+_NEW = {"name": SCHEDULE, "cron": "* * * * *", "task": {"type": works.UNDONE, "deadline_seconds": 60}}
+_OWN = f"/v1/schedules/{SCHEDULE}"
+
+
+def _make_again(world: World) -> None:
+    """Delete a schedule, and make another of its name."""
+    world.ask("DELETE", _OWN)
+    world.ask("POST", "/v1/schedules", _NEW)
+
+
+def _run_once(world: World) -> None:
+    world.ask("POST", f"{_OWN}/trigger")
+    world.take(SECOND)
+    _accepting(world)
+
+
+def _make_and_run(world: World) -> None:
+    """Make a schedule, and have it run; its target goes on."""
+    world.ask("POST", "/v1/schedules", _NEW)
+    _run_once(world)
+
+
+def _on_schedule(verb: str, body: object = None) -> Callable[[World], Any]:
+    return lambda world: world.ask("POST", f"{_OWN}/{verb}", body)
+
+
+def _change_schedule(world: World, **fields: object) -> Reply | None:
+    return world.ask("PATCH", _OWN, fields)
+
+
+def _fill_back(world: World) -> Reply | None:
+    start = world.about["minute"] - 100 * MINUTE
+    return world.ask(
+        "POST", f"{_OWN}/backfill", {"from": to_iso(start), "until": to_iso(start + 2 * MINUTE), "per_minute": 20}
+    )
+
+
+def _calendar(method: str, body: object = None) -> Callable[[World], Any]:
+    return lambda world: world.ask(method, "/v1/calendars/holidays", body)
+
+
+OF_SCHEDULES = (
+    Operation("get", lambda world: world.ask("GET", _OWN), classify=_reads),
+    Operation("patch-cron", lambda world: _change_schedule(world, cron="*/2 * * * *"), goes_on=True),
+    Operation(
+        "patch-task",
+        lambda world: _change_schedule(world, task={"type": works.UNDONE, "deadline_seconds": 60}),
+        goes_on=True,
+    ),
+    Operation("patch-overlap", lambda world: _change_schedule(world, overlap="allow_all"), goes_on=True),
+    Operation("pause", _on_schedule("pause", {"note": "so"})),
+    Operation("resume", _on_schedule("resume"), goes_on=True),
+    Operation("trigger-now", _on_schedule("trigger"), goes_on=True),
+    Operation("backfill", _fill_back, goes_on=True),
+    Operation("delete", lambda world: world.ask("DELETE", _OWN), is_repeatable=True),
+    Operation("create", lambda world: world.ask("POST", "/v1/schedules", _NEW), goes_on=True),
+    Operation("make-again", _make_again, goes_on=True),
+    Operation("make-and-run", _make_and_run, goes_on=True),
+    TRIGGER,
+    WORKER,
+    ACCEPTING,
+    FAILING,
+)
+OF_CALENDARS = (
+    Operation("put-calendar", _calendar("PUT", {"dates": ["2026-12-26"]})),
+    Operation("delete-calendar", _calendar("DELETE")),
+    Operation("patch-calendars", lambda world: _change_schedule(world, calendars=["holidays"])),
+    Operation("patch-no-calendars", lambda world: _change_schedule(world, calendars=[])),
+)
+OF_LOCKS = (
+    Operation("free", lambda world: world.ask("DELETE", "/v1/locks/db")),
+    Operation("cancel-waiter", lambda world: world.ask("DELETE", f"/v1/tasks/{world.about['waiter']}")),
+    Operation("pause-waiter", lambda world: world.ask("POST", f"/v1/tasks/{world.about['waiter']}/pause")),
+    Operation(
+        "defer-waiter", lambda world: world.ask("PATCH", f"/v1/tasks/{world.about['waiter']}", {"delay_seconds": 400})
+    ),
+)
+_ALL = {"scope": "everything", "stopped": True}
+OF_SWITCHES = (
+    Operation("switch-off", lambda world: world.ask("PUT", "/v1/switches", _ALL)),
+    Operation("switch-on", lambda world: world.ask("DELETE", "/v1/switches", query="scope=everything")),
+    Operation(
+        "cap-one",
+        lambda world: world.ask("PUT", "/v1/switches", {"scope": "type", "name": PULLED, "max_concurrent": 1}),
+    ),
+    Operation("uncap", lambda world: world.ask("DELETE", "/v1/switches", query=f"scope=type&name={PULLED}")),
+)
+
+
+# Creations.
+
+
+def _create(body: dict[str, Any], world: World) -> Reply | None:
+    """Create a task under an idempotency key."""
+    minute = world.about["minute"]
+    fields = {"type": works.PLAIN, "name": "keyed", "at": to_iso(minute + 8 * MINUTE), **body}
+    reply = world.ask("POST", "/v1/tasks", fields, headers={"Idempotency-Key": "key"})
+    if by_status(reply) is ACCEPTED and reply is not None:
+        world.watching.accepted.append(reply.body["id"])
+    return reply
+
+
+def _create_many(world: World) -> Reply | None:
+    tasks = [{"type": works.PLAIN, "name": name, "at": to_iso(world.about["minute"] + 8 * MINUTE)} for name in "ab"]
+    return world.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": "key"})
+
+
+OF_KEYS = (
+    Operation("create-keyed", partial(_create, {})),
+    Operation("create-keyed-large", partial(_create, {"payload": LARGE})),
+    Operation("create-keyed-otherwise", partial(_create, {"payload": 1})),
+    Operation("create-keyed-now", partial(_create, {"at": None})),
+    Operation("create-many-keyed", _create_many),
+    TTL,
+)
+
+
+# Topologies.
+
+
+def _on_topology(verb: str) -> Callable[[World], Reply | None]:
+    return lambda world: world.ask("POST", f"/v1/topologies/{world.about['task']}/{verb}")
+
+
+def _rerun(world: World) -> Reply | None:
+    """Have a topology run again, which it then does."""
+    reply = _on_topology("rerun")(world)
+    if by_status(reply) is ACCEPTED:
+        world.about["ends"] = "succeeded"
+    return reply
+
+
+def _on_node(verb: str) -> Callable[[World], Any]:
+    return lambda world: world.ask("POST", f"/v1/tasks/{world.about['node']}/{verb}")
+
+
+def _state(state: str, world: World) -> None:
+    """Have the state machine's function do one state once more."""
+    world.wait_for(
+        world.invoke("topology", {"state": state, "task_id": world.about["task"], "fence": world.about["fence"]})
+    )
+
+
+def _stop_execution(world: World) -> None:
+    """Have somebody stop the execution, in the console of Step Functions."""
+    for execution in world.states.running():
+        world.point("states.stop_execution")
+        world.states.stop_execution(executionArn=execution.arn)
+
+
+def _rerun_and_work(world: World) -> None:
+    _rerun(world)
+    world.take(SECOND)
+    _work("worker", world)
+
+
+OF_TOPOLOGIES = (
+    Operation("topology-cancel", _on_topology("cancel"), promise=_is_over, goes_on=True),
+    Operation("topology-pause", _on_topology("pause"), goes_on=True),
+    Operation("topology-resume", _on_topology("resume"), goes_on=True),
+    Operation("topology-rerun", _rerun, goes_on=True),
+    Operation("cancel-node", lambda world: world.ask("DELETE", f"/v1/tasks/{world.about['node']}", query="force=true")),
+    Operation("pause-node", _on_node("pause")),
+    Operation("resume-node", _on_node("resume")),
+    Operation("retry-node", _on_node("retry"), goes_on=True),
+    Operation("plan", partial(_state, "plan"), is_step=True),
+    Operation("finish", partial(_state, "finish"), is_step=True),
+    Operation("stop-execution", _stop_execution, is_step=True),
+    WORKER,
+    TRIGGER,
+)
+RERUN_AND_WORK = Operation("rerun-and-work", _rerun_and_work, goes_on=True)

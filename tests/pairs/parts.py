@@ -1,0 +1,128 @@
+"""All pairs, parts of them, and running them side by side."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import re
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache, partial
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from tests.pairs.exploring import Exploration, Found
+from tests.pairs.interleaving import CallFault, Interleaving, Pair
+from tests.pairs.subjects import SUBJECTS
+from tests.pairs.telling import told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_BETWEEN_COLLECTIONS = 5
+"""Pairs."""
+_NO_CALL = "-"
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What came of a pair.
+
+    Attributes:
+        told: each interleaving that broke something, in words.
+    """
+
+    pair: str
+    runs: int
+    known: int
+    calls: int
+    told: list[str]
+
+
+@dataclass
+class Summary:
+    """What came of all pairs."""
+
+    pairs: int = 0
+    runs: int = 0
+    known: int = 0
+    calls: int = 0
+    broken: int = 0
+    broken_pairs: int = 0
+    subjects: set[str] = field(default_factory=set)
+
+    def add(self, explored: Explored) -> None:
+        """Count one more pair."""
+        self.pairs += 1
+        self.runs += explored.runs
+        self.known += explored.known
+        self.calls += explored.calls
+        self.broken += len(explored.told)
+        self.broken_pairs += bool(explored.told)
+        self.subjects.add(explored.pair.partition(" ")[0])
+
+
+@cache
+def every_pair() -> dict[str, Pair]:
+    """All pairs by their names: each operation of a subject first, and each of them second."""
+    pairs = [Pair(each, one, other) for each in SUBJECTS for one in each.operations for other in each.operations]
+    return {str(pair): pair for pair in pairs}
+
+
+def chosen(number: int, parts: int, only: str = "") -> list[str]:
+    """The names of the pairs of one part; which part a pair is in depends on nothing but its name."""
+    return [name for name in every_pair() if _number_of(name) % parts == number - 1 and re.search(only, name)]
+
+
+def _number_of(name: str) -> int:
+    return int.from_bytes(sha256(name.encode()).digest()[:8])
+
+
+def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Explored]:
+    """Explore pairs on so many cores, in their order."""
+    explore = partial(explored, with_faults=with_faults)
+    if jobs == 1:
+        make_ready()
+        yield from map(explore, names)
+        return
+    with ProcessPoolExecutor(jobs, initializer=make_ready) as processes:
+        try:
+            yield from processes.map(explore, names, chunksize=4)
+        finally:
+            processes.shutdown(wait=False, cancel_futures=True)
+
+
+def make_ready() -> None:
+    """Run without logs, and look for garbage only now and then: a run makes much that lives until its end."""
+    logging.disable(logging.CRITICAL)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+
+_SETTLED: dict[str, set[str]] = {}
+_EXPLORED: list[str] = []
+
+
+def explored(name: str, *, with_faults: bool = True) -> Explored:
+    """Explore one pair."""
+    pair = every_pair()[name]
+    settled = _SETTLED.setdefault(pair.subject.name, set())
+    exploration = Exploration(pair, tuple(CallFault) if with_faults else (), settled)
+    found = [told(each) for each in exploration.found()]
+    _EXPLORED.append(name)
+    if len(_EXPLORED) % _BETWEEN_COLLECTIONS == 0:
+        gc.collect()
+    return Explored(name, exploration.runs, exploration.known, exploration.calls, found)
+
+
+def interleaving_named(name: str) -> Found:
+    """Run the interleaving that a violation named, beside the orders that it is compared with."""
+    subject, first, second, k, m, fault = name.split()
+    pair = every_pair()[f"{subject} {first} {second}"]
+    made = None if fault == _NO_CALL else CallFault(fault)
+    return Exploration(pair).alone(Interleaving(pair, _call(k), _call(m), made))
+
+
+def _call(text: str) -> int | None:
+    return None if text == _NO_CALL else int(text)

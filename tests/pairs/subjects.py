@@ -1,0 +1,492 @@
+"""The subjects that operations meet at, each built once and then started from again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.times import MINUTE, SECOND
+from tests.pairs import operations
+from tests.pairs.world import Saved, World
+from tests.simulation import works
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.task import Task
+    from tests.pairs.operations import Operation
+    from tests.simulation.users import Reply
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something that operations are about, in one state.
+
+    Attributes:
+        build: makes it, in a fresh account.
+        operations: what may happen to it.
+        is_compared: its ends are compared with those of an order; not of what goes on by itself meanwhile.
+        lives: it cannot be saved, because something of it goes on; it is built anew for each run.
+    """
+
+    name: str
+    build: Callable[[World], None] = field(compare=False)
+    operations: tuple[Operation, ...] = field(compare=False)
+    lives: bool = False
+    is_compared: bool = True
+
+    def world(self) -> World:
+        """An account with it."""
+        # Saved first: there is one account at a time.
+        saved = _quiet() if self.lives else _saved(self)
+        world = World()
+        world.restore(saved)
+        if self.lives:
+            self.build(world)
+        return world
+
+
+@cache
+def _saved(subject: Subject) -> Saved:
+    quiet = _quiet()
+    world = World()
+    try:
+        world.restore(quiet)
+        subject.build(world)
+        return world.saved()
+    finally:
+        world.end()
+
+
+@cache
+def _quiet() -> Saved:
+    """An account whose trigger has read all that is behind it."""
+    world = World()
+    try:
+        for _ in range(2):
+            world.do(partial(operations.TRIGGER.act, world))
+        world.about["minute"] = world.time.now() // MINUTE * MINUTE
+        return world.saved()
+    finally:
+        world.end()
+
+
+def _answer(world: World, method: str, path: str, body: object = None, **more: str) -> Reply:
+    reply = world.do(partial(world.ask, method, path, body, **more))
+    assert reply is not None
+    return reply
+
+
+def _made(world: World, label: str = "task", **fields: object) -> dict[str, Any]:
+    """A task, the subject unless another is named."""
+    body = {"type": works.PLAIN, "name": "old", "deadline_seconds": 60, **fields}
+    reply = _answer(world, "POST", "/v1/tasks", body)
+    assert reply.status == 201, reply
+    world.about[label] = reply.body["id"]
+    world.about.setdefault("labels", {})[reply.body["id"]] = label
+    world.about["version"] = reply.body["version"]
+    world.watching.accepted.append(reply.body["id"])
+    return dict(reply.body)
+
+
+def _task_now(world: World) -> Task:
+    task = world.watching.record(world.about["task"])
+    assert task is not None
+    return task
+
+
+def _asked(world: World, verb: str, body: object = None) -> None:
+    reply = _answer(world, "POST", f"/v1/tasks/{world.about['task']}/{verb}", body)
+    assert reply.status < 300, reply
+    world.about["version"] = reply.body["version"]
+
+
+def _worked(world: World, behaviour: str = "done") -> None:
+    """Have a worker take what is due."""
+    world.behaviour = behaviour
+    world.time.run_until(world.time.now() + 2 * SECOND)
+    world.do(partial(operations.WORKER.act, world))
+    world.behaviour = "done"
+    task = _task_now(world)
+    world.about["fence"], world.about["version"] = task.fence, task.version
+
+
+def _state(world: World, wanted: str) -> None:
+    state = str(_task_now(world).state)
+    assert state == wanted, state
+
+
+def scheduled(world: World) -> None:
+    """Due in ten minutes."""
+    _made(world, delay_seconds=600)
+
+
+def queued(world: World) -> None:
+    """Due, and its message is on the queue."""
+    _made(world, type=works.UNDONE, rollback=True)
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def queued_phased(world: World) -> None:
+    """The same of one that has all phases and a lock."""
+    _made(world, type=works.PHASED, rollback=True, lock={"key": "db"}, payload=operations.LARGE)
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def soon(world: World) -> None:
+    """Due in a minute, within what the trigger has read."""
+    _made(world, delay_seconds=60)
+
+
+def retrying(world: World) -> None:
+    """Failed once; the next attempt comes in minutes."""
+    _made(world, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
+    _worked(world, "fails")
+    _state(world, "postponed")
+
+
+def locked_out(world: World) -> None:
+    """Waits for a lock that a pull worker holds."""
+    _made(world, type=PULLED, lock={"key": "db"}, label="holder", name="holder", timeout_seconds=600)
+    world.do(partial(world.lease, "X", 60))
+    assert world.about["lease"]
+    _made(world, lock={"key": "db"})
+    _worked(world)
+    _state(world, "postponed")
+
+
+def paused(world: World) -> None:
+    """Held before it began."""
+    _made(world, delay_seconds=600)
+    _asked(world, "pause")
+
+
+def paused_midway(world: World) -> None:
+    """Its attempt was paused, and left a checkpoint."""
+    _made(world, type=PULLED)
+    world.do(partial(world.lease, "X", 60))
+    _asked(world, "pause")
+    world.do(partial(world.end_lease, "pause", {"checkpoint": operations.LARGE}))
+    _state(world, "paused")
+
+
+def accepted(world: World) -> None:
+    """Its target has accepted the work, and will notify."""
+    _made(world)
+    _worked(world, "accepts")
+    _state(world, "running")
+
+
+def accepted_locked(world: World) -> None:
+    """The same under a lock, for which another waits."""
+    _made(world, lock={"key": "db"})
+    _worked(world, "accepts")
+    _made(world, lock={"key": "db"}, label="waiter", name="waiter")
+    task, world.about["task"] = world.about["task"], world.about["waiter"]
+    _worked(world)
+    world.about["task"] = task
+    world.about["fence"] = _task_now(world).fence
+
+
+def succeeded(world: World) -> None:
+    """Done."""
+    _made(world, type=works.UNDONE, rollback=True)
+    _worked(world)
+    _state(world, "succeeded")
+
+
+def failed(world: World) -> None:
+    """Failed for good."""
+    _made(world, type=works.UNDONE, retry={"max_attempts": 1}, payload=operations.LARGE)
+    _worked(world, "fails")
+    _state(world, "failed")
+
+
+def rolling_back(world: World) -> None:
+    """To be undone; the message is on the queue."""
+    succeeded(world)
+    _asked(world, "rollback")
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def rolled_back(world: World) -> None:
+    """Undone."""
+    rolling_back(world)
+    _worked(world)
+    _state(world, "rolled_back")
+
+
+def cancelled(world: World) -> None:
+    """Taken back."""
+    _made(world, delay_seconds=600)
+    world.do(partial(world.ask, "DELETE", f"/v1/tasks/{world.about['task']}"))
+
+
+def dead_lettered(world: World) -> None:
+    """Its message was received too often."""
+    queued(world)
+    for queue in world.sqs.queues.values():
+        for held in queue.messages:
+            held.received = 10_000
+    for url in world.sqs.queues:
+        world._receive(url) if "dead" not in url else None
+
+
+def worker_lost(world: World) -> None:
+    """Its worker died in the attempt, and the lease is over."""
+    _made(world, retry={"max_attempts": 3, "initial_seconds": 1})
+    world.time.run_until(world.time.now() + 2 * SECOND)
+    actor = world.begin(operations.LISTENING)
+    assert world.run_until(lambda: _task_now(world).state == "running")
+    world.time.run_until(world.time.now() + SECOND)
+    for machine in list(world.machines):
+        if machine.strand is not None:
+            machine.die()
+    assert world.run_until(lambda: actor.is_done)
+    world.behaviour = "done"
+    world.actors.clear()
+    world.time.run_until(world.time.now() + 40 * SECOND)
+    world.about["fence"] = _task_now(world).fence
+
+
+def pulled(world: World) -> None:
+    """Of a pulled type, due, on its queue."""
+    _made(world, type=PULLED, timeout_seconds=600)
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def pulled_locked(world: World) -> None:
+    """The same with a lock."""
+    _made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def leased(world: World) -> None:
+    """A pull worker has it."""
+    _made(world, type=PULLED, timeout_seconds=600)
+    world.do(partial(world.lease, "X", 60))
+    _state(world, "running")
+
+
+def leased_pausing(world: World) -> None:
+    """A pull worker has it, and a pause was asked."""
+    leased(world)
+    _asked(world, "pause")
+
+
+def leased_stopping(world: World) -> None:
+    """A pull worker has it, and was asked to stop."""
+    leased(world)
+    reply = _answer(world, "DELETE", f"/v1/tasks/{world.about['task']}", query="force=true")
+    assert reply.status == 202
+
+
+def leased_locked(world: World) -> None:
+    """A pull worker has it under a lock, for which another task waits."""
+    _made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
+    world.do(partial(world.lease, "X", 60))
+    _made(world, lock={"key": "db"}, label="waiter", name="waiter")
+    task, world.about["task"] = world.about["task"], world.about["waiter"]
+    _worked(world)
+    world.about["task"] = task
+    world.about["fence"] = _task_now(world).fence
+
+
+def lease_over(world: World) -> None:
+    """A pull worker had it, and its lease is over."""
+    _made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600, retry={"max_attempts": 3, "initial_seconds": 1})
+    world.do(partial(world.lease, "X", 5))
+    world.time.run_until(world.time.now() + 15 * SECOND)
+
+
+def nothing(world: World) -> None:
+    """Nothing is there yet."""
+
+
+def _scheduled(world: World, in_minutes: int = 1, **fields: object) -> None:
+    first = world.about["minute"] // MINUTE % 60 + in_minutes
+    minutes = ",".join(str((first + number) % 60) for number in range(20))
+    name, task = operations.SCHEDULE, {"type": works.PLAIN, "deadline_seconds": 60}
+    body = {"name": name, "task": task, **({} if "permanent" in fields else {"cron": f"{minutes} * * * *"})}
+    world.schedules.made(name, world.time.now())
+    world.schedules.disturbed.add(name)
+    reply = _answer(world, "POST", "/v1/schedules", {**body, **fields})
+    assert reply.status == 201, reply
+    world.about["schedule"] = name
+
+
+def recurring(world: World) -> None:
+    """A schedule of some minutes; its next occurrence is placed, and the trigger is about to place another."""
+    _scheduled(world, in_minutes=3)
+    world.time.run_until(world.time.now() + MINUTE)
+
+
+def recurring_due(world: World) -> None:
+    """The same, an occurrence of which is on its queue."""
+    _scheduled(world)
+    world.time.run_until((world.time.now() // MINUTE + 1) * MINUTE + 2 * SECOND)
+
+
+def recurring_busy(world: World) -> None:
+    """The same, an occurrence of which goes on."""
+    recurring_due(world)
+    world.do(partial(operations.ACCEPTING.act, world))
+    world.behaviour = "done"
+
+
+def recurring_held(world: World) -> None:
+    """The same, held."""
+    _scheduled(world, in_minutes=3)
+    reply = _answer(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
+    assert reply.status == 200, reply
+
+
+def recurring_gone(world: World) -> None:
+    """It was deleted while an occurrence was placed."""
+    recurring(world)
+    reply = _answer(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
+    assert reply.status == 200, reply
+
+
+def permanent(world: World) -> None:
+    """A schedule that runs again after the last run's end; a run goes on."""
+    _scheduled(world, permanent=15)
+    world.time.run_until(world.time.now() + 2 * SECOND)
+    world.do(partial(operations.ACCEPTING.act, world))
+    world.behaviour = "done"
+
+
+def with_calendar(world: World) -> None:
+    """A schedule with a calendar."""
+    reply = _answer(world, "PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
+    assert reply.status < 300, reply
+    _scheduled(world, in_minutes=3, calendars=["holidays"])
+
+
+def switched_off(world: World) -> None:
+    """A task that is due while everything is stopped."""
+    queued(world)
+    reply = _answer(world, "PUT", "/v1/switches", {"scope": "everything", "stopped": True})
+    assert reply.status < 300, reply
+
+
+def _topology(world: World, **nodes: object) -> None:
+    """A topology whose execution has begun."""
+    reply = _answer(world, "POST", "/v1/topologies", {"nodes": nodes})
+    assert reply.status == 201, reply
+    world.about["task"] = reply.body["id"]
+    world.about["labels"] = {reply.body["id"]: "task"}
+    world.watching.accepted_topologies.append(reply.body["id"])
+    world.topologies.steered.add(reply.body["id"])
+    world.time.run_until(world.time.now() + 2 * SECOND)
+    world.do(partial(operations.WORKER.act, world))
+    world.time.run_until(world.time.now() + 5 * SECOND)
+    task = _task_now(world)
+    world.about["fence"] = task.fence
+    world.about["node"] = next(
+        each.id.text for each in world.watching.tasks() if each.member and each.member.key == "a"
+    )
+
+
+_NODES = {"a": {"type": PULLED, "timeout_seconds": 600}, "b": {"type": works.PLAIN, "depends_on": ["a"]}}
+
+
+def topology(world: World) -> None:
+    """Its first node is at a pull worker, the second waits for it."""
+    _topology(world, **_NODES)
+    fence = world.about["fence"]
+    world.do(partial(world.lease, "X", 60))
+    assert world.about.get("lease")
+    world.about["fence"], world.about["ends"] = fence, "succeeded"
+
+
+def topology_node_ends(world: World) -> None:
+    """Its first node is due on a queue of the workers."""
+    _topology(world, a={"type": works.PLAIN}, b={"type": works.PLAIN, "depends_on": ["a"]})
+    world.about["ends"] = "succeeded"
+
+
+def topology_failed(world: World) -> None:
+    """Its first node has failed, and so has it."""
+    once = {"max_attempts": 1}
+    _topology(world, a={"type": works.PLAIN, "retry": once}, b={"type": works.PLAIN, "depends_on": ["a"]})
+    world.behaviour = "fails"
+    for _ in range(20):
+        world.do(partial(operations.WORKER.act, world))
+        world.time.run_until(world.time.now() + 30 * SECOND)
+        if _task_now(world).finished_at is not None:
+            break
+    world.behaviour = "done"
+    world.time.run_until(world.time.now() + MINUTE)
+    world.do(partial(operations.TRIGGER.act, world))
+    _state(world, "failed")
+
+
+def topology_rerun(world: World) -> None:
+    """The same, and it is to run again: the message is on the queue."""
+    topology_failed(world)
+    reply = _answer(world, "POST", f"/v1/topologies/{world.about['task']}/rerun")
+    assert reply.status == 200, reply
+    world.time.run_until(world.time.now() + 2 * SECOND)
+    world.about["ends"] = "succeeded"
+
+
+_TASKS, _LEASES, _STEPS = operations.OF_TASKS, operations.OF_LEASES, operations.STEPS
+
+
+def _named(names: str, among: Sequence[Operation]) -> tuple[Operation, ...]:
+    by_name = {each.name: each for each in among}
+    return tuple(by_name[name] for name in names.split())
+
+
+_TICK = (operations.TRIGGER,)
+_WORK = _named("worker worker-listening worker-failing worker-accepting trigger", _STEPS)
+_ENDS = _named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)
+_DEAD = _named("worker trigger deadletter", _STEPS)
+
+SUBJECTS = (
+    Subject("scheduled", scheduled, _TASKS + _TICK),
+    Subject("soon", soon, _TASKS + _TICK),
+    Subject("queued", queued, _TASKS + _WORK),
+    Subject("queued-phased", queued_phased, _TASKS + _WORK),
+    Subject("retrying", retrying, _TASKS + _TICK),
+    Subject("locked-out", locked_out, _TASKS + _LEASES + _TICK),
+    Subject("paused", paused, _TASKS + _TICK),
+    Subject("paused-midway", paused_midway, _TASKS + _TICK),
+    Subject("accepted", accepted, _TASKS + _TICK),
+    Subject("accepted-locked", accepted_locked, _TASKS + _TICK),
+    Subject("succeeded", succeeded, _TASKS),
+    Subject("failed", failed, _TASKS),
+    Subject("rolling-back", rolling_back, _TASKS + _DEAD),
+    Subject("rolled-back", rolled_back, _TASKS),
+    Subject("cancelled", cancelled, _TASKS),
+    Subject("dead-lettered", dead_lettered, _TASKS + _DEAD),
+    Subject("worker-lost", worker_lost, _TASKS + _WORK),
+    Subject("pulled", pulled, _TASKS + _LEASES + _TICK),
+    Subject("pulled-locked", pulled_locked, _TASKS + _LEASES + _TICK),
+    Subject("leased", leased, _TASKS + _LEASES + _TICK),
+    Subject("leased-pausing", leased_pausing, _TASKS + _LEASES + _TICK),
+    Subject("leased-stopping", leased_stopping, _TASKS + _LEASES + _TICK),
+    Subject("leased-locked", leased_locked, _TASKS + _LEASES + _TICK),
+    Subject("lease-over", lease_over, _TASKS + _LEASES + _TICK),
+    Subject("nothing", nothing, operations.OF_KEYS),
+    Subject("recurring", recurring, operations.OF_SCHEDULES),
+    Subject("recurring-due", recurring_due, operations.OF_SCHEDULES),
+    Subject("recurring-busy", recurring_busy, operations.OF_SCHEDULES),
+    Subject("recurring-held", recurring_held, operations.OF_SCHEDULES),
+    Subject("recurring-gone", recurring_gone, operations.OF_SCHEDULES),
+    Subject("permanent", permanent, operations.OF_SCHEDULES),
+    Subject("with-calendar", with_calendar, operations.OF_SCHEDULES + operations.OF_CALENDARS),
+    Subject("topology", topology, operations.OF_TOPOLOGIES + _LEASES[2:], lives=True, is_compared=False),
+    Subject("topology-node-ends", topology_node_ends, operations.OF_TOPOLOGIES, lives=True, is_compared=False),
+    Subject(
+        "topology-failed", topology_failed, (*operations.OF_TOPOLOGIES, operations.RERUN_AND_WORK), is_compared=False
+    ),
+    Subject("topology-rerun", topology_rerun, operations.OF_TOPOLOGIES, is_compared=False),
+    Subject("lock-leased", leased_locked, _LEASES + operations.OF_LOCKS + _TICK + (operations.WORKER,)),
+    Subject("lock-accepted", accepted_locked, _ENDS + operations.OF_LOCKS + _TICK + (operations.WORKER,)),
+    Subject("switched-off", switched_off, operations.OF_SWITCHES + _WORK),
+    Subject("switch-pulled", pulled_locked, operations.OF_SWITCHES + _LEASES),
+)

@@ -1,0 +1,22 @@
+"""An interleaving that broke something, in words: its calls in their order, and how to run it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.pairs.exploring import Found
+
+
+def told(found: Found) -> str:
+    """What was run, what came of it, and the command that runs it again."""
+    pair, result = found.interleaving.pair, found.result
+    outcomes = [
+        f"{name} ({operation.name}): " + ("not run" if outcome is None else "/".join(outcome) or "done")
+        for name, operation, outcome in zip("AB", (pair.first, pair.second), result.outcomes, strict=True)
+    ]
+    lines = [f"{pair.subject.name}: " + ", ".join(outcomes)]
+    lines += [f"  VIOLATION {violation}" for violation in found.violations]
+    lines += [f"  {at:>6} ms {name} {what}" for at, name, what in result.made]
+    lines.append(f"  again: make pairs AGAIN='{found.interleaving}'")
+    return "\n".join(lines)

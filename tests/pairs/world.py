@@ -1,0 +1,504 @@
+"""A simulated account in which two operations are interleaved call by call, and which starts from a saved state."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.task import TopologyTarget
+from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
+from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
+from duetime.settings import Variable
+from tests.pairs.operations import ACCEPTED, ENDING, Operation
+from tests.simulation import works
+from tests.simulation.account import LEASE_SECONDS, PULLED
+from tests.simulation.machines import Machine
+from tests.simulation.storms import Boom, Storm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.handlers import Context
+    from tests.fakes.attribute_values import Item
+    from tests.fakes.sqs import Held
+    from tests.fakes.stepfunctions import Execution, Token
+    from tests.pairs.interleaving import CallFault
+    from tests.simulation.account import Invocation
+    from tests.simulation.endpoints import Asked
+    from tests.simulation.faults import Call
+    from tests.simulation.users import Reply
+    from tests.virtual.time import Strand
+
+T = TypeVar("T")
+LONGEST = 20 * MINUTE
+"""How long one operation may take in virtual time."""
+SETTLED = 60 * MINUTE
+"""How long everything may take to come to its end."""
+_GOES_ON = 4 * MINUTE
+"""How long a schedule without an end is watched going on."""
+_HELD = 3 * MINUTE
+"""After how long what is held is let go on, so that it comes to its end."""
+_TRAVEL, _LAG = 3, 20
+_FAR = 10_000 * HOUR
+_SERVICES = {"lambda": "lambdas"}
+_API_SLOWNESS, _SLOWNESS = 12 * SECOND, 45 * SECOND
+"""How long a slow call takes: longer than a short lease, and longer than the lease of a worker. A request to the API is
+over after 29 seconds."""
+_TIMEOUT = 5 * SECOND
+"""After how long the SDK gives up waiting for an answer."""
+
+
+@dataclass(eq=False)
+class Actor:
+    """One of the two operations while it runs.
+
+    Attributes:
+        stop_at: before which of its calls it stops, from 0; `None` if it does not.
+        fault: what goes wrong with that call.
+        calls: how many calls of AWS it has begun; those that were begun at the same instant are one.
+        made: those calls, in words, with the time at which each began.
+        requests: the number of calls that it had begun when it sent each of its requests.
+        replies: the answers that its client got; `None` for one that never came.
+        is_stopped: whether it waits to be let on.
+        strand: its client.
+        late: makes its call that was long under way.
+    """
+
+    operation: Operation
+    stop_at: int | None = None
+    fault: CallFault | None = None
+    calls: int = 0
+    made: list[tuple[Millis, str]] = field(default_factory=list)
+    requests: list[int] = field(default_factory=list)
+    replies: list[Reply | None] = field(default_factory=list)
+    answered_at: list[Millis] = field(default_factory=list)
+    is_stopped: bool = False
+    strand: Strand | None = None
+    late: Callable[[], None] | None = None
+    blocked: list[Strand] = field(default_factory=list)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has come to its end."""
+        return self.strand is not None and self.strand.done
+
+    @property
+    def outcome(self) -> tuple[str, ...]:
+        """What its client was told."""
+        return tuple(self.operation.classify(reply) for reply in self.replies)
+
+
+@dataclass(frozen=True)
+class Leased:
+    """A lease as a pull worker knows it."""
+
+    name: str
+    fence: int
+    ends_at: Millis
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The state of an account in which nothing runs.
+
+    Attributes:
+        about: ids and the like of what was made in it.
+    """
+
+    now: Millis
+    partitions: dict[str, dict[str, Item]]
+    entries: dict[str, dict[str, set[tuple[str, str, str]]]]
+    messages: dict[str, list[Held]]
+    objects: dict[tuple[str, str], bytes]
+    tags: dict[tuple[str, str], str]
+    executions: dict[str, Execution]
+    tokens: dict[str, Token]
+    numbers: Any
+    machines: int
+    chance: Any
+    about: dict[str, Any]
+    leases: dict[str, Leased]
+    watched: dict[str, Any]
+    scheduled: dict[str, Any]
+
+
+_WATCHED = ("cancelled", "accepted", "accepted_topologies", "taken_up", "claimed_at", "attempts")
+_SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
+
+
+class World(Storm):
+    """An account without random faults in which nothing happens by itself until it is let settle.
+
+    Attributes:
+        about: ids and the like of what the subject is made of; `ends` is how it must end unless a user ends it.
+        behaviour: what targets do, by the name of a method.
+        actors: the two operations.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1, 0.0)
+        self.faulty = self.is_mild = False
+        self.ticking = self.receiving = False
+        self.dynamodb.page = 1000
+        self.shards = 1
+        self.environ[Variable.SHARDS] = "1"
+        self.before_call = self._before
+        self.about: dict[str, Any] = {}
+        self.behaviour = "done"
+        self.actors: list[Actor] = []
+        self.leases: dict[str, Leased] = {}
+        self._has_checked = False
+        self._clients: dict[Strand, Actor] = {}
+        self._driven: dict[Machine, Actor] = {}
+
+    def end(self) -> None:
+        """End everything that still runs."""
+        works.STAGE.remove(self)
+        self.close()
+
+    # Without chance.
+
+    def travel(self) -> None:
+        """Let a request or an answer be under way."""
+        self.take(_TRAVEL)
+
+    def _lag(self) -> Millis:
+        return _LAG
+
+    def trace(self, who: object, *what: object) -> None:
+        """Note nothing: an actor's own calls are told."""
+
+    # States to start from.
+
+    def saved(self) -> Saved:
+        """This state, to start from it again and again."""
+        assert not any(each.strand for each in self.machines), "something still runs"
+        assert not self.states.running(), "an execution still runs"
+        return Saved(
+            self.time.now(),
+            {name: dict(partition) for name, partition in self.table.partitions.items()},
+            {name: {p: set(keys) for p, keys in each.entries.items()} for name, each in self.table.indexes.items()},
+            {url: [replace(held) for held in queue.messages] for url, queue in self.sqs.queues.items()},
+            dict(self.s3.objects),
+            dict(self.s3.tags),
+            dict(self.states.executions),
+            dict(self.states.tokens),
+            copy(self.sqs._numbers),
+            self._machines_made,
+            self.random.getstate(),
+            dict(self.about),
+            dict(self.leases),
+            {name: copy(getattr(self.watching, name)) for name in _WATCHED},
+            {name: copy(getattr(self.schedules, name)) for name in _SCHEDULED},
+        )
+
+    def restore(self, saved: Saved) -> None:
+        """Go on from a saved state."""
+        self.time._now = saved.now
+        self.table.partitions = {name: dict(partition) for name, partition in saved.partitions.items()}
+        for name, entries in saved.entries.items():
+            self.table.indexes[name].entries = {p: set(keys) for p, keys in entries.items()}
+        for url, messages in saved.messages.items():
+            self.sqs.queues[url].messages = [replace(held) for held in messages]
+        self.s3.objects, self.s3.tags = dict(saved.objects), dict(saved.tags)
+        self.states.executions, self.states.tokens = dict(saved.executions), dict(saved.tokens)
+        self.sqs._numbers = copy(saved.numbers)
+        # No machine has the name of an earlier one, which is a part of the nonces it draws.
+        self._machines_made = saved.machines
+        self.random.setstate(saved.chance)
+        self.about, self.leases = dict(saved.about), dict(saved.leases)
+        for name, value in saved.watched.items():
+            setattr(self.watching, name, copy(value))
+        for name, value in saved.scheduled.items():
+            setattr(self.schedules, name, copy(value))
+
+    # Whose calls are whose.
+
+    def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
+        """Begin an invocation; what an actor's client begins is the actor's."""
+        invocation = super().invoke(function, event)
+        assert invocation.strand is not None
+        machine = invocation.strand.home
+        assert isinstance(machine, Machine)
+        current = self.time._current
+        actor = None if current is None else self._clients.get(self.time.process())
+        if actor is None:
+            self._driven.pop(machine, None)
+        else:
+            self._driven[machine] = actor
+        return invocation
+
+    def begin(self, operation: Operation, stop_at: int | None = None, fault: CallFault | None = None) -> Actor:
+        """Begin an operation."""
+        actor = Actor(operation, stop_at, fault)
+        self.actors.append(actor)
+
+        def act() -> None:
+            operation.act(self)
+
+        actor.strand = self.time.start_process(act)
+        self._clients[actor.strand] = actor
+        return actor
+
+    def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply | None:  # noqa: ANN401 - of `Users.ask`
+        """Send a request, as a part of an operation or of what comes before."""
+        actor = self._clients.get(self.time.process())
+        if actor is not None:
+            actor.requests.append(actor.calls)
+        reply = self.users.ask(method, path, body, **more)
+        if actor is not None:
+            actor.replies.append(reply)
+            actor.answered_at.append(self.time.now())
+        return reply
+
+    # Pull workers.
+
+    def lease(self, worker: str, seconds: int) -> Reply | None:
+        """Have a pull worker ask for a task; a lease that is handed out has a rest, and nobody else's is alive."""
+        wanted = {"types": [PULLED], "wait_seconds": 0, "lease_seconds": seconds, "worker": worker}
+        reply = self.ask("POST", "/v1/leases", wanted)
+        for leased in reply.body["leases"] if reply is not None and reply.status == 200 else ():
+            self._check_lease(leased)
+        return reply
+
+    def _check_lease(self, leased: Mapping[str, Any]) -> None:
+        task_id, now, check = leased["task"]["id"], self.time.now(), self.watching.check
+        ends_at = _instant(leased["ends_at"])
+        check(ends_at > now, f"a lease of {task_id} was handed out {now - ends_at} ms after its end")
+        other = self.leases.get(task_id)
+        check(other is None or other.ends_at <= now, f"{task_id} was leased while {other} goes on")
+        self.leases[task_id] = Leased(leased["lease"], leased["task"]["fence"], ends_at)
+        self.about["lease"], self.about["fence"] = leased["lease"], leased["task"]["fence"]
+        lock = leased["task"].get("lock")
+        if lock is not None:
+            mine = [
+                each for each in self.leases if self.leases[each].ends_at > now and self._lock_of(each) == lock["key"]
+            ]
+            check(len(mine) <= lock.get("limit", 1), f"{mine} are leased under the lock {lock['key']}")
+
+    def _lock_of(self, task_id: str) -> str | None:
+        task = self.watching.record(task_id)
+        return task.lock.key if task is not None and task.lock is not None else None
+
+    def end_lease(self, verb: str, body: object = None) -> Reply | None:
+        """Have a pull worker tell something of the task that it got last."""
+        name = self.about.get("lease", "none")
+        if verb != "heartbeat":
+            # Whatever it is answered: it does not go on.
+            self.leases = {task: each for task, each in self.leases.items() if each.name != name}
+        reply = self.ask("POST", f"/v1/leases/{name}/{verb}", body)
+        if verb == "heartbeat" and reply is not None and reply.status == 200:
+            for task, each in self.leases.items():
+                if each.name == name:
+                    self.leases[task] = replace(each, ends_at=_instant(reply.body["ends_at"]))
+        return reply
+
+    # The end.
+
+    def settle(self) -> None:
+        """Let everything come to its end: ticks, workers, a pull worker; what is paused goes on."""
+        self.behaviour = "done"
+        self.calm_at = self.time.now() if self.faulty else None
+        self.ticking = self.receiving = True
+        for poller in self._pollers.values():
+            self.time.nudge(poller)
+        end = self.time.now() + SETTLED
+        for switch in ("scope=everything", f"scope=type&name={PULLED}"):
+            if any(item["p"]["S"].startswith(schema.SWITCH_PREFIX) for item in self.table.every()):
+                self.do(partial(self.users.ask, "DELETE", "/v1/switches", query=switch))
+        if "schedule" in self.about:
+            self.time.run_until(self.time.now() + _GOES_ON)
+        began = self.time.now()
+        while self.time.now() < end and (open_tasks := self._open_tasks()):
+            held = [task for task in open_tasks if task.state == "paused" or task.asked == "pause"]
+            if held and (len(held) == len(open_tasks) or self.time.now() > began + _HELD):
+                self.check_promises()
+                for task in held:
+                    kind = "topologies" if isinstance(task.target, TopologyTarget) else "tasks"
+                    self.do(partial(self.users.ask, "POST", f"/v1/{kind}/{task.id}/resume"))
+            self.time.run_until(min((self.time.now() // MINUTE + 1) * MINUTE + 5 * SECOND, end))
+            self._pull()
+        self.check_promises()
+        self._check_ends()
+        self.watching.check_end()
+
+    def _check_ends(self) -> None:
+        """What nobody has ended comes to the end that it should have."""
+        wanted = self.about.get("ends")
+        if wanted is None or any(actor.operation.name in ENDING and ACCEPTED in actor.outcome for actor in self.actors):
+            return
+        task = self.watching.record(self.about["task"])
+        told = f"{task.state}, {task.error}" if task is not None else "gone"
+        self.watching.check(task is not None and task.state == wanted, f"it should be {wanted}, and is {told}")
+
+    def check_promises(self) -> None:
+        """What was accepted is true, as long as nobody has asked for anything else since."""
+        if self._has_checked:
+            return
+        self._has_checked = True
+        for actor in self.actors:
+            if actor.operation.promise is not None and ACCEPTED in actor.outcome:
+                actor.operation.promise(self, actor.replies)
+
+    def _pull(self) -> None:
+        queue = next(each for each in self.sqs.queues.values() if each.name == "pulled")
+        while queue.visible_at(self.time.now()) == self.time.now():
+            reply = self.do(partial(self.lease, "Z", LEASE_SECONDS))
+            if reply is None or reply.status != 200 or not reply.body["leases"]:
+                return
+            self.do(partial(self.end_lease, "complete", {"result": 1}))
+
+    def run_until(self, is_so: Callable[[], object], within: Millis = LONGEST) -> bool:
+        """Let things happen until something is so."""
+        return self.time.run_while(lambda: not is_so(), self.time.now() + within)
+
+    def do(self, operation: Callable[[], T]) -> T:
+        """Do something as a client, and let time pass until it is done."""
+        results: list[T] = []
+        strand = self.time.start_process(lambda: results.append(operation()))
+        assert self.run_until(lambda: strand.done)
+        return results[0]
+
+    def point(self, what: str) -> None:
+        """A point between two steps of something that AWS does by itself."""
+        actor = self._clients.get(self.time.process())
+        if actor is not None:
+            self._at_call(actor, what, None)
+
+    def _before(self, call: Call) -> None:
+        actor = self._driven.get(call.machine)
+        if actor is not None:
+            self._at_call(actor, f"{call.service}.{call.operation} {_key_of(call)}", call)
+
+    def _at_call(self, actor: Actor, what: str, call: Call | None) -> None:
+        is_beside = bool(actor.made) and actor.made[-1][0] == self.time.now()
+        actor.made.append((self.time.now(), what))
+        if is_beside:
+            # Begun at once with the one before, by another thread: they are one step.
+            self._block(actor)
+            return
+        number, actor.calls = actor.calls, actor.calls + 1
+        if number == actor.stop_at:
+            if actor.fault is None or call is None:
+                actor.is_stopped = True
+            else:
+                FAULTS[actor.fault.value](self, actor, call)
+        self._block(actor)
+
+    def _block(self, actor: Actor) -> None:
+        while actor.is_stopped:
+            actor.blocked.append(self.time.current())
+            self.take(_FAR)
+
+    def stop(self, actor: Actor) -> None:
+        """Hold an actor just here until it is let on."""
+        actor.is_stopped = True
+        self._block(actor)
+
+    def let_on(self, actor: Actor) -> None:
+        """Let an actor go on."""
+        actor.is_stopped = False
+        blocked, actor.blocked = actor.blocked, []
+        for strand in blocked:
+            if not strand.done:
+                self.time.nudge(strand)
+
+    # What targets do.
+
+    def _behave(self, phase: str, context: Context | Asked) -> object:
+        if phase == "run":
+            return getattr(self, f"_{self.behaviour}")(context)
+        return "done"
+
+    def _done(self, _context: Context | Asked) -> object:
+        return "done"
+
+    def _fails(self, _context: Context | Asked) -> object:
+        raise Boom("as it should")
+
+    def _accepts(self, _context: Context | Asked) -> object:
+        return Accepted()
+
+    def _listens(self, context: Context | Asked) -> object:
+        """Work until something is asked, through two heartbeats at most."""
+        until = self.time.now() + 22 * SECOND
+        while self.time.now() < until:
+            if context.asked == "pause":
+                raise AttemptPaused({"row": 1})
+            if context.asked == "cancel":
+                raise AttemptCancelled
+            self.take(SECOND)
+        return "done"
+
+
+def _instant(text: str) -> Millis:
+    return from_datetime(datetime.fromisoformat(text))
+
+
+def _made_unheard(world: World, call: Call) -> None:
+    """Make a call whose answer does not come, whatever it is."""
+    fake = getattr(world, _SERVICES.get(call.service, call.service))
+    with suppress(ClientError):
+        getattr(fake, call.operation)(**call.request)
+
+
+def _slowed(world: World, actor: Actor, call: Call) -> None:
+    world.stop(actor)
+    world.take(_API_SLOWNESS if call.machine.function == "api" else _SLOWNESS)
+    call.machine.live()
+
+
+def _refused(world: World, actor: Actor, call: Call) -> None:
+    world.stop(actor)
+    call.refuse()
+
+
+def _lost(world: World, actor: Actor, call: Call) -> None:
+    _made_unheard(world, call)
+    world.stop(actor)
+    world.take(_TIMEOUT)
+    raise ReadTimeoutError(endpoint_url=call.service)
+
+
+def _resent(world: World, actor: Actor, call: Call) -> None:
+    _made_unheard(world, call)
+    world.stop(actor)
+
+
+def _late(world: World, actor: Actor, call: Call) -> None:
+    actor.late = partial(_made_unheard, world, call)
+    world.take(_TIMEOUT)
+    raise ReadTimeoutError(endpoint_url=call.service)
+
+
+def _dies(world: World, actor: Actor, call: Call) -> None:
+    del world, actor
+    call.machine.die()
+
+
+FAULTS: dict[str, Callable[[World, Actor, Call], None]] = {
+    "slow": _slowed,
+    "refused": _refused,
+    "lost": _lost,
+    "resent": _resent,
+    "late": _late,
+    "dies": _dies,
+}
+"""What is done at the call that meets each fault."""
+
+
+def _key_of(call: Call) -> str:
+    request = call.request
+    key = request.get("Key") or request.get("Item")
+    if key:
+        return f"{key['p']['S']} {key['s']['S']}" if "p" in key else str(key)
+    if "ExpressionAttributeValues" in request:
+        return str(request["ExpressionAttributeValues"].get(":p", {}).get("S", ""))
+    return str(request.get("QueueUrl", request.get("name", ""))).rpartition("/")[2]
