@@ -8,7 +8,8 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.handlers import Accepted
-from tests.scenarios.scenario import MINUTE, PHASED, SECOND, Scenario
+from tests.scenarios.scenario import MINUTE, PHASED, PLAIN, SECOND, Scenario
+from tests.simulation.account import PULLED
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
@@ -98,3 +99,48 @@ def test_a_process_that_stood_still_past_its_lease_changes_nothing(
             scenario.run(MINUTE)
         assert scenario.record(task).state == "succeeded"
         assert scenario.ask("GET", "/v1/locks/db-17").body["holders"] == []
+
+
+SAID_LATE: dict[str, object] = {
+    "heartbeat": {"percent": 99, "message": "nearly"},
+    "complete": {"result": "late"},
+    "fail": {"error": {"class": "Boom", "message": "late"}},
+    "release": None,
+    "pause": {"checkpoint": {"row": 1}},
+    "cancel": None,
+}
+
+
+@pytest.mark.parametrize("asked", ["nothing", "pause", "cancel"])
+@pytest.mark.parametrize("verb", SAID_LATE)
+def test_what_a_suspended_pull_worker_says_later_is_refused_and_changes_nothing(verb: str, asked: str) -> None:
+    """Another worker holds the lease and the lock by then; whatever its user asked, it is the other one's to heed."""
+    with Scenario() as scenario:
+        wanted = {"types": [PULLED], "lease_seconds": 5, "worker": "X", "wait_seconds": 0}
+        body = {"type": PULLED, "lock": LOCKS[0]}
+        task = scenario.ask("POST", "/v1/tasks", body).body["id"]
+        (old,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
+        scenario.run(15 * SECOND)
+        (new,) = scenario.ask("POST", "/v1/leases", wanted | {"lease_seconds": 300, "wait_seconds": 20}).body["leases"]
+        assert new["task"]["id"] == old["task"]["id"] == task
+        if asked != "nothing":
+            method, path, query = ("POST", "/pause", "") if asked == "pause" else ("DELETE", "", "force=true")
+            scenario.ask(method, f"/v1/tasks/{task}{path}", query=query)
+        before = _stored(scenario)
+        assert scenario.ask("POST", f"/v1/leases/{old['lease']}/{verb}", SAID_LATE[verb]).status == 409
+        assert _stored(scenario) == before
+        assert scenario.ask("POST", f"/v1/leases/{new['lease']}/heartbeat", {}).status == 200
+
+
+@pytest.mark.parametrize("verb", ["notify", "heartbeat", "progress"])
+def test_what_a_target_says_of_an_attempt_that_is_over_is_refused_and_changes_nothing(verb: str) -> None:
+    """The next attempt was deferred too, and holds the lock until its own deadline."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: Accepted()
+        body = {"type": PLAIN, "lock": LOCKS[0], "deadline_seconds": 10, "retry": {"initial_seconds": 0}}
+        task = scenario.ask("POST", "/v1/tasks", body).body["id"]
+        assert scenario.run_until(lambda: scenario.record(task).fence == 2 and scenario.record(task).deferred)
+        told = {"notify": {"outcome": "succeeded", "result": "late"}, "progress": {"percent": 99}}.get(verb, {})
+        before = _stored(scenario)
+        assert scenario.ask("POST", f"/v1/tasks/{task}/{verb}", {"fence": 1, **told}).status == 409
+        assert _stored(scenario) == before
