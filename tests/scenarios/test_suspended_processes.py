@@ -132,7 +132,14 @@ def test_what_a_suspended_pull_worker_says_later_is_refused_and_changes_nothing(
         assert scenario.ask("POST", f"/v1/leases/{new['lease']}/heartbeat", {}).status == 200
 
 
-@pytest.mark.parametrize("verb", ["notify", "heartbeat", "progress"])
+TOLD_LATE: dict[str, dict[str, Any]] = {
+    "notify": {"outcome": "succeeded", "result": "late"},
+    "heartbeat": {},
+    "progress": {"percent": 99},
+}
+
+
+@pytest.mark.parametrize("verb", TOLD_LATE)
 def test_what_a_target_says_of_an_attempt_that_is_over_is_refused_and_changes_nothing(verb: str) -> None:
     """The next attempt was deferred too, and holds the lock until its own deadline."""
     with Scenario() as scenario:
@@ -140,8 +147,7 @@ def test_what_a_target_says_of_an_attempt_that_is_over_is_refused_and_changes_no
         body = {"type": PLAIN, "lock": LOCKS[0], "deadline_seconds": 10, "retry": {"initial_seconds": 0}}
         task = scenario.ask("POST", "/v1/tasks", body).body["id"]
         assert scenario.run_until(lambda: scenario.record(task).fence == 2 and scenario.record(task).deferred)
-        told: dict[str, Any] = {"fence": 1}
-        told |= {"notify": {"outcome": "succeeded", "result": "late"}, "progress": {"percent": 99}}.get(verb, {})
+        told: dict[str, Any] = {"fence": 1, **TOLD_LATE[verb]}
         before = _stored(scenario)
         assert scenario.ask("POST", f"/v1/tasks/{task}/{verb}", told).status == 409
         assert _stored(scenario) == before
