@@ -16,6 +16,11 @@ Around the server, because it keeps the setting and does nothing by it (`gate.py
 
 * the throttle of an HTTP API's stage. A function at its concurrency is answered 429 there, too.
 
+Around the server, because every request at once is a process of its own (`gate.py`):
+
+* few requests of HTTP APIs are executed at a time; others wait for their turn, and are answered 503 if it comes too
+  late. In AWS they are executed at once, up to the account's concurrency.
+
 It also keeps an HTTP API's CORS settings without answering by them; our stack has none so far.
 
 By settings of the `local` environment (`infra/`), because nothing else would work:

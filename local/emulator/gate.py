@@ -1,7 +1,12 @@
-"""Starts the embedded AWS with the one thing that its HTTP APIs leave out: a stage's throttle.
+"""Starts the embedded AWS with two things that its HTTP APIs leave out: a stage's throttle, and a limit of concurrency.
 
 API Gateway keeps a stage to its rate and burst by a token bucket, and answers whoever comes beyond it 429, without
 a `Retry-After`. MiniStack 1.5.33 keeps the settings and does nothing by them.
+
+In AWS each concurrent invocation has a machine of its own. Here it is a process of 110 MB that takes a second of a core
+to start: a burst of clients would start one for each, and none of them would come to anything. So few requests are
+executed at a time, others wait in the order in which they came, and whoever cannot be served soon is answered 503, as
+API Gateway does when a function is throttled.
 
 Run by the emulator's own Python, so it imports the standard library and the emulator only.
 
@@ -10,6 +15,7 @@ Source: API Gateway Developer Guide, "Throttle requests to your HTTP APIs for be
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +24,17 @@ if TYPE_CHECKING:
 
     Answer = tuple[int, dict[str, str], bytes]
 
+CONCURRENCY = 12
+"""Requests of all HTTP APIs that are executed at a time: the processes of their functions."""
+MOST_WAITING = 500
+"""Requests that may wait for their turn."""
+PATIENCE_SECONDS = 20.0
+"""How long a request waits for its turn: API Gateway gives up after thirty seconds in all."""
+BUSY: Answer = (
+    503,
+    {"Content-Type": "application/json", "Retry-After": "1"},
+    b'{"message":"Service Unavailable"}',
+)
 REFUSAL: Answer = (429, {"Content-Type": "application/json"}, b'{"message":"Too Many Requests"}')
 
 
@@ -67,6 +84,45 @@ def gated(
     return execute_or_refuse
 
 
+def limited(
+    execute: Callable[..., Awaitable[Answer]],
+    concurrency: int = CONCURRENCY,
+    most_waiting: int = MOST_WAITING,
+    patience: float = PATIENCE_SECONDS,
+) -> Callable[..., Awaitable[Answer]]:
+    """What executes requests, only so many at a time.
+
+    Args:
+        execute: executes one.
+        concurrency: most that are executed at a time.
+        most_waiting: most that wait for their turn; whoever comes beyond them is refused at once.
+        patience: for how many seconds one waits before it is refused.
+    """
+    turns = asyncio.Semaphore(concurrency)
+    waiting = 0
+
+    async def execute_in_turn(*request: object) -> Answer:
+        nonlocal waiting
+        if turns.locked():
+            if waiting >= most_waiting:
+                return BUSY
+            waiting += 1
+            try:
+                await asyncio.wait_for(turns.acquire(), patience)
+            except TimeoutError:
+                return BUSY
+            finally:
+                waiting -= 1
+        else:
+            await turns.acquire()
+        try:
+            return await execute(*request)
+        finally:
+            turns.release()
+
+    return execute_in_turn
+
+
 def main() -> None:
     """Serve until the process is ended."""
     from ministack import app  # type: ignore[import-not-found] # noqa: PLC0415 - not there where the tests run
@@ -74,7 +130,7 @@ def main() -> None:
 
     # Called in the scope of the API's own account and region, without which its stages are not found.
     apigateway._handle_execute_in_scope = gated(  # noqa: SLF001 - it has no hook for this
-        apigateway._handle_execute_in_scope,  # noqa: SLF001 - same
+        limited(apigateway._handle_execute_in_scope),  # noqa: SLF001 - same
         lambda api_id, stage: apigateway._stages.get(api_id, {}).get(stage, {}),  # noqa: SLF001 - same
     )
     app.main()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from local.emulator.gate import REFUSAL, Bucket, gated, throttle_of
+from local.emulator.gate import BUSY, REFUSAL, Bucket, gated, limited, throttle_of
 
 API, STAGE = "api", "$default"
 ANSWER: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
@@ -51,3 +51,100 @@ def test_whoever_comes_beyond_the_throttle_is_refused_and_not_executed() -> None
 
     assert asyncio.run(calls()) == [ANSWER, ANSWER, REFUSAL, ANSWER, ANSWER, ANSWER]
     assert executed == [API, API, "other", "other", "other"]
+
+
+class Upstream:
+    """Requests that are executed until they are told to end."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.most = self.running = 0
+        self.ends: dict[str, asyncio.Event] = {}
+
+    async def execute(self, name: str, *_: object) -> tuple[int, dict[str, str], bytes]:
+        """Execute one request, for as long as the test wants."""
+        self.begun.append(name)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await self.ends.setdefault(name, asyncio.Event()).wait()
+        self.running -= 1
+        return 200, {}, name.encode()
+
+
+async def _settled() -> None:
+    """Let every task come as far as it can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_a_burst_is_executed_few_at_a_time_in_its_order() -> None:
+    """Of eighty requests at once three are executed at a time; each is answered, in the order in which they came."""
+
+    async def burst() -> tuple[Upstream, list[object]]:
+        upstream = Upstream()
+        gate = limited(upstream.execute, concurrency=3)
+        names = [f"{number:02}" for number in range(80)]
+        calls = [asyncio.ensure_future(gate(name)) for name in names]
+        for name in names:
+            await _settled()
+            upstream.ends[name].set()
+        return upstream, [await call for call in calls]
+
+    upstream, answers = asyncio.run(burst())
+    assert upstream.most == 3
+    assert upstream.begun == sorted(upstream.begun)
+    assert answers == [(200, {}, f"{number:02}".encode()) for number in range(80)]
+
+
+def test_whoever_finds_too_many_waiting_is_answered_at_once() -> None:
+    """One is executed and two wait: the next three are answered 503, and the three are served."""
+
+    async def burst() -> list[object]:
+        upstream = Upstream()
+        gate = limited(upstream.execute, concurrency=1, most_waiting=2)
+        calls = [asyncio.ensure_future(gate(name)) for name in "abcdef"]
+        await _settled()
+        assert [call.done() for call in calls] == [False, False, False, True, True, True]
+        for name in "abc":
+            upstream.ends.setdefault(name, asyncio.Event()).set()
+        return [await call for call in calls]
+
+    served: list[object] = [(200, {}, name) for name in (b"a", b"b", b"c")]
+    assert asyncio.run(burst()) == [*served, BUSY, BUSY, BUSY]
+
+
+def test_whoever_has_waited_for_too_long_is_answered_and_takes_no_turn() -> None:
+    """A request whose patience is over is answered 503 and never executed; the next one is."""
+
+    async def burst() -> tuple[list[str], list[object]]:
+        upstream = Upstream()
+        gate = limited(upstream.execute, concurrency=1, patience=0)
+        first = asyncio.ensure_future(gate("first"))
+        await _settled()
+        second = await gate("second")
+        upstream.ends["first"].set()
+        answers = [await first, second]
+        upstream.ends["third"] = asyncio.Event()
+        upstream.ends["third"].set()
+        return upstream.begun, [*answers, await gate("third")]
+
+    begun, answers = asyncio.run(burst())
+    assert begun == ["first", "third"]
+    assert answers == [(200, {}, b"first"), BUSY, (200, {}, b"third")]
+
+
+def test_a_request_that_fails_gives_its_turn_back() -> None:
+    """What the emulator raises is raised on, and the next request is executed."""
+
+    async def burst() -> object:
+        async def execute(name: str) -> tuple[int, dict[str, str], bytes]:
+            if name == "broken":
+                raise ValueError(name)
+            return ANSWER
+
+        gate = limited(execute, concurrency=1)
+        with pytest.raises(ValueError, match="broken"):
+            await gate("broken")
+        return await gate("sound")
+
+    assert asyncio.run(burst()) == ANSWER
