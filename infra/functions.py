@@ -256,6 +256,8 @@ class Functions(Construct):
             Variable.SHARDS: str(settings.shards),
             Variable.LOOK_AHEAD_SECONDS: str(settings.look_ahead_seconds),
             Variable.PRECISION: settings.precision,
+            # Whoever makes a task refuses where the egress would not call.
+            Variable.HTTP_ALLOW: ",".join(settings.http_allow),
         }
         door = Door(self, name, environment=settings, layers=self._layers, variables={**placing, **variables})
         door.allow(WRITE, [self._stores.tables.tasks.table_arn])

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.creation import target_of
 from duetime.domain.errors import FieldInvalid, TypeNotPulled
 from duetime.domain.leases import ANYONE, Pullers
+from duetime.domain.target_rules import TargetRules
 from duetime.domain.task import HandlerTarget, PullTarget, TaskSpec
 
+RULES = TargetRules({"resize"})
 PULLERS = Pullers({"resize": frozenset({ANYONE}), "report": frozenset({"ann"})})
 
 
@@ -25,9 +26,9 @@ def test_nobody_else_pulls_anything(types: list[str]) -> None:
 
 def test_the_type_decides_where_no_target_is_named() -> None:
     """A pulled type waits for its workers, any other calls its handler, and what is named is kept."""
-    assert target_of(TaskSpec("resize"), {"resize"}) == PullTarget()
-    assert target_of(TaskSpec("report"), {"resize"}) == HandlerTarget()
-    assert target_of(TaskSpec("resize", target=HandlerTarget(), rollback=True), {"resize"}) == HandlerTarget()
+    assert RULES.target_of(TaskSpec("resize")) == PullTarget()
+    assert RULES.target_of(TaskSpec("report")) == HandlerTarget()
+    assert RULES.target_of(TaskSpec("resize", target=HandlerTarget(), rollback=True)) == HandlerTarget()
 
 
 @pytest.mark.parametrize(
@@ -37,5 +38,5 @@ def test_the_type_decides_where_no_target_is_named() -> None:
 def test_what_pull_workers_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
     """A type that nobody pulls, and a rollback."""
     with pytest.raises(FieldInvalid) as refused:
-        target_of(spec, {"resize"})
+        RULES.target_of(spec)
     assert refused.value.field == field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 import boto3
@@ -98,8 +99,10 @@ def test_a_receiver_that_wants_none_is_not_asked_again(stack: Stack, receiver: R
     assert len(receiver.requests) == 1
 
 
-def test_a_callback_leads_nowhere_private(stack: Stack) -> None:
-    """The same addresses are refused as for targets, and the task is finished all the same."""
-    task = stack.create(TaskSpec("unheard.of", callback_url="http://169.254.169.254/latest/meta-data"))
+def test_a_callback_leads_nowhere_private(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that leads to an address as is refused for targets: the task is finished all the same."""
+    leads = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("169.254.169.254", 80))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: leads)
+    task = stack.create(TaskSpec("unheard.of", callback_url="http://rebinding.example.org/latest/meta-data"))
     assert stack.work(Priority.NORMAL) == []
     assert stack.get(task).finished_at is not None

@@ -64,6 +64,8 @@ class InProcess:
             Variable.OPERATORS: "local",
             Variable.PULLED_QUEUES: json.dumps({PULLED: self._queue(PULLED)}),
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),
+            # Where the good requests lead; nobody listens there.
+            Variable.HTTP_ALLOW: "127.0.0.1",
             **queues,
         }
         composition.use(Outside(environ=environ, clock=StandingClock(), clients=Clients(self.session)))

@@ -15,6 +15,7 @@ from duetime.adapters.memory.schedules import MemoryCalendarStore, MemorySchedul
 from duetime.domain.attempts import Ending, Failed, Succeeded, failure
 from duetime.domain.dispatch import Precision
 from duetime.domain.errors import Unavailable
+from duetime.domain.target_rules import TargetRules
 from duetime.domain.task import Phase, Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
@@ -141,15 +142,23 @@ class World:
         time, chance, facts = self.time, self.chance, self.facts
         self.placing = Placing(self.tasks, self.queues, time, chance, LOOK_AHEAD, Precision.NORMAL)
         self.creating = Creating(
-            self.tasks, self.contents, MemoryKeyStore(), self.placing, time, chance, time, self.shards, {PULLED}
+            self.tasks,
+            self.contents,
+            MemoryKeyStore(),
+            self.placing,
+            time,
+            chance,
+            time,
+            self.shards,
+            TargetRules({PULLED}),
         )
         self.reading = Reading(self.tasks, self.contents)
         self.locking = Locking(self.locks, self.tasks, self.placing, time, chance, facts, LEASE)
         self.changing = Changing(
-            self.tasks, self.contents, self.placing, time, chance, RETENTION, self.locking, {PULLED}
+            self.tasks, self.contents, self.placing, time, chance, RETENTION, self.locking, TargetRules({PULLED})
         )
         calling_back = CallingBack(self, time, facts)
-        producing = Producing(self.contents, self.placing, time, {PULLED})
+        producing = Producing(self.contents, self.placing, time, TargetRules({PULLED}))
         self.expanding = Expanding(
             self.schedules, self.calendars, self.tasks, producing, time, chance, time, facts, LOOK_AHEAD
         )

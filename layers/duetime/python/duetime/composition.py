@@ -40,6 +40,7 @@ from duetime.adapters.targets.http import HttpRunner
 from duetime.adapters.targets.resources import Resources
 from duetime.adapters.targets.signing import Signer, SigningSecrets
 from duetime.adapters.targets.topologies import TopologyRunner
+from duetime.domain.target_rules import TargetRules
 from duetime.domain.topologies.outline import outline_of
 from duetime.services.asking import Asking
 from duetime.services.attempting import Attempting
@@ -211,6 +212,11 @@ class Composition:
         return DynamoLockStore(self._dynamodb, self.settings.table, self.outside.crew)
 
     @cached_property
+    def _target_rules(self) -> TargetRules:
+        settings = self.settings
+        return TargetRules(settings.pulled_queue_urls.keys(), settings.callable_arns, settings.http_allow)
+
+    @cached_property
     def creating(self) -> Creating:
         """Accepts tasks."""
         outside = self.outside
@@ -224,8 +230,7 @@ class Composition:
             outside.chance,
             outside.crew,
             self.settings.shards,
-            self.settings.pulled_queue_urls.keys(),
-            self.settings.callable_arns,
+            self._target_rules,
         )
 
     @cached_property
@@ -252,8 +257,7 @@ class Composition:
             outside.chance,
             self.settings.retention_ms,
             self.locking,
-            self.settings.pulled_queue_urls.keys(),
-            self.settings.callable_arns,
+            self._target_rules,
             _graph_of,
         )
 
@@ -304,7 +308,7 @@ class Composition:
 
     @cached_property
     def _making(self) -> Making:
-        settings, outside = self.settings, self.outside
+        outside = self.outside
         return Making(
             in_full=self._wholes_reading(_graph_of),
             tasks=self.tasks,
@@ -312,8 +316,7 @@ class Composition:
             store=self._topologies,
             chance=outside.chance,
             crew=outside.crew,
-            pulled=settings.pulled_queue_urls.keys(),
-            callable_arns=settings.callable_arns,
+            rules=self._target_rules,
         )
 
     @cached_property
@@ -494,9 +497,7 @@ class Composition:
     @cached_property
     def _expanding(self) -> Expanding:
         settings, outside = self.settings, self.outside
-        producing = Producing(
-            self.contents, self.placing, outside.clock, settings.pulled_queue_urls.keys(), settings.callable_arns
-        )
+        producing = Producing(self.contents, self.placing, outside.clock, self._target_rules)
         return Expanding(
             self._schedules,
             self._calendars,

@@ -55,7 +55,7 @@ class Variable(StrEnum):
     SIGNING_SECRET = "DUETIME_SIGNING_SECRET"  # noqa: S105 - a variable's name
     """Name or ARN of the secret that HTTP calls are signed with; empty to send them unsigned."""
     HTTP_ALLOW = "DUETIME_HTTP_ALLOW"
-    """Comma-separated hosts (`127.0.0.1`) that HTTP targets may reach although they are not public."""
+    """Comma-separated hosts (`127.0.0.1`) that HTTP calls may reach although they are not public."""
     AWS_TARGETS = "DUETIME_AWS_TARGETS"
     """ARN patterns, separated by spaces, of the AWS resources that tasks may call; empty for none."""
     INTAKE_OWNER = "DUETIME_INTAKE_OWNER"

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.arns import ArnPatterns
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
 from duetime.domain.states import State
-from duetime.domain.task import AwsTarget, Content, HandlerTarget, PullTarget, Task, TaskSpec, TopologyTarget
+from duetime.domain.task import HandlerTarget, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
-    from duetime.domain.task import Target
+    from duetime.domain.task import Content, TaskSpec
     from duetime.domain.times import Millis
 
 
@@ -84,37 +83,6 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
     if due > now + MAX_DUE_AHEAD:
         raise FieldInvalid("at" if spec.due_at is not None else "delay_seconds", "is more than ten years ahead")
     return due
-
-
-NO_ARNS = ArnPatterns()
-
-
-def target_of(spec: TaskSpec, pulled: Collection[str], callable_arns: ArnPatterns = NO_ARNS) -> Target:
-    """What a task calls: what was asked for, else the workers that pull its type, else its handler.
-
-    Args:
-        spec: what a client asks for.
-        pulled: the types that the settings declare as pulled.
-        callable_arns: the AWS resources that the settings let tasks call.
-
-    Raises:
-        FieldInvalid: nobody may pull its type, or pull workers were asked to roll back; likewise for AWS resources, and
-            for topologies.
-    """
-    target = spec.target or (PullTarget() if spec.type in pulled else HandlerTarget())
-    if isinstance(target, PullTarget):
-        if spec.type not in pulled:
-            raise FieldInvalid("target", f"is 'pull', but the settings do not declare the type {spec.type!r} as pulled")
-        if spec.rollback:
-            raise FieldInvalid("rollback", "needs a target that offers it; pull workers do not")
-    if isinstance(target, AwsTarget):
-        if not callable_arns.allow(target.arn):
-            raise FieldInvalid("target.arn", "is not among the resources that the settings let tasks call")
-        if spec.rollback:
-            raise FieldInvalid("rollback", "needs a target that offers it; AWS resources do not")
-    if isinstance(target, TopologyTarget) and spec.rollback:
-        raise FieldInvalid("rollback", "needs a target that offers it; a topology's graph has `on_failure` for that")
-    return target
 
 
 def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:

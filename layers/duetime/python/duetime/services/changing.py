@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.creation import NO_ARNS, due_of, target_of
+from duetime.domain.creation import due_of
 from duetime.domain.errors import FieldInvalid, MoveRefused, TaskUnknown, Unavailable, VersionDiffers
 from duetime.domain.expiry import unless_referenced
 from duetime.domain.states import NOT_STARTED, Move, State
+from duetime.domain.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.task import HttpTarget, Phase, TaskSpec, TopologyTarget, lane_of
 from duetime.domain.topologies.outline import outline_of
 from duetime.domain.writes import Applied, Guard, Write, WriteResult
@@ -17,9 +18,8 @@ from duetime.services.creating import PAYLOAD
 from duetime.services.keeping_contents import let_expire, replace_content
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
 
-    from duetime.domain.arns import ArnPatterns
     from duetime.domain.creation import TaskChange
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
@@ -40,8 +40,7 @@ class Changing:
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
-        pulled: the types that the settings declare as pulled.
-        callable_arns: the AWS resources that the settings let tasks call.
+        rules: what the settings let tasks call.
         read_graph: makes a graph of a topology's new payload, or refuses it.
     """
 
@@ -52,8 +51,7 @@ class Changing:
     chance: Chance
     retention: Millis
     locking: Locking
-    pulled: Collection[str] = ()
-    callable_arns: ArnPatterns = NO_ARNS
+    rules: TargetRules = DEFAULT_RULES
     read_graph: Callable[[bytes], Graph] = field(default=outline_of)
 
     def change(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
@@ -167,8 +165,9 @@ class Changing:
     def _refuse_unfit(self, task: Task, wanted: TaskChange, fields: Mapping[str, Any]) -> None:
         """Refuse what does not fit the task, before anything of it is kept."""
         target, rollback = fields.get("target", task.target), fields.get("rollback", task.rollback)
-        if not fields.keys().isdisjoint({"target", "rollback"}):
-            target_of(TaskSpec(task.type, target=target, rollback=rollback), self.pulled, self.callable_arns)
+        if not fields.keys().isdisjoint({"target", "rollback", "callback_url"}):
+            callback_url = fields.get("callback_url", task.callback_url)
+            self.rules.target_of(TaskSpec(task.type, target=target, rollback=rollback, callback_url=callback_url))
             if rollback and isinstance(target, HttpTarget) and Phase.ROLLBACK not in target.phases:
                 raise FieldInvalid("rollback", "needs 'rollback' among the phases of the target")
         if wanted.sets_due:

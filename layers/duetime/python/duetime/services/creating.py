@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.creation import NO_ARNS, due_of, new_id, new_task, target_of
+from duetime.domain.creation import due_of, new_id, new_task
 from duetime.domain.errors import KeyReused, RequestRefused, Unavailable
 from duetime.domain.expiry import unless_referenced
 from duetime.domain.keys import RememberedKey
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
+from duetime.domain.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.times import MINUTE
 from duetime.services.keeping_contents import retain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
-    from duetime.domain.arns import ArnPatterns
     from duetime.domain.creation import Origin
     from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
@@ -72,8 +72,7 @@ class Creating:
 
     Attributes:
         shards: S, the number of shards a minute is split into.
-        pulled: the types that the settings declare as pulled.
-        callable_arns: the AWS resources that the settings let tasks call.
+        rules: what the settings let tasks call.
     """
 
     tasks: TaskStore
@@ -84,8 +83,7 @@ class Creating:
     chance: Chance
     crew: Crew
     shards: int
-    pulled: Collection[str] = ()
-    callable_arns: ArnPatterns = NO_ARNS
+    rules: TargetRules = DEFAULT_RULES
 
     def create(self, owner: str, order: Order) -> Task:
         """Accept one task.
@@ -132,7 +130,7 @@ class Creating:
 
     def _write(self, owner: str, order: Order) -> tuple[Task, bool]:
         """Make the record exist; says whether it was this call that wrote it."""
-        spec = replace(order.spec, target=target_of(order.spec, self.pulled, self.callable_arns))
+        spec = replace(order.spec, target=self.rules.target_of(order.spec))
         accepted = self._accepted(order)
         if order.key is not None:
             task_id, accepted = accepted.task_id, self._remember(owner, order.key, accepted)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.creation import NO_ARNS, new_task, target_of
+from duetime.domain.creation import new_task
+from duetime.domain.errors import FieldInvalid
 from duetime.domain.expiry import unless_referenced
+from duetime.domain.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.task import Cause
 from duetime.services.creating import PAYLOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
-    from duetime.domain.arns import ArnPatterns
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.recurrence import Recurrence
     from duetime.domain.task import Task
@@ -41,15 +42,13 @@ class Producing:
     """Produces the tasks of occurrences.
 
     Attributes:
-        pulled: the types that the settings declare as pulled.
-        callable_arns: the AWS resources that the settings let tasks call.
+        rules: what the settings let tasks call.
     """
 
     contents: ContentStore
     placing: Placing
     clock: Clock
-    pulled: Collection[str] = ()
-    callable_arns: ArnPatterns = NO_ARNS
+    rules: TargetRules = DEFAULT_RULES
 
     def check(self, recurrence: Recurrence) -> None:
         """Refuse a schedule whose tasks nobody could run.
@@ -57,7 +56,10 @@ class Producing:
         Raises:
             FieldInvalid: its task's target may not be called.
         """
-        target_of(recurrence.spec.task, self.pulled, self.callable_arns)
+        try:
+            self.rules.target_of(recurrence.spec.task)
+        except FieldInvalid as refusal:
+            raise FieldInvalid(f"task.{refusal.field}", refusal.reason) from None
 
     def payload_of(self, recurrence: Recurrence) -> bytes:
         """What each of its tasks is given."""
@@ -85,7 +87,7 @@ class Producing:
         occurrence, now = due.occurrence, self.clock.now()
         task_id = recurrence.id_of(occurrence, due.purpose)
         spec = recurrence.spec.task
-        spec = replace(spec, target=target_of(spec, self.pulled, self.callable_arns))
+        spec = replace(spec, target=self.rules.target_of(spec))
         expiry = unless_referenced(occurrence.due_at)
         content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
         task = new_task(task_id, spec, recurrence.owner, occurrence.due_at, now, content)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.creation import target_of
 from duetime.domain.errors import FieldInvalid, TaskUnknown
 from duetime.domain.states import LEASED
 from duetime.domain.task import TopologyTarget
@@ -59,7 +58,7 @@ class Directing:
         """
         for node in graph.nodes:
             try:
-                target_of(node.spec, self.creating.pulled, self.creating.callable_arns)
+                self.creating.rules.target_of(node.spec)
             except FieldInvalid as refusal:
                 raise FieldInvalid(f"nodes.{node.key}.{refusal.field}", refusal.reason) from None
         return self.creating.create(owner, order)

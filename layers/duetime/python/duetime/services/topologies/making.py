@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.creation import NO_ARNS, new_task, target_of
+from duetime.domain.creation import new_task
 from duetime.domain.states import State
+from duetime.domain.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.task import HandlerTarget, Member
 from duetime.domain.topologies.planning import creation_order
 from duetime.services.creating import PAYLOAD
 from duetime.services.topologies.wholes import Whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
-    from duetime.domain.arns import ArnPatterns
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Target, TaskSpec
     from duetime.ports.stores import ContentStore, TaskStore
@@ -31,8 +31,7 @@ class Making:
 
     Attributes:
         in_full: reads whole graphs, with the templates of their nodes' tasks.
-        pulled: the types that the settings declare as pulled.
-        callable_arns: the AWS resources that the settings let tasks call.
+        rules: what the settings let tasks call.
     """
 
     in_full: Wholes
@@ -41,8 +40,7 @@ class Making:
     store: TopologyStore
     chance: Chance
     crew: Crew
-    pulled: Collection[str] = ()
-    callable_arns: ArnPatterns = field(default=NO_ARNS)
+    rules: TargetRules = DEFAULT_RULES
 
     def make(self, whole: Whole) -> None:
         """Make the tasks of all nodes of this run.
@@ -50,7 +48,7 @@ class Making:
         Raises:
             FieldInvalid: the settings do not let tasks call what a node calls any more.
         """
-        self._make_all(whole, self._target)
+        self._make_all(whole, self.rules.target_of)
 
     def complete(self, topology: TaskId) -> None:
         """Make what a plan was cut off from making, when the topology has ended and all of it is to be taken back.
@@ -75,6 +73,3 @@ class Making:
         self.tasks.create(
             replace(task, state=State.BLOCKED, name=spec.name or key, member=member, nonce=self.chance.nonce())
         )
-
-    def _target(self, spec: TaskSpec) -> Target:
-        return target_of(spec, self.pulled, self.callable_arns)

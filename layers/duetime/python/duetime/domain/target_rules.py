@@ -1,0 +1,75 @@
+"""What the settings of a deployment let tasks call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.arns import ArnPatterns
+from duetime.domain.destinations import refusal
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.task import AwsTarget, HandlerTarget, HttpTarget, PullTarget, TopologyTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from duetime.domain.task import Target, TaskSpec
+
+
+_NO_ARNS = ArnPatterns()
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRules:
+    """What tasks may call.
+
+    Attributes:
+        pulled: the types that the settings declare as pulled.
+        callable_arns: the AWS resources that tasks may call.
+        reachable_hosts: hosts that HTTP calls may reach although they are not public.
+    """
+
+    pulled: Collection[str] = ()
+    callable_arns: ArnPatterns = _NO_ARNS
+    reachable_hosts: Collection[str] = ()
+
+    def target_of(self, spec: TaskSpec) -> Target:
+        """What a task calls: what was asked for, else the workers that pull its type, else its handler.
+
+        Raises:
+            FieldInvalid: nobody may pull its type, or pull workers were asked to roll back; likewise for AWS resources,
+                and for topologies; or an HTTP call would lead to an address that is not public.
+        """
+        target = spec.target or (PullTarget() if spec.type in self.pulled else HandlerTarget())
+        if isinstance(target, PullTarget) and spec.type not in self.pulled:
+            raise FieldInvalid("target", f"is 'pull', but the settings do not declare the type {spec.type!r} as pulled")
+        if isinstance(target, AwsTarget) and not self.callable_arns.allow(target.arn):
+            raise FieldInvalid("target.arn", "is not among the resources that the settings let tasks call")
+        if isinstance(target, HttpTarget):
+            self._check_url("target.url", target.url)
+        if spec.callback_url is not None:
+            self._check_url("callback_url", spec.callback_url)
+        if spec.rollback and (why := _lacking_rollback(target)):
+            raise FieldInvalid("rollback", f"needs a target that offers it; {why}")
+        return target
+
+    def _check_url(self, field: str, url: str) -> None:
+        if why := refusal(url, self.reachable_hosts):
+            raise FieldInvalid(field, why)
+
+
+DEFAULT_RULES = TargetRules()
+"""Nothing is pulled, no AWS resource may be called, and HTTP calls lead to public addresses."""
+
+
+def _lacking_rollback(target: Target) -> str:
+    """Why a target offers no rollback; an empty text if it may."""
+    match target:
+        case PullTarget():
+            return "pull workers do not"
+        case AwsTarget():
+            return "AWS resources do not"
+        case TopologyTarget():
+            return "a topology's graph has `on_failure` for that"
+        case _:
+            return ""

@@ -1,0 +1,118 @@
+"""What can be known of a URL before anybody resolves its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.destinations import literal_address, refusal
+
+NOBODY: frozenset[str] = frozenset()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "127.1",
+        "0x7f.1",
+        "0X7F.0.0.1",
+        "2130706433",
+        "017700000001",
+        "0177.0.0.1",
+        "0x7f000001",
+        "127.000.000.001",
+        "127.0.0.1.",
+        "0",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "169.254.170.2",
+        "2852039166",
+        "0xa9fea9fe",
+        "100.64.0.1",
+        "255.255.255.255",
+        "[::1]",
+        "[::]",
+        "[fe80::1%25lo]",
+        "[fd00:ec2::254]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:a9fe:a9fe]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "\uff11\uff12\uff17.0.0.1",
+        "\u2460\u2461\u2466.0.0.1",
+        "127\u30020\u30020\u30021",
+        "localhost",
+        "LOCALHOST",
+        "localhost.",
+        "api.localhost",
+        "localhost.localdomain",
+        "printer.local",
+        "metadata.google.internal",
+        "instance-data.ec2.internal",
+        "nas.home.arpa",
+    ],
+)
+def test_what_leads_to_no_public_address_is_known(host: str) -> None:
+    """Loopback, private, link-local and metadata addresses in every spelling, and names that are never public."""
+    assert "not a public address" in (refusal(f"https://{host}/hook", NOBODY) or "")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "example.org",
+        "8.8.8.8",
+        "0x08080808",
+        "[2606:4700::1111]",
+        "localhost.example.org",
+        "local.example.org",
+        "1.2.3",
+        "internal-tools.example.org",
+        "10.0.0.1.nip.io",
+        "256.256.256.256",
+        "0x.example",
+        "db",
+    ],
+)
+def test_what_may_be_public_is_left_to_the_call(host: str) -> None:
+    """A public address, and any name that a resolver may know: where it leads is seen when it is called."""
+    assert refusal(f"https://{host}/hook", NOBODY) is None
+
+
+@pytest.mark.parametrize("url", ["ftp://example.org/", "http:///path", "example.org", "", "http://example.org:99999/"])
+def test_what_is_no_http_url_is_refused(url: str) -> None:
+    """Another scheme, no host, or a port that cannot be."""
+    assert refusal(url, NOBODY) is not None
+
+
+def test_port_zero_is_refused() -> None:
+    """Nobody can listen on it; it is not the scheme's own port either."""
+    assert "port" in (refusal("https://example.org:0/", NOBODY) or "")
+
+
+def test_an_allowed_host_may_be_private() -> None:
+    """The setting opens a host by its exact name, and only that name."""
+    allowed = frozenset({"127.0.0.1", "localhost"})
+    assert refusal("http://127.0.0.1:8080/", allowed) is None
+    assert refusal("http://localhost:8080/", allowed) is None
+    assert refusal("http://127.0.0.2:8080/", allowed) is not None
+    assert refusal("http://127.1:8080/", allowed) is not None
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("1.2.3.4", "1.2.3.4"), ("1.2", "1.0.0.2"), ("1.2.3", "1.2.0.3"), ("0x01020304", "1.2.3.4"), ("010.1", "8.0.0.1")],
+)
+def test_numbers_are_read_as_a_resolver_reads_them(host: str, address: str) -> None:
+    """One to four numbers, decimal, octal or hexadecimal; the last one fills what is left."""
+    assert literal_address(host) == address
+
+
+@pytest.mark.parametrize(
+    "host", ["1.2.3.4.5", "256.1.1.1", "1.2.3.256", "4294967296", "08.1", "0x", "1..2", "a.b", "-1"]
+)
+def test_what_is_no_address_is_a_name(host: str) -> None:
+    """Numbers out of range, digits that are none, and words."""
+    assert literal_address(host) is None

@@ -1,0 +1,61 @@
+"""URLs that would never be called are refused when they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.scenarios.scenario import PLAIN, Scenario
+
+METADATA = "http://169.254.169.254/latest/meta-data/"
+
+
+def calling(url: str) -> dict[str, Any]:
+    """A task that calls a URL."""
+    return {"type": PLAIN, "target": {"kind": "http", "url": url}}
+
+
+def faults(reply: Any) -> list[str]:  # noqa: ANN401 - of the scenario
+    """The fields that a 422 finds fault with."""
+    assert (reply.status, reply.body["code"]) == (422, "fields_invalid")
+    return [fault["field"] for fault in reply.body["errors"]]
+
+
+@pytest.mark.parametrize("url", [METADATA, "https://10.0.0.1/", "https://localhost/", "http://2130706433/"])
+def test_a_task_that_would_call_a_forbidden_address_is_refused(url: str) -> None:
+    """As a target or as a callback, by itself and in a batch; nothing is made of it."""
+    with Scenario() as scenario:
+        assert faults(scenario.ask("POST", "/v1/tasks", calling(url))) == ["target.url"]
+        assert faults(scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "callback_url": url})) == ["callback_url"]
+        batch = scenario.ask("POST", "/v1/tasks/batch", {"tasks": [{"type": PLAIN}, calling(url)]})
+        assert [each["status"] for each in batch.body["results"]] == [201, 422]
+        assert batch.body["results"][1]["problem"]["errors"][0]["field"] == "tasks[1].target.url"
+        assert len(scenario.ask("GET", "/v1/tasks").body["tasks"]) == 1
+
+
+def test_a_task_cannot_be_changed_to_call_a_forbidden_address() -> None:
+    """A change is refused as a creation is, for the target and for the callback."""
+    with Scenario() as scenario:
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body["id"]
+        path = f"/v1/tasks/{task}"
+        assert faults(scenario.ask("PATCH", path, {"target": {"kind": "http", "url": METADATA}})) == ["target.url"]
+        assert faults(scenario.ask("PATCH", path, {"callback_url": METADATA})) == ["callback_url"]
+        assert scenario.record(task).version == 1
+
+
+def test_a_schedule_and_a_node_that_would_call_a_forbidden_address_are_refused() -> None:
+    """What will make tasks is refused as the tasks themselves are."""
+    with Scenario() as scenario:
+        schedule = {"name": "hourly", "cron": "0 * * * *", "task": calling(METADATA)}
+        assert faults(scenario.ask("POST", "/v1/schedules", schedule)) == ["task.target.url"]
+        assert scenario.ask("GET", "/v1/schedules/hourly").status == 404
+        graph = {"nodes": {"first": calling(METADATA)}}
+        assert faults(scenario.ask("POST", "/v1/topologies", graph)) == ["nodes.first.target.url"]
+
+
+def test_what_may_be_public_is_accepted() -> None:
+    """A name is resolved when it is called, and not before."""
+    with Scenario() as scenario:
+        later = {**calling("https://hooks.example.org/run"), "delay_seconds": 3600}
+        assert scenario.ask("POST", "/v1/tasks", later).status == 201
