@@ -83,7 +83,7 @@ class Functions(Construct):
                 Variable.OPERATORS: " ".join(settings.operators),
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
-                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+                **self._callable,
             },
         )
         self._let_call(door)
@@ -98,7 +98,7 @@ class Functions(Construct):
             FunctionName.TRIGGER,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
-                Variable.AWS_TARGETS: " ".join(self._environment.aws_targets),
+                **self._callable,
             },
         )
         door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
@@ -120,7 +120,7 @@ class Functions(Construct):
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 Variable.RETENTION_DAYS: str(settings.retention_days),
-                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+                **self._callable,
             },
         )
         door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
@@ -137,7 +137,7 @@ class Functions(Construct):
                 Variable.LEASE_SECONDS: str(settings.lease_seconds),
                 Variable.HANDLERS: settings.handlers_package,
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
-                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+                **self._callable,
                 Variable.TOPOLOGY_MACHINE: self.machine.machine.state_machine_arn,
             },
         )
@@ -185,7 +185,7 @@ class Functions(Construct):
             FunctionName.INTAKE,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
-                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+                **self._callable,
                 Variable.INTAKE_OWNER: settings.intake_owner,
                 Variable.INTAKE_REJECTS: intake.rejects.queue_url,
             },
@@ -232,6 +232,15 @@ class Functions(Construct):
         ]
 
     @property
+    def _callable(self) -> dict[Variable, str]:
+        """What tasks may call: whoever makes a task refuses what would not be called."""
+        settings = self._environment
+        return {
+            Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+            Variable.HTTP_ALLOW: ",".join(settings.http_allow),
+        }
+
+    @property
     def _queue_arns(self) -> list[str]:
         return [queue.queue_arn for queue in self._stores.queues.to_work]
 
@@ -256,8 +265,6 @@ class Functions(Construct):
             Variable.SHARDS: str(settings.shards),
             Variable.LOOK_AHEAD_SECONDS: str(settings.look_ahead_seconds),
             Variable.PRECISION: settings.precision,
-            # Whoever makes a task refuses where the egress would not call.
-            Variable.HTTP_ALLOW: ",".join(settings.http_allow),
         }
         door = Door(self, name, environment=settings, layers=self._layers, variables={**placing, **variables})
         door.allow(WRITE, [self._stores.tables.tasks.table_arn])

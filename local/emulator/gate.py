@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CONCURRENCY = 12
 """Requests of all HTTP APIs that are executed at a time: the processes of their functions."""
+FIRST_CONCURRENCY = 2
+"""How many of them at first: each answer allows one more, so that few processes start at once."""
 MOST_WAITING = 500
 """Requests that may wait for their turn."""
 PATIENCE_SECONDS = 20.0
@@ -87,6 +89,7 @@ def gated(
 def limited(
     execute: Callable[..., Awaitable[Answer]],
     concurrency: int = CONCURRENCY,
+    first: int = FIRST_CONCURRENCY,
     most_waiting: int = MOST_WAITING,
     patience: float = PATIENCE_SECONDS,
 ) -> Callable[..., Awaitable[Answer]]:
@@ -95,14 +98,16 @@ def limited(
     Args:
         execute: executes one.
         concurrency: most that are executed at a time.
+        first: how many at first; each one that has ended allows one more.
         most_waiting: most that wait for their turn; whoever comes beyond them is refused at once.
         patience: for how many seconds one waits before it is refused.
     """
-    turns = asyncio.Semaphore(concurrency)
+    allowed = min(first, concurrency)
+    turns = asyncio.Semaphore(allowed)
     waiting = 0
 
     async def execute_in_turn(*request: object) -> Answer:
-        nonlocal waiting
+        nonlocal allowed, waiting
         if turns.locked():
             if waiting >= most_waiting:
                 return BUSY
@@ -119,6 +124,9 @@ def limited(
             return await execute(*request)
         finally:
             turns.release()
+            if allowed < concurrency:
+                allowed += 1
+                turns.release()
 
     return execute_in_turn
 

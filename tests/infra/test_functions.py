@@ -33,12 +33,12 @@ EVERYWHERE = {
 USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
-    | {Variable.PULLERS, Variable.AWS_TARGETS},
-    "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS},
+    | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
+    "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
-    | {Variable.AWS_TARGETS, Variable.TOPOLOGY_MACHINE},
-    "topology": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS},
+    | {Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.TOPOLOGY_MACHINE},
+    "topology": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "egress": {
         Variable.SERVICE_NAME,
@@ -47,7 +47,8 @@ USED = {
         Variable.HTTP_ALLOW,
         Variable.SIGNING_SECRET,
     },
-    "intake": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS},
+    "intake": EVERYWHERE
+    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS},
 }
 
 PARTS = {

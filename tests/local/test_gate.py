@@ -82,7 +82,7 @@ def test_a_burst_is_executed_few_at_a_time_in_its_order() -> None:
 
     async def burst() -> tuple[Upstream, list[object]]:
         upstream = Upstream()
-        gate = limited(upstream.execute, concurrency=3)
+        gate = limited(upstream.execute, concurrency=3, first=3)
         names = [f"{number:02}" for number in range(80)]
         calls = [asyncio.ensure_future(gate(name)) for name in names]
         for name in names:
@@ -131,6 +131,26 @@ def test_whoever_has_waited_for_too_long_is_answered_and_takes_no_turn() -> None
     begun, answers = asyncio.run(burst())
     assert begun == ["first", "third"]
     assert answers == [(200, {}, b"first"), BUSY, (200, {}, b"third")]
+
+
+def test_few_processes_start_at_once() -> None:
+    """At first one request is executed, and each that has ended allows one more, up to three."""
+
+    async def burst() -> list[int]:
+        upstream = Upstream()
+        gate = limited(upstream.execute, concurrency=3, first=1)
+        calls = [asyncio.ensure_future(gate(name)) for name in "abcdefgh"]
+        running = []
+        for name in "abcdef":
+            await _settled()
+            running.append(upstream.running)
+            upstream.ends[name].set()
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        return running
+
+    assert asyncio.run(burst()) == [1, 2, 3, 3, 3, 3]
 
 
 def test_a_request_that_fails_gives_its_turn_back() -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from duetime.services.leasing import Leased
 
 RECOVERY = 3 * MINUTE
+BIG = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5_000)) + b'"'
+"""JSON that does not fit into a record."""
 
 
 @pytest.fixture
@@ -199,12 +201,19 @@ def test_a_wake_of_a_pulled_task_leads_to_its_queue(world: PullingWorld) -> None
     assert world.get(task).lease_holder == "w1"
 
 
-def test_a_result_outside_the_record_is_followed_up_by_the_worker_functions(world: PullingWorld) -> None:
-    """What lies outside the record expires with it: that is seen to without any pull worker."""
+def test_a_result_outside_the_record_needs_no_follow_up(world: PullingWorld) -> None:
+    """It is written with its expiry: the outcome is the last write."""
     world.create(pulled())
     lease = lease_one(world)
-    big = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5_000)) + b'"'
-    ended = world.reporting.finish(OWNER, lease.key, Succeeded(big))
+    ended = world.reporting.finish(OWNER, lease.key, Succeeded(BIG))
+    assert (ended.state, ended.finished_at is None) == (State.SUCCEEDED, False)
+
+
+def test_a_payload_outside_the_record_is_followed_up_by_the_worker_functions(world: PullingWorld) -> None:
+    """What lies outside the record expires after it: that is seen to without any pull worker."""
+    world.create(pulled(payload=BIG))
+    lease = lease_one(world)
+    ended = world.reporting.finish(OWNER, lease.key, Succeeded(b"1"))
     assert (ended.state, ended.finished_at) == (State.SUCCEEDED, None)
     world.pass_time(20 * SECOND)
     assert world.tasks._tasks[ended.id].finished_at is not None
