@@ -130,3 +130,6 @@ class ScheduleUsers:
             schedules.removed(name)
             self.named.remove(name)
             self.vacant.append(name)
+            if self.random.random() < _AGAIN:
+                # At once: what is still under way for the old one meets the new one.
+                self._create(self.storm.time.now() + 2 * _LASTS)
