@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.scenarios.scenario import HOUR, PLAIN, Scenario
+from tests.scenarios.scenario import HOUR, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
     from duetime.domain.task import Task
@@ -69,7 +69,7 @@ class Graphs(Scenario):
 
     def run_until_ended(self, within: Millis = HOUR) -> Task:
         """Let time pass until the topology has ended, and what follows its end is done."""
-        assert self.run_until(lambda: self.whole().finished_at is not None, within), self.whole()
+        assert self.run_until(lambda: self.whole().finished_at is not None, within, SECOND), self.whole()
         return self.whole()
 
     def executions(self) -> dict[str, str]:

@@ -46,7 +46,7 @@ class Scenario(Storm):
         works.STAGE.remove(self)
         self.close()
         if kind is None:
-            assert self.violations == []
+            assert not self.violations, self.violations
 
     @property
     def violations(self) -> list[Any]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.adapters.memory.topologies import MemoryTopologyStore
 from duetime.domain.attempts import HeldBack, Stopped, Succeeded, failure
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_LOOK, SHORTEST_LOOK
@@ -23,8 +21,6 @@ from tests.virtual.world import LOOK_AHEAD, OWNER
 
 if TYPE_CHECKING:
     from duetime.domain.attempts import Ending
-    from duetime.domain.ids import TaskId
-    from duetime.domain.topologies.head import Head
     from duetime.ports.targets import Work
 
 
@@ -181,48 +177,6 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
     assert (world.get(topology).state, world.begun) == (State.CANCELLED, [])
     assert world.get(topology).finished_at is not None
     assert set(world.stands(topology).values()) == {"stopped"}
-
-
-class Planned(MemoryTopologyStore):
-    """Shows how far a topology has come; from the second look on, how far it is once its further run is planned."""
-
-    def __init__(self, world: Topologies) -> None:
-        super().__init__()
-        self._world, self._looks = world, 0
-
-    def read(self, topology: TaskId) -> Head | None:
-        """How far it has come."""
-        self._looks += 1
-        if self._looks == 2:
-            task = self._world.tasks.read(topology)
-            assert task is not None
-            self._world.running.plan(topology, task.fence)
-        return self._world.topologies.read(topology)
-
-
-def test_the_end_of_a_node_is_not_told_to_the_nodes_of_a_further_run() -> None:
-    """Whoever follows it up once more while a further run is planned must not let its children start there."""
-    world = Topologies()
-    failing(world, "left")
-    nodes: dict[str, dict[str, Any]] = {
-        "left": {"timeout_seconds": 60},
-        "after": {"depends_on": ["left"], "rule": "one_failed"},
-    }
-    topology = world.submit(nodes)
-    world.pass_time(MINUTE)
-    view = world.directing.get(OWNER, topology.id)
-    assert (view.task.state, view.head is not None) == (State.FAILED, True)
-    ended = view.head and world.tasks.read(view.head.task_id("left"))
-    assert ended
-    world.directing.rerun(OWNER, topology.id)
-    world.starting = False
-    world.pass_time(2 * SECOND)
-    assert world.get(topology).state is State.RUNNING
-    world.behave = lambda _work: world.take(30 * SECOND)
-    world.begun.clear()
-    replace(world.following, wholes=replace(world.following.wholes, store=Planned(world))).follow(ended)
-    world.pass_time(10 * SECOND)
-    assert world.begun == ["left"], "what comes after it waits for its end in this run"
 
 
 def test_a_topology_that_gave_up_is_run_again() -> None:

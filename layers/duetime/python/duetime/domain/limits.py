@@ -148,6 +148,8 @@ SHORTEST_LOOK = 5 * MINUTE
 """A topology that runs is looked after for the first time at this age, and then whenever it is a quarter older."""
 LONGEST_LOOK = HOUR
 """Longest time between two such looks."""
+RERUN_PAUSE = MINUTE
+"""How long a retried topology waits before it looks again whether the nodes of its last run have ended."""
 TOPOLOGY_ROOM = 15 * MINUTE
 """How much longer than its `deadline_seconds` a topology may take to have what runs end, and to end itself."""
 

@@ -347,6 +347,8 @@ class Task:
         finished_at: when the outcome was stored and everything that follows it was done.
         expires_at: when the record may be removed; set by terminal writes only.
         ledger: the last attempts, oldest first.
+        reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
+            it or an older one are over. `None` if it never was, or was by a version that did not write this down.
     """
 
     id: TaskId
@@ -389,6 +391,7 @@ class Task:
     finished_at: Millis | None = None
     expires_at: Millis | None = None
     ledger: tuple[LedgerLine, ...] = ()
+    reopened_fence: int | None = None
 
     @property
     def is_terminal(self) -> bool:

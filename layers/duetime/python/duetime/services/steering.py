@@ -125,9 +125,15 @@ class Steering:
         Raises:
             ContentExpired: also if its payload is gone.
         """
-        task = self._read(owner, task_id, version)
-        sets = {"result": None, "error": None, "ledger": told_ledger(task)}
-        return self._reopened(replace(task, result=None), Move.REOPEN, sets, version)
+        for _ in range(_TRIES if version is None else 1):
+            task = self._read(owner, task_id, version)
+            sets: dict[str, Any] = {"result": None, "error": None, "ledger": told_ledger(task)}
+            if isinstance(task.target, TopologyTarget):
+                sets["reopened_fence"] = task.fence
+            with suppress(VersionDiffers):
+                # What is set is of this version: another one has another ledger and fence.
+                return self._reopened(replace(task, result=None), Move.REOPEN, sets, task.version)
+        raise VersionDiffers(self._read(owner, task_id))
 
     def roll_back(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have an ended task undone by its target's `rollback`.

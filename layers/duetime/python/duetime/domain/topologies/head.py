@@ -79,10 +79,24 @@ class Head:
         return Run(self.topology, number, begun.at, begun.shards).task_id(key)
 
 
+def is_of_present_run(head: Head, task: Task) -> bool:
+    """Whether what is kept of a topology is about the run that its task is at, or ended with.
+
+    A retried topology keeps its last run's head until the next run is planned. Before that, nothing of the last run may
+    be taken for the next one's.
+    """
+    if task.is_terminal or head.fence == task.fence:
+        return True
+    if task.reopened_fence is not None:
+        return head.fence > task.reopened_fence
+    # Nobody wrote down that it was retried: a version that did not know of it, or it was not.
+    return not (head.dissolved or (head.ended and task.attempt == 1))
+
+
 def status_of(task: Task | None) -> NodeStatus:
     """Where a node stands; one whose task is not there yet is blocked."""
     if task is None:
-        return NodeStatus()
+        return NodeStatus(is_missing=True)
     note = task.member.note if task.member else ""
     return NodeStatus(
         state=task.state,

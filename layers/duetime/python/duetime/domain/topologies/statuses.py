@@ -40,6 +40,7 @@ class NodeStatus:
         finished_at: when its outcome was stored and followed up: its children may have started before.
         rollback_failed: its rollback was tried, and has failed for good.
         has_result: it succeeded once, whatever became of it since.
+        is_missing: it has no task: none was made yet, or it was removed with its run's records.
     """
 
     state: State = State.BLOCKED
@@ -50,6 +51,7 @@ class NodeStatus:
     finished_at: Millis | None = None
     rollback_failed: bool = False
     has_result: bool = False
+    is_missing: bool = False
 
     @property
     def outcome(self) -> Outcome | None:
@@ -72,6 +74,11 @@ class NodeStatus:
     def has_ended(self) -> bool:
         """Whether there is an outcome that no rollback is taking back."""
         return self.outcome is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a task that has not ended, or is being rolled back."""
+        return not (self.has_ended or self.is_missing)
 
     @property
     def is_failure(self) -> bool:

@@ -51,7 +51,7 @@ class Following:
         """
         if isinstance(task.target, TopologyTarget):
             self.making.complete(task.id)
-            self.conducting.dissolve(task.id)
+            self.conducting.dissolve(task)
         if task.member is None:
             return
         whole, key, status = self._whole_of(task.id, task.member), task.member.key, status_of(task)
@@ -69,9 +69,10 @@ class Following:
             self.machine.answer(token)
 
     def _whole_of(self, task_id: TaskId, member: Member) -> Whole | None:
-        """The whole that a node belongs to; `None` if the node has another task by now, in a further run."""
+        """The whole that a node belongs to; `None` if another run is under way, or about to be."""
         whole = self.wholes.read(member.topology)
-        return whole if whole is not None and whole.head.task_id(member.key) == task_id else None
+        is_its = whole is not None and whole.is_present and whole.head.task_id(member.key) == task_id
+        return whole if is_its else None
 
     def _tell(self, whole: Whole, edge: Edge, outcome: Outcome) -> None:
         """Count an edge at a child, and do what the child's rule says then."""

@@ -56,7 +56,9 @@ class Making:
         A plan that is still going, unheard of, then makes nothing more: everything is there.
         """
         task, head = self.tasks.read(topology), self.store.read(topology)
-        if task is not None and head is not None and not (head.opened or head.ended):
+        if task is None or head is None or not task.is_terminal:
+            return
+        if not (head.opened or head.ended):
             self._make_all(Whole(task, self.in_full.graph_of(task), head), lambda spec: spec.target or HandlerTarget())
 
     def _make_all(self, whole: Whole, target: Callable[[TaskSpec], Target]) -> None:

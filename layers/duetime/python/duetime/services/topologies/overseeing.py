@@ -52,7 +52,7 @@ class Overseeing:
             self.placing.remind(task, at)
         whole = self.wholes.read(task.id)
         # What a plan has not made yet nobody can steer; and only a frame goes on making it.
-        is_planned = whole is not None and whole.head.opened
+        is_planned = whole is not None and whole.is_present and whole.head.opened
         if is_planned and self.running.finish(task.id, task.fence).over:
             return
         if not self.machine.is_running(task.id, task.fence):

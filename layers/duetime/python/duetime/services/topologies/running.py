@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Stopped, Succeeded, failure
-from duetime.domain.errors import ContentExpired, FieldInvalid, RequestRefused, Unavailable
-from duetime.domain.limits import WAITS_AT_ONCE
+from duetime.domain.attempts import HeldBack, Stopped, Succeeded, failure
+from duetime.domain.errors import ContentExpired, FieldInvalid, RequestRefused
+from duetime.domain.limits import RERUN_PAUSE, WAITS_AT_ONCE
 from duetime.domain.states import State
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.course import unhandled
-from duetime.domain.topologies.head import Begun, Head, status_of
+from duetime.domain.topologies.head import Begun, Head, is_of_present_run, status_of
 from duetime.domain.topologies.planning import arrivals, opening
 from duetime.domain.topologies.progress import counted
 from duetime.domain.topologies.rerun import rerun
@@ -20,7 +20,7 @@ from duetime.domain.topologies.statuses import NodeStatus
 from duetime.services.topologies.wholes import Whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from duetime.domain.attempts import Ending
     from duetime.domain.ids import TaskId
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 _SHOWN = 5
+_LAST_RUN = "nodes of its last run have not ended"
 _SHORTEST_LOOK, _LONGEST_LOOK = 2, 60
 _LOOKS_A_RUN = 20
 
@@ -105,8 +106,9 @@ class Running:
         if task is None:
             return Plan([[]])
         try:
-            graph = self.in_full.graph_of(task)
-            whole = Whole(task, graph, self._head(task, graph))
+            whole = self._begun(task)
+            if whole is None:
+                return Plan([[]])
             if whole.head.opened:
                 self.conducting.repair(whole)
             else:
@@ -114,6 +116,7 @@ class Running:
         except (ContentExpired, FieldInvalid) as refusal:
             self._notify(task, failure("TopologyInvalid", str(refusal), retriable=False))
             return Plan([[]])
+        graph = whole.graph
         numbers = [number for number, key in enumerate(graph.order) if key not in whole.head.ran]
         return Plan([numbers[first : first + WAITS_AT_ONCE] for first in range(0, len(numbers), WAITS_AT_ONCE)] or [[]])
 
@@ -123,7 +126,7 @@ class Running:
         The token first, then the look: whoever ends the node does it the other way round, so one of both sees both.
         """
         whole = self.wholes.read(topology)
-        if whole is None or whole.task.fence != fence or whole.task.is_terminal:
+        if whole is None or whole.task.fence != fence or whole.task.is_terminal or not whole.is_present:
             self.machine.answer(token)
             return
         task_id = whole.head.task_id(whole.graph.order[number])
@@ -132,10 +135,15 @@ class Running:
             self.machine.answer(token)
 
     def finish(self, topology: TaskId, fence: int) -> Look:
-        """End the attempt at the topology's task if the whole has come to its end; else steer it there."""
+        """End the attempt at the topology's task if the whole has come to its end; else steer it there.
+
+        Of a run that is still to be planned nothing has ended, whatever became of the run before.
+        """
         whole = self.wholes.read(topology)
         if whole is None or self._current(topology, fence) is None:
             return Look(State.CANCELLED, over=True, again_after=0)
+        if not whole.is_present:
+            return Look(State.RUNNING, over=False, again_after=_LONGEST_LOOK)
         found, statuses = self.conducting.repair(whole)
         if found.state not in _TERMINAL:
             took = (self.clock.now() - whole.head.begun_at) // SECOND
@@ -154,37 +162,43 @@ class Running:
         task = self.tasks.read(topology)
         return task if task is not None and task.fence == fence and task.state is State.RUNNING else None
 
-    def _head(self, task: Task, graph: Graph) -> Head:
-        """How far it has come; a first run, or one again after the last has ended, is entered first."""
+    def _begun(self, task: Task) -> Whole | None:
+        """The topology's present run, begun and all its nodes made; `None` if it may not begin, or not yet."""
+        graph = self.in_full.graph_of(task)
+        head = self._head(task, graph)
+        if head is None:
+            # No attempt is spent, and whoever looks is told what it waits for.
+            self.steering.finishing.hold_back(task, HeldBack(self.clock.now() + RERUN_PAUSE, _LAST_RUN))
+            return None
+        if not (head.opened or head.dissolved):
+            self.making.make(Whole(task, graph, head))
+        # Making thousands takes a while: it may have been stopped since, ended, and even been run again.
+        whole = self.in_full.read(task.id)
+        is_same = whole is not None and whole.task.fence == task.fence and whole.head.number == head.number
+        return whole if is_same and whole is not None and not whole.head.dissolved else None
+
+    def _head(self, task: Task, graph: Graph) -> Head | None:
+        """How far it has come; a first run, or one after a retry, is entered first.
+
+        Returns:
+            `None` while nodes of the last run have not ended: its user has retried one of them, perhaps.
+        """
         begun = Begun(self.clock.now(), self.shards)
         head = self.store.read(task.id)
         if head is None:
             return self.wholes.save(Head(task.id, (begun,), task.fence), lambda known: known)
-        is_again = head.dissolved or (head.ended and task.attempt == 1)
-        if head.fence == task.fence or not is_again:
+        if is_of_present_run(head, task):
             return head
-        try:
-            return self.wholes.save(head, lambda known: self._again(Whole(task, graph, known), begun))
-        except FieldInvalid:
-            # Everything had succeeded, and the task did not get to hear of it.
-            return head
-
-    def _again(self, whole: Whole, begun: Begun) -> Head:
-        """A further run, which keeps what stands of those before."""
-        head = whole.head
-        if head.fence == whole.task.fence:
-            return head
-        statuses = self.wholes.statuses(whole)
-        if not all(status.has_ended for status in statuses.values()):
-            raise Unavailable(f"nodes of the last run of {whole.task.id} have not ended yet")
-        kept = rerun(whole.graph, statuses).kept
-        ran = {key: head.number_of(key) for key in kept}
-        return Head(whole.task.id, (*head.runs, begun), whole.task.fence, ran, version=head.version)
+        statuses = self.wholes.statuses(Whole(task, graph, head))
+        if any(status.is_open for status in statuses.values()):
+            return None
+        ran = {key: head.number_of(key) for key in _kept_by_rerun(graph, statuses)}
+        further = Head(task.id, (*head.runs, begun), task.fence, ran)
+        return self.wholes.save(head, lambda known: replace(further, version=known.version))
 
     def _open(self, whole: Whole) -> None:
-        """Create the tasks of all nodes of this run, then let those start that nothing holds back."""
+        """Let those nodes of this run start that nothing holds back; all have their tasks."""
         again = [key for key in whole.graph.by_key if key not in whole.head.ran]
-        self.making.make(whole)
         kept = self._kept(whole)
         for edge in arrivals(whole.graph, again, kept):
             self.nodes.count(whole, edge.child, edge.position, edge.outcome)
@@ -230,6 +244,14 @@ class Running:
         """End the attempt, unless it has ended already."""
         with suppress(RequestRefused):
             self.steering.notify(task.owner, task.id, task.fence, ending)
+
+
+def _kept_by_rerun(graph: Graph, statuses: Statuses) -> Collection[str]:
+    try:
+        return rerun(graph, statuses).kept
+    except FieldInvalid:
+        # Everything has succeeded, by what was done by hand, or the task did not get to hear of it.
+        return graph.order
 
 
 def _told(keys: Sequence[str], one: str, many: str = "") -> str:

@@ -11,7 +11,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.task import TopologyTarget
 from duetime.domain.times import SECOND
-from duetime.domain.topologies.head import status_of
+from duetime.domain.topologies.head import is_of_present_run, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,6 +38,11 @@ class Whole:
     task: Task
     graph: Graph
     head: Head
+
+    @property
+    def is_present(self) -> bool:
+        """Whether it is about the present run of the topology's task, not about the one before a retry."""
+        return is_of_present_run(self.head, self.task)
 
     @property
     def overdue_at(self) -> Millis | None:
@@ -101,12 +106,17 @@ class Wholes:
         return {key: known[key] if key in known else status_of(found.get(ids[key])) for key in whole.graph.by_key}
 
     def save(self, head: Head, change: Callable[[Head], Head]) -> Head:
-        """Change how far a topology has come, again while others change it in between.
+        """Change how far a run of a topology has come, again while others change it in between.
+
+        A further run that was begun meanwhile is left as it is: what its caller knows is about the run before.
 
         Raises:
             Unavailable: others changed it every time.
         """
+        number = head.number
         for _ in range(_TRIES):
+            if head.number != number:
+                return head
             wanted = change(head)
             if wanted == head and head.version:
                 return head

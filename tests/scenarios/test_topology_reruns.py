@@ -1,0 +1,235 @@
+"""A rerun of a topology that was answered 200 runs, whatever happens between its acceptance and its plan."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.handlers import Accepted
+from tests.scenarios.graphs import PATH, Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.task import Task
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+    from tests.simulation.machines import Machine
+    from tests.virtual.time import Strand
+
+NODES: dict[str, dict[str, Any]] = {
+    "a": {"type": PLAIN, "retry": {"max_attempts": 1}},
+    "b": {"type": PLAIN, "depends_on": ["a"], "retry": {"max_attempts": 1}},
+}
+
+
+def failing(graphs: Graphs, *keys: str) -> None:
+    """Have the targets of these nodes fail, and only those."""
+
+    def target(_phase: str, context: Context) -> str:
+        if graphs.key_of(context.task_id) in keys:
+            raise ValueError
+        return "done"
+
+    graphs.target = target
+
+
+def failed(graphs: Graphs, nodes: dict[str, dict[str, Any]] = NODES) -> None:
+    """Run a topology whose node `a` fails, to its end; from then on none fails."""
+    failing(graphs, "a")
+    graphs.submit(nodes)
+    assert graphs.run_until_ended().state == "failed"
+    graphs.run(MINUTE)
+    failing(graphs)
+    graphs.ran.clear()
+
+
+def rerun(graphs: Graphs) -> None:
+    """Ask for a rerun, which is accepted."""
+    assert graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200
+
+
+def starts(call: Call) -> bool:
+    """Whether a worker starts an execution."""
+    return call.machine.function == "worker" and call.operation == "start_execution"
+
+
+def died_before(graphs: Graphs) -> None:
+    """The worker dies between its claim and `StartExecution`."""
+    graphs.once(starts, lambda call: call.machine.die())
+
+
+def refused(times: int) -> Callable[[Graphs], None]:
+    """The table refuses the first calls of the plan."""
+
+    def refuse(graphs: Graphs) -> None:
+        left = [times]
+
+        def before(call: Call) -> None:
+            if call.machine.function == "topology" and left[0]:
+                left[0] -= 1
+                call.refuse()
+
+        graphs.before_call = before
+
+    return refuse
+
+
+def slowed(graphs: Graphs) -> None:
+    """The plan stands still until its function's time is up."""
+    graphs.slow(lambda call: call.machine.function == "topology", 10 * MINUTE)
+
+
+def not_started(graphs: Graphs) -> None:
+    """Step Functions refuses to start the execution."""
+    graphs.once(starts, lambda call: call.refuse())
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [died_before, not_started, slowed, *(refused(times) for times in (1, 9, 12, 13, 40))],
+    ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12, 13, 40))],
+)
+def test_an_accepted_rerun_runs_whatever_happens_before_its_plan(fault: Callable[[Graphs], None]) -> None:
+    """The last run's end is not taken for this one's: what had failed runs again, and the run succeeds."""
+    with Graphs() as graphs:
+        failed(graphs)
+        fault(graphs)
+        rerun(graphs)
+        ended = graphs.run_until_ended(6 * HOUR)
+        graphs.run(10 * MINUTE)
+        assert (ended.state, graphs.ran) == ("succeeded", ["a", "b"])
+
+
+@pytest.mark.parametrize("minutes", [3, 10, 240])
+def test_a_rerun_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
+    """However long that takes: the run begins when the node has ended, keeps it, and no attempt is spent."""
+    with Graphs() as graphs:
+        failed(graphs, {**NODES, "a": {**NODES["a"], "deadline_seconds": 5 * 3600}})
+        graphs.target = lambda _phase, _context: Accepted()
+        assert graphs.ask("POST", f"/v1/tasks/{graphs.node('a').id}/retry").status == 200
+        assert graphs.run_until(lambda: graphs.node("a").deferred)
+        rerun(graphs)
+        failing(graphs)
+        graphs.run(minutes * MINUTE)
+        assert (graphs.whole().finished_at, graphs.ran) == (None, ["a"])
+        node = graphs.node("a")
+        told = {"fence": node.fence, "outcome": "succeeded", "result": 1}
+        assert graphs.ask("POST", f"/v1/tasks/{node.id}/notify", told).status == 200
+        ended = graphs.run_until_ended(10 * MINUTE)
+        assert (ended.state, ended.attempt, graphs.ran) == ("succeeded", 1, ["a", "b"])
+
+
+def end_by_hand(graphs: Graphs) -> None:
+    """Tell in the name of the state machine that the attempt has failed, while nodes are still to run."""
+    error = {"class": "X", "message": "by hand"}
+    told = {"fence": graphs.whole().fence, "outcome": "failed", "error": error, "retriable": False}
+    answer = graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", told)
+    assert answer.status == 200, answer.body
+
+
+def rerun_when_it_may(graphs: Graphs) -> None:
+    """Ask for a rerun until it is accepted."""
+    for _ in range(100):
+        if graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200:
+            return
+        graphs.run(10 * SECOND)
+    pytest.fail("no rerun was accepted")
+
+
+def check_all_ran(graphs: Graphs) -> None:
+    """The rerun has come to its end, every node with it, and nothing of the first run is left."""
+    ended = graphs.run_until_ended(6 * HOUR)
+    graphs.run(10 * MINUTE)
+    assert ended.state == "succeeded", ended.error
+    assert [task.id for task in graphs.watching.unfinished()] == []
+    assert {key: graphs.node(key).state for key in NODES} == dict.fromkeys(NODES, "succeeded")
+
+
+def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call], bool]) -> list[str]:
+    """Have one of the calls that are meant wait; the list gets the operations of all that came."""
+    calls: list[str] = []
+
+    def before(call: Call) -> None:
+        if is_meant(call):
+            calls.append(call.operation)
+            if len(calls) == number:
+                graphs.take(duration)
+
+    graphs.before_call = before
+    # What a stalled call delays is late.
+    graphs.faulty = True
+    return calls
+
+
+def follow_up(graphs: Graphs, ended: Task) -> Strand:
+    """Have the end of a task followed up once more, by a worker that had stood still."""
+    worker: Machine = next(each for each in graphs.machines if each.function == "worker")
+    return graphs.time.start_process(lambda: worker.composition.following.follow(ended))
+
+
+def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
+    """It stands still before any of its calls, and goes on when the next run has been planned."""
+    for number in count(1):
+        with Graphs() as graphs:
+            calls = stalled(graphs, number, 4 * MINUTE, lambda call: call.machine.function == "topology")
+            graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
+            graphs.submit(NODES)
+            if not graphs.run_until(lambda: len(calls) >= number, 20 * SECOND):  # noqa: B023 - called at once
+                return
+            graphs.run(SECOND)
+            end_by_hand(graphs)
+            rerun_when_it_may(graphs)
+            check_all_ran(graphs)
+
+
+def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
+    """A second worker has followed up the end; the first one goes on at any of its calls when the next run runs."""
+    for number in count(1):
+        with Graphs() as graphs:
+            graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
+            graphs.submit({key: {**node, "timeout_seconds": 840} for key, node in NODES.items()})
+            assert graphs.run_until(lambda: "a" in graphs.ran)
+            end_by_hand(graphs)
+            ended = graphs.whole()
+            calls = stalled(graphs, number, 15 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - same
+            slow = follow_up(graphs, ended)
+            graphs.run(30 * SECOND)
+            assert graphs.run_until(lambda: graphs.whole().finished_at is not None)
+            graphs.target = lambda _phase, _context: graphs.take(10 * MINUTE)
+            rerun_when_it_may(graphs)
+            check_all_ran(graphs)
+            if len(calls) < number:
+                return
+
+
+@pytest.mark.parametrize("is_over", [True, False], ids=["after_its_run", "while_it_runs"])
+def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
+    """A slow first worker goes on at any of its calls, in the same run or beside the next one: nothing runs early."""
+    for number in count(1):
+        with Graphs() as graphs:
+            failing(graphs, "a")
+            nodes = {
+                **NODES,
+                "after": {"type": PLAIN, "depends_on": ["a"], "rule": "one_failed", "timeout_seconds": 840},
+            }
+            graphs.submit(nodes, on_failure="continue")
+            assert graphs.run_until(lambda: "after" in graphs.ran or graphs.whole().finished_at is not None)
+            ended = graphs.node("a")
+            failing(graphs)
+            if is_over:
+                graphs.run_until_ended()
+            calls = stalled(graphs, number, 5 * MINUTE, lambda _call: graphs.time.process() is slow)  # noqa: B023 - same
+            slow = follow_up(graphs, ended)
+            graphs.run(SECOND)
+            graphs.target = lambda _phase, _context: graphs.take(14 * MINUTE)
+            rerun_when_it_may(graphs)
+            # Who runs before whom is checked at each call of a target.
+            graphs.run_until_ended(6 * HOUR)
+            graphs.run(10 * MINUTE)
+            assert [task.id for task in graphs.watching.unfinished()] == []
+            if len(calls) < number:
+                return
