@@ -53,6 +53,10 @@ MARKER = Rule(
     "test_a_deletion_marker_outlives_every_write_that_may_still_come",
 )
 TOPOLOGY = Rule("as long as the topology's run", "test_what_a_topology_counts_by_is_kept_for_its_longest_run")
+NODE = Rule(
+    "its topology's end and retention, as long as the topology may still be run again",
+    "test_a_topology_that_outlasts_the_retention_succeeds",
+)
 
 WRITERS: dict[str, Rule] = {
     "adapters/contents.py:SplitContentStore._expire_item": CONTENT,
@@ -79,6 +83,7 @@ WRITERS: dict[str, Rule] = {
 DECIDERS: dict[str, Rule] = {
     "domain/locks.py:Lock.expires_at": LOCK,
     "domain/locks.py:Lock.renewal_expires_at": LOCK,
+    "domain/topologies/head.py:status_of": NODE,
     "services/breaking.py:Breaking._save": CIRCUIT,
     "services/changing.py:Changing._apply": CONTENT,
     "services/changing.py:Changing._cancel": RECORD,
@@ -103,11 +108,8 @@ DECIDERS: dict[str, Rule] = {
     "services/scheduling.py:Scheduling.delete": MARKER,
     "services/steering.py:Steering._reopened": RECORD,
     "services/topologies/nodes.py:Nodes.count": TOPOLOGY,
-    "services/topologies/nodes.py:Nodes.dismiss": RECORD,
     "services/topologies/nodes.py:Nodes.undo": RECORD,
-    "services/topologies/running.py:Running.wait": TOPOLOGY,
-    "services/topologies/wholes.py:Wholes.expires_at": TOPOLOGY,
-    "services/topologies/wholes.py:Wholes.save": TOPOLOGY,
+    "services/topologies/retention.py:Retention._set_one": NODE,
 }
 """The functions of the use cases and decisions that name the instant at which an item of the table expires."""
 

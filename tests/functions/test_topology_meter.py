@@ -44,8 +44,8 @@ END = 1 + 3
 """Its outcome; then a worker's claims, of which the first is refused, and `finished_at`."""
 NODE = 3
 """Any task: its record, its lease, its outcome."""
-NODE_MORE = 3
-"""Its release, its token, and `finished_at`, as something follows its end."""
+NODE_MORE = 4
+"""Its release, its token, `finished_at`, as something follows its end, and its expiry, once the whole has ended."""
 
 
 class Graphs:
@@ -103,8 +103,8 @@ def graphs(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graphs
 
 
 @pytest.mark.parametrize("nodes", [DIAMOND, {f"n{i}": {"type": "node"} for i in range(8)}], ids=["diamond", "apart"])
-def test_a_node_costs_three_units_more_than_a_task_and_one_for_each_edge(graphs: Graphs, nodes: dict[str, Any]) -> None:
-    """Release, token and `finished_at`; an edge is one unit; the whole costs eleven, whatever its size."""
+def test_a_node_costs_four_units_more_than_a_task_and_one_for_each_edge(graphs: Graphs, nodes: dict[str, Any]) -> None:
+    """Release, token, `finished_at` and expiry; an edge is one unit; the whole costs eleven, whatever its size."""
     edges = sum(len(node.get("depends_on", ())) for node in nodes.values())
     graphs.run(nodes)
     wanted = OWN_TASK + RUN + END + len(nodes) * (NODE + NODE_MORE) + edges

@@ -168,9 +168,14 @@ def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call
 def follow_up(graphs: Graphs, ended: Task) -> Strand:
     """Have the end of a task followed up once more, by a worker that had stood still."""
     worker: Machine = next(each for each in graphs.machines if each.function == "worker")
-    return graphs.time.start_process(lambda: worker.composition.following.follow(ended))
+
+    def follow() -> None:
+        worker.composition.following.follow(ended)
+
+    return graphs.time.start_process(follow)
 
 
+@pytest.mark.slow
 def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
     """It stands still before any of its calls, and goes on when the next run has been planned."""
     for number in count(1):
@@ -186,6 +191,7 @@ def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
             check_all_ran(graphs)
 
 
+@pytest.mark.slow
 def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
     """A second worker has followed up the end; the first one goes on at any of its calls when the next run runs."""
     for number in count(1):
@@ -206,6 +212,7 @@ def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
                 return
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_over", [True, False], ids=["after_its_run", "while_it_runs"])
 def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
     """A slow first worker goes on at any of its calls, in the same run or beside the next one: nothing runs early."""

@@ -47,7 +47,7 @@ class TopologyWatching:
     def __post_init__(self) -> None:
         account = self.account
         self.store = DynamoTopologyStore(account.dynamodb, "tasks")  # type: ignore[arg-type]  # stands in for a client
-        self.contents = SplitContentStore(account.dynamodb, account.s3, "tasks", "contents")  # type: ignore[arg-type]  # same
+        self.contents = SplitContentStore(account.dynamodb, "tasks", account.s3, "contents")  # type: ignore[arg-type]  # same
 
     def succeeded(self, name: str) -> None:
         """A task has become `succeeded`."""

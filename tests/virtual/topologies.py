@@ -22,6 +22,7 @@ from duetime.services.topologies.giving import Giving
 from duetime.services.topologies.making import Making
 from duetime.services.topologies.nodes import Nodes
 from duetime.services.topologies.overseeing import Overseeing
+from duetime.services.topologies.retention import Retention
 from duetime.services.topologies.running import Running
 from duetime.services.topologies.wholes import Wholes
 from tests.virtual.world import OWNER, RETENTION, World
@@ -59,9 +60,10 @@ class Topologies(World):
         self._answered: set[str] = set()
         self.loses: Callable[[str], bool] = lambda _token: False
         self.starting = True
-        wholes = Wholes(self.tasks, self.contents, self.topologies, chance, read_graph, RETENTION)
+        wholes = Wholes(self.tasks, self.contents, self.topologies, chance, read_graph, time)
         nodes = Nodes(wholes, self.tasks, self.contents, self.topologies, self.placing, time, RETENTION)
-        self.conducting = Conducting(wholes, nodes, self.steering, time, time)
+        retention = Retention(wholes, self.tasks, self.contents, time, chance, time, RETENTION)
+        self.conducting = Conducting(wholes, nodes, retention, self.steering, time, time)
         making = Making(wholes, self.tasks, self.contents, self.topologies, chance, time)
         self.following = Following(wholes, making, nodes, self.conducting, self.topologies, self, time)
         self.running = Running(

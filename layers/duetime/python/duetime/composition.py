@@ -77,6 +77,7 @@ from duetime.services.topologies.giving import Giving
 from duetime.services.topologies.making import Making
 from duetime.services.topologies.nodes import Nodes
 from duetime.services.topologies.overseeing import Overseeing
+from duetime.services.topologies.retention import Retention
 from duetime.services.topologies.running import Running
 from duetime.services.topologies.wholes import Wholes
 from duetime.services.undoing import Undoing
@@ -281,8 +282,8 @@ class Composition:
         return self._wholes_reading(outline_of)
 
     def _wholes_reading(self, read_graph: Callable[[bytes], Graph]) -> Wholes:
-        retention = self.settings.retention_ms
-        return Wholes(self.tasks, self.contents, self._topologies, self.outside.chance, read_graph, retention)
+        chance, clock = self.outside.chance, self.outside.clock
+        return Wholes(self.tasks, self.contents, self._topologies, chance, read_graph, clock)
 
     @cached_property
     def _nodes(self) -> Nodes:
@@ -291,7 +292,11 @@ class Composition:
 
     @cached_property
     def _conducting(self) -> Conducting:
-        return Conducting(self._wholes, self._nodes, self.steering, self.outside.clock, self.outside.crew)
+        outside, period = self.outside, self.settings.retention_ms
+        retention = Retention(
+            self._wholes, self.tasks, self.contents, outside.clock, outside.chance, outside.crew, period
+        )
+        return Conducting(self._wholes, self._nodes, retention, self.steering, outside.clock, outside.crew)
 
     @cached_property
     def following(self) -> Following:

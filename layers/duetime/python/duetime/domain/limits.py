@@ -150,6 +150,11 @@ LONGEST_LOOK = HOUR
 """Longest time between two such looks."""
 RERUN_PAUSE = MINUTE
 """How long a retried topology waits before it looks again whether the nodes of its last run have ended."""
+NODE_MARGIN = 2 * DAY
+"""How long nodes are kept beyond their topology's own task. TTL removes within two days (Source: DynamoDB Developer
+Guide, "Using time to live"): whoever sees the topology sees its nodes, and a rerun of the last moment finds them."""
+RUN_STATE_LIFE = 400 * DAY
+"""How long it is kept how far a topology has come, from the last change of it once its run has ended."""
 TOPOLOGY_ROOM = 15 * MINUTE
 """How much longer than its `deadline_seconds` a topology may take to have what runs end, and to end itself."""
 

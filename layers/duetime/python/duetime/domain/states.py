@@ -94,6 +94,7 @@ class Move(StrEnum):
     GIVE_UP = "give_up"
     RELEASE = "release"
     DISMISS = "dismiss"
+    RETAIN = "retain"
 
 
 LEGAL: dict[Move, Rule] = {
@@ -138,4 +139,7 @@ LEGAL: dict[Move, Rule] = {
     Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and its attempts are spent"),
     Move.RELEASE: Rule(frozenset({State.BLOCKED}), State.SCHEDULED, "its parents in the topology let it start"),
     Move.DISMISS: Rule(NOT_STARTED, State.CANCELLED, "its topology does not want it any more"),
+    Move.RETAIN: Rule(
+        TERMINAL, None, "its topology needs it no longer, or once more: its expiry is set, or taken away"
+    ),
 }

@@ -422,8 +422,12 @@ class Task:
 
     @property
     def contents_without_expiry(self) -> tuple[Content, ...]:
-        """Those that must be let expire once it has ended: the result of a success has had an expiry from the first."""
-        kept = (self.payload, self.checkpoint, None if self.state is State.SUCCEEDED else self.result)
+        """Those that must be let expire once it has ended: the result of a success has had an expiry from the first.
+
+        Not that of a node: it is kept as long as its topology.
+        """
+        has_one = self.state is State.SUCCEEDED and self.member is None
+        kept = (self.payload, self.checkpoint, None if has_one else self.result)
         return tuple(content for content in kept if content and content.is_outside)
 
     @property

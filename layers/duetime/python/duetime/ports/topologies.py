@@ -22,8 +22,13 @@ class TopologyStore(Protocol):
         """Read how far a topology has come, consistently; `None` if it has never begun."""
         ...
 
-    def save(self, head: Head, nonce: str, expires_at: Millis) -> bool:
+    def save(self, head: Head, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read. Safe to resend.
+
+        Args:
+            head: with the version that was read.
+            nonce: of this write.
+            expires_at: when it may be forgotten; `None` while its run goes on.
 
         Returns:
             Whether it is stored, at the next version.

@@ -123,7 +123,8 @@ class Changing:
         now, guard = self.clock.now(), Guard(version=task.version)
         expires = now + self.retention
         if task.member is not None or isinstance(task.target, TopologyTarget):
-            sets = {"finished_at": None, "expires_at": expires}
+            # A node is kept as long as its topology, whose end gives it its expiry.
+            sets = {"finished_at": None, "expires_at": None if task.member is not None else expires}
             return self.placing.move(task, Move.CANCEL, now, guard, sets)
         sets = {"finished_at": now, "expires_at": expires}
         result = self.tasks.apply(Write(task.id, Move.CANCEL, self.chance.nonce(), guard, sets))

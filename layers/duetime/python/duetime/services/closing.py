@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from duetime.domain.attempts import Failed
 from duetime.domain.errors import ContentExpired
@@ -52,7 +52,8 @@ class ClosingHere:
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
         tell: tells the schedule of an occurrence that it has ended; doing it twice is doing it once.
-        follow: does what a node's end means for its topology, and a topology's for its nodes; twice is once.
+        follow: does what a node's end means for its topology, and a topology's for its nodes; twice is once. Says
+            whether it is a node whose topology goes on: it expires only after that.
     """
 
     tasks: TaskStore
@@ -64,7 +65,7 @@ class ClosingHere:
     retention: Millis
     calling_back: CallingBack
     tell: Callable[[Task], None] = field(default=lambda _task: None)
-    follow: Callable[[Task], None] = field(default=lambda _task: None)
+    follow: Callable[[Task], bool] = field(default=lambda _task: False)
 
     @property
     def is_here(self) -> bool:
@@ -92,10 +93,11 @@ class ClosingHere:
         expires = task.expires_at or now + self.retention
         if _reports(task):
             self.tell(task)
-        if _is_of_a_topology(task):
-            self.follow(task)
-        let_expire(self.contents, task, expires)
-        sets = {"finished_at": now}
+        sets: dict[str, Any] = {"finished_at": now}
+        if not (_is_of_a_topology(task) and self.follow(task)):
+            let_expire(self.contents, task, expires)
+            if task.expires_at is None:
+                sets["expires_at"] = expires
         self.tasks.apply(Write(task.id, Move.CLOSE, self.chance.nonce(), Guard(fence=task.fence), sets))
 
     def _clean(self, task: Task) -> None:

@@ -184,7 +184,8 @@ class Finishing:
         result: Content | None = None if "result" in sets else task.result
         ended = replace(task, result=result, ledger=sets.get("ledger", task.ledger))
         follows = lingers_until is not None or self.closing.is_needed(ended)
-        sets["expires_at"] = ended_at + self.retention
+        # A node is kept as long as its topology, whose end gives it its expiry.
+        sets["expires_at"] = None if task.member is not None else ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
         if (task.deferred or task.lane) and not self.closing.is_here:
             # Nobody works under it. A worker that still waits for its target's answer keeps its lease: what follows
@@ -208,9 +209,14 @@ class Finishing:
             message = f"the result has {len(result)} bytes; {MAX_RESULT_BYTES} are allowed"
             return self._fail(run, failure("ResultTooLarge", message, retriable=False), phases)
         # Its record expires from this very write on: so does the result, also one that its write never refers to.
-        expiry = after_record(run.ended_at + self.retention)
+        # That of a node does not, as long as its topology goes on.
+        is_node = run.task.member is not None
+        expiry = unless_referenced(run.ended_at) if is_node else after_record(run.ended_at + self.retention)
         kept = self.contents.keep(run.task.id, f"result.{self.chance.nonce()}", result, expiry)
-        return self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
+        end = self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
+        if is_node and kept.is_outside and isinstance(end, Applied):
+            self.contents.retain(run.task.id, kept, expiry)
+        return end
 
     def _fail(self, run: Run, ending: Failed, phases: frozenset[Phase]) -> WriteResult:
         task = run.task

@@ -48,10 +48,10 @@ def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:
         contents.expire(task.id, line, expiry)
 
 
-def retain(contents: ContentStore, task: Task, expiry: Expiry) -> None:
+def retain(contents: ContentStore, task: Task, expiry: Expiry | None = None) -> None:
     """Take away the expiry that the contents of a record were given before it referred to them.
 
-    Another expiry than this one was set since, by whoever ended the task, and stays.
+    Another expiry than this one, if one is named, was set since, by whoever ended the task, and stays.
     """
     for content in (*task.contents_outside, *_lines(contents, task)):
         contents.retain(task.id, content, expiry)

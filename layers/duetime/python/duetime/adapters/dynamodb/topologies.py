@@ -47,13 +47,13 @@ class DynamoTopologyStore:
         item = self._get(_key_of(topology, _HEAD))
         return _head(topology, item) if item else None
 
-    def save(self, head: Head, nonce: str, expires_at: Millis) -> bool:
+    def save(self, head: Head, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read."""
         flags = [name for name in _NAMES if getattr(head, name)]
         item: Item = {
             **_key_of(head.topology, _HEAD),
             schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
-            schema.TTL: values.expiry(expires_at),
+            **({} if expires_at is None else {schema.TTL: values.expiry(expires_at)}),
             _RUNS: values.text(" ".join(f"{begun.at}/{begun.shards}" for begun in head.runs)),
             _FENCE: values.number(head.fence),
             _FLAGS: values.text(" ".join(flags)),

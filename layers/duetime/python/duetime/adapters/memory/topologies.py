@@ -31,7 +31,7 @@ class MemoryTopologyStore:
             found = self._heads.get(topology)
             return found and found[0]
 
-    def save(self, head: Head, nonce: str, expires_at: Millis) -> bool:
+    def save(self, head: Head, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read."""
         del expires_at  # memory forgets with its process
         with self._mutex:

@@ -107,6 +107,7 @@ def status_of(task: Task | None) -> NodeStatus:
         finished_at=task.finished_at,
         rollback_failed=note == ROLLBACK_FAILED,
         has_result=task.result is not None,
+        expires_at=task.expires_at,
     )
 
 

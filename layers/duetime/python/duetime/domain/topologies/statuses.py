@@ -40,6 +40,7 @@ class NodeStatus:
         finished_at: when its outcome was stored and followed up: its children may have started before.
         rollback_failed: its rollback was tried, and has failed for good.
         has_result: it succeeded once, whatever became of it since.
+        expires_at: when its task may be removed: nothing while its topology may need it.
         is_missing: it has no task: none was made yet, or it was removed with its run's records.
     """
 
@@ -51,6 +52,7 @@ class NodeStatus:
     finished_at: Millis | None = None
     rollback_failed: bool = False
     has_result: bool = False
+    expires_at: Millis | None = None
     is_missing: bool = False
 
     @property

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from duetime.ports.surroundings import Clock, Crew
     from duetime.services.steering import Steering
     from duetime.services.topologies.nodes import Nodes
+    from duetime.services.topologies.retention import Retention
     from duetime.services.topologies.wholes import Whole, Wholes
 
 
@@ -30,6 +31,7 @@ class Conducting:
 
     wholes: Wholes
     nodes: Nodes
+    retention: Retention
     steering: Steering
     clock: Clock
     crew: Crew
@@ -94,6 +96,9 @@ class Conducting:
     def repair(self, whole: Whole) -> tuple[Course, Statuses]:
         """Steer, and do what crashes may have left undone: nodes that wait for nothing any more are decided."""
         found, statuses = self.steer(whole)
+        if not whole.task.is_terminal:
+            # Of another version of the code, or kept by a rerun whose plan was cut off.
+            self.retention.keep(whole, statuses)
         if found.state is State.RUNNING and whole.head.opened and statuses:
             for key, verdict in decided(whole.graph, statuses).items():
                 self.nodes.act(whole, key, verdict)

@@ -43,8 +43,11 @@ class Following:
     machine: Machine
     crew: Crew
 
-    def follow(self, task: Task) -> None:
+    def follow(self, task: Task) -> bool:
         """Do what the end of a node means for its topology, or the end of a topology for its nodes.
+
+        Returns:
+            Whether it is a node of a topology that goes on, and must not expire before.
 
         Raises:
             Unavailable: a store did not answer; it is to be done again.
@@ -52,15 +55,21 @@ class Following:
         if isinstance(task.target, TopologyTarget):
             self.making.complete(task.id)
             self.conducting.dissolve(task)
-        if task.member is None:
-            return
-        whole, key, status = self._whole_of(task.id, task.member), task.member.key, status_of(task)
+            self.conducting.retention.let_expire(task.id)
+        if task.member is None or (whole := self._whole_of(task.id, task.member)) is None:
+            return False
+        self._tell_all(task, task.member, whole)
+        # As it was read after the node had ended: if the topology ends later, its own follow-up finds the node.
+        return not whole.task.is_terminal
+
+    def _tell_all(self, task: Task, member: Member, whole: Whole | None) -> None:
+        key, status = member.key, status_of(task)
         if whole is None or status.outcome is None:
             return
         if _concerns_all(whole, status):
             # First of all: a stop must be known before a child of this node may start.
             self.conducting.steer(whole, {key: status})
-            whole = self._whole_of(task.id, task.member)
+            whole = self._whole_of(task.id, member)
             if whole is None:
                 return
         outcome = status.outcome

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from duetime.domain.attempts import told_ledger
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.expiry import unless_referenced
+from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.states import LEGAL, NOT_STARTED, Move, State
+from duetime.domain.times import SECOND
 from duetime.domain.topologies.counting import chunk_of, chunks_for, reports
 from duetime.domain.topologies.rules import Verdict
 from duetime.domain.topologies.statuses import Reason
@@ -39,7 +41,7 @@ class Nodes:
     """Acts on nodes.
 
     Attributes:
-        retention: how long a finished task is kept, in milliseconds.
+        retention: how long counts are kept beyond the longest deadline, in milliseconds.
     """
 
     wholes: Wholes
@@ -51,9 +53,12 @@ class Nodes:
     retention: Millis
 
     def count(self, whole: Whole, key: str, position: int, outcome: Outcome) -> Counts:
-        """Count an edge at a node, and tell all that is known of its parents now."""
+        """Count an edge at a node, and tell all that is known of its parents now.
+
+        Should the counts be gone, they are made good: who looks after the topology decides by its nodes' states.
+        """
         node, task_id = whole.graph.by_key[key], whole.head.task_id(key)
-        edges, expires = len(node.depends_on), self.wholes.expires_at(whole.head)
+        edges, expires = len(node.depends_on), self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
         before, after = self.store.add_edge(task_id, edges, position, outcome, expires)
         if chunks_for(edges) == 1:
             return after.counts
@@ -74,7 +79,7 @@ class Nodes:
 
         def sets(task: Task) -> dict[str, Any]:
             member = task.member and replace(task.member, note=reason.value)
-            return {"member": member, "finished_at": None, "expires_at": self.clock.now() + self.retention}
+            return {"member": member, "finished_at": None}
 
         for _ in range(_TRIES):
             task = self._read(whole.head.task_id(key))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import HeldBack, Stopped, Succeeded, failure
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestRefused
-from duetime.domain.limits import RERUN_PAUSE, WAITS_AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
 from duetime.domain.states import State
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.course import unhandled
@@ -130,7 +130,7 @@ class Running:
             self.machine.answer(token)
             return
         task_id = whole.head.task_id(whole.graph.order[number])
-        self.store.put_token(task_id, token, self.wholes.expires_at(whole.head))
+        self.store.put_token(task_id, token, self.clock.now() + MAX_DEADLINE_SECONDS * SECOND)
         if status_of(self.tasks.read(task_id)).has_ended:
             self.machine.answer(token)
 
@@ -200,6 +200,7 @@ class Running:
         """Let those nodes of this run start that nothing holds back; all have their tasks."""
         again = [key for key in whole.graph.by_key if key not in whole.head.ran]
         kept = self._kept(whole)
+        self.conducting.retention.keep(whole, kept)
         for edge in arrivals(whole.graph, again, kept):
             self.nodes.count(whole, edge.child, edge.position, edge.outcome)
         verdicts = opening(whole.graph, again, kept)

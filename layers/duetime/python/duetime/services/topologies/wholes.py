@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import MAX_DEADLINE_SECONDS
+from duetime.domain.limits import RUN_STATE_LIFE
 from duetime.domain.task import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.head import is_of_present_run, status_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.head import Head
     from duetime.domain.topologies.statuses import NodeStatus, Statuses
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.ports.surroundings import Chance
+    from duetime.ports.surroundings import Chance, Clock
     from duetime.ports.topologies import TopologyStore
 
 _KNOWN = 8
@@ -57,7 +57,6 @@ class Wholes:
 
     Attributes:
         read_graph: makes a graph of a payload that was checked when it was accepted.
-        retention: how long what is kept of a topology outlives it, in milliseconds.
     """
 
     tasks: TaskStore
@@ -65,7 +64,7 @@ class Wholes:
     store: TopologyStore
     chance: Chance
     read_graph: Callable[[bytes], Graph]
-    retention: Millis
+    clock: Clock
     _graphs: OrderedDict[tuple[str, str], Graph] = field(default_factory=OrderedDict)
     _mutex: Lock = field(default_factory=Lock)
 
@@ -120,11 +119,11 @@ class Wholes:
             wanted = change(head)
             if wanted == head and head.version:
                 return head
-            if self.store.save(wanted, self.chance.nonce(), self.expires_at(head)):
+            if self.store.save(wanted, self.chance.nonce(), self._expires_at(wanted)):
                 return replace(wanted, version=head.version + 1)
             head = self.store.read(head.topology) or head
         raise Unavailable(f"the topology {head.topology} was written by others again and again")
 
-    def expires_at(self, head: Head) -> Millis:
-        """When what is kept besides the tasks may be forgotten: no topology lives as long."""
-        return head.begun_at + MAX_DEADLINE_SECONDS * SECOND + self.retention
+    def _expires_at(self, head: Head) -> Millis | None:
+        """When it may be forgotten how far a topology has come: not while its run goes on."""
+        return self.clock.now() + RUN_STATE_LIFE if head.ended or head.dissolved else None

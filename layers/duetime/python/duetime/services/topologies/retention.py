@@ -1,0 +1,86 @@
+"""How long nodes are kept: as long as their topology.
+
+A node that has ended has no expiry while its topology may still need it: as the parent of a node that is given its
+result, in the state of the whole, or to be rolled back. The end of the whole gives all its nodes their expiry, and a
+rerun takes it from those that it keeps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import NODE_MARGIN
+from duetime.domain.states import Move
+from duetime.domain.writes import Applied, Guard, Write
+from duetime.services.keeping_contents import let_expire, retain
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.statuses import Statuses
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.surroundings import Chance, Clock, Crew
+    from duetime.services.topologies.wholes import Whole, Wholes
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Keeps nodes, and lets them expire. Each may be done twice.
+
+    Attributes:
+        period: how long a finished task is kept, in milliseconds.
+    """
+
+    wholes: Wholes
+    tasks: TaskStore
+    contents: ContentStore
+    clock: Clock
+    chance: Chance
+    crew: Crew
+    period: Millis
+
+    def keep(self, whole: Whole, statuses: Statuses) -> None:
+        """Keep the nodes of a run that goes on, if any of them would expire: those that a rerun keeps do."""
+        ids = [whole.head.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
+        if ids:
+            self._set(ids, None)
+            # If it has ended meanwhile, what its end has set was perhaps just taken away.
+            self.let_expire(whole.task.id)
+
+    def let_expire(self, topology: TaskId) -> None:
+        """Let the nodes of a topology that has ended expire, after the topology itself.
+
+        A node that ends later sees that the topology has ended, and is given its expiry by its own worker.
+        """
+        whole = self.wholes.read(topology)
+        if whole is None or not whole.task.is_terminal:
+            return
+        ids = [whole.head.task_id(key) for key in whole.graph.by_key]
+        self._set(ids, (whole.task.expires_at or self.clock.now() + self.period) + NODE_MARGIN)
+
+    def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> None:
+        found = self.tasks.read_many(list(ids), consistent=True)
+        self.crew.map(lambda task: self._set_one(task, expires_at), found.values())
+
+    def _set_one(self, task: Task | None, expires_at: Millis | None) -> None:
+        for _ in range(_TRIES):
+            if task is None or not task.is_terminal or (task.expires_at is None) == (expires_at is None):
+                return
+            if expires_at is None:
+                retain(self.contents, task)
+            else:
+                let_expire(self.contents, task, expires_at)
+            # By its version: a node that is written meanwhile is looked at once more.
+            guard, sets = Guard(version=task.version), {"expires_at": expires_at}
+            end = self.tasks.apply(Write(task.id, Move.RETAIN, self.chance.nonce(), guard, sets))
+            if isinstance(end, Applied):
+                return
+            task = end.task
+        raise Unavailable("a node was written by others again and again")

@@ -1,0 +1,154 @@
+"""A node lives as long as its topology: it expires after the end of the whole, never before."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.times import DAY
+from duetime.handlers import Accepted
+from duetime.settings import Variable
+from tests.scenarios.graphs import PATH, Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+
+LARGE = "x".join(str(number * 2654435761 % 2**32) for number in range(5_000))
+"""A result that lies outside the record."""
+NODES: dict[str, dict[str, Any]] = {
+    "first": {"type": PLAIN, "payload": LARGE},
+    "long": {"type": PLAIN, "depends_on": ["first"], "inputs": ["first"], "deadline_seconds": 20 * 86_400},
+}
+
+
+@pytest.fixture
+def graphs() -> Iterator[Graphs]:
+    """Ended tasks are kept for a day; the node `long` is deferred, `first` has a large result."""
+    with Graphs() as made:
+        made.environ[Variable.RETENTION_DAYS] = "1"
+        # A rerun is late by what came between.
+        made.faulty = True
+        made.target = lambda _phase, context: Accepted() if made.key_of(context.task_id) == "long" else LARGE
+        yield made
+
+
+def notify(graphs: Graphs, key: str, **told: Any) -> None:  # noqa: ANN401 - JSON
+    """Tell the end of a deferred node."""
+    node = graphs.node(key)
+    answer = graphs.ask("POST", f"/v1/tasks/{node.id}/notify", {"fence": node.fence, **told})
+    assert answer.status == 200, answer.body
+
+
+def expire_for(graphs: Graphs, days: int) -> None:
+    """Let days pass; TTL removes whatever it may, every few hours."""
+    for _ in range(days * 3):
+        graphs.run(8 * HOUR)
+        graphs.expire()
+
+
+def check_all_expire(graphs: Graphs) -> None:
+    """A while after its end nothing is left of the topology but what is kept of it besides tasks."""
+    graphs.ticking = False
+    graphs.time.run_until(graphs.now + 10 * DAY)
+    graphs.expire()
+    assert list(graphs.watching.tasks()) == []
+    assert graphs.items("x#") == []
+
+
+def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None:
+    """Its first node ended days before the last, with a retention of a day: it is there until the whole has ended."""
+    graphs.submit(NODES, deadline_seconds=15 * 86_400)
+    assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").deferred, MINUTE)
+    assert graphs.node("first").expires_at is None
+    expire_for(graphs, 2)
+    notify(graphs, "long", outcome="succeeded", result=1)
+    ended = graphs.run_until_ended()
+    assert ended.state == "succeeded", ended.error
+    graphs.run(MINUTE)
+    assert ended.expires_at is not None
+    for key in NODES:
+        assert (graphs.node(key).expires_at or 0) >= ended.expires_at, key
+    check_all_expire(graphs)
+
+
+def test_a_rerun_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None:
+    """Accepted at the end of the retention, it finds what had succeeded, and what it keeps lives with the new run."""
+    graphs.submit(NODES)
+    assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").deferred, MINUTE)
+    notify(graphs, "long", outcome="failed", error={"class": "X", "message": "no"}, retriable=False)
+    assert graphs.run_until_ended().state == "failed"
+    graphs.time.run_until((graphs.whole().expires_at or 0) - MINUTE)
+    graphs.expire()
+    given: list[int] = []
+
+    def target(_phase: str, context: Context) -> Accepted:
+        given.append(len(str(context.inputs["first"])))
+        return Accepted()
+
+    graphs.target = target
+    assert graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200
+    assert graphs.run_until(lambda: graphs.node("long").deferred)
+    assert given == [len(LARGE)]
+    expire_for(graphs, 2)
+    assert (graphs.node("first").state, graphs.node("first").expires_at) == ("succeeded", None)
+    notify(graphs, "long", outcome="succeeded", result=1)
+    assert graphs.run_until_ended().state == "succeeded"
+    assert sorted(graphs.ran) == ["first", "long", "long"]
+    check_all_expire(graphs)
+
+
+def test_a_rerun_runs_again_what_has_expired(graphs: Graphs) -> None:
+    """Its plan came only when TTL had removed what had succeeded: that runs again."""
+    graphs.submit(NODES)
+    assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").deferred, MINUTE)
+    notify(graphs, "long", outcome="failed", error={"class": "X", "message": "no"}, retriable=False)
+    graphs.run_until_ended()
+    graphs.receiving = graphs.ticking = False
+    assert graphs.ask("POST", f"{PATH}/{graphs.topology}/rerun").status == 200
+    graphs.time.run_until(graphs.now + 30 * DAY)
+    graphs.expire()
+    graphs.receiving = graphs.ticking = graphs.faulty = True
+    graphs.target = lambda _phase, _context: "done"
+    ended = graphs.run_until_ended(3 * HOUR)
+    assert (ended.state, sorted(graphs.ran)) == ("succeeded", ["first", "first", "long", "long"])
+
+
+def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
+    """Nobody else would see to it: the whole was ended before by hand."""
+    graphs.target = lambda _phase, _context: graphs.take(5 * MINUTE)
+    graphs.submit({"slow": {"type": PLAIN, "timeout_seconds": 600}, "next": {"type": PLAIN, "depends_on": ["slow"]}})
+    assert graphs.run_until(lambda: graphs.ran)
+    told = {"fence": graphs.whole().fence, "outcome": "failed", "error": {"class": "X", "message": "by hand"}}
+    assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", told | {"retriable": False}).status == 200
+    graphs.run(HOUR)
+    assert {graphs.node("slow").is_terminal, graphs.node("next").is_terminal} == {True}
+    check_all_expire(graphs)
+
+
+def test_whoever_comes_last_lets_a_node_expire() -> None:
+    """The worker of a node stands still at any of its calls while the whole ends."""
+    for number in count(1):
+        with Graphs() as graphs:
+            graphs.environ[Variable.RETENTION_DAYS] = "1"
+            graphs.faulty = True
+            calls: list[str] = []
+
+            def before(call: Call, calls: list[str] = calls, graphs: Graphs = graphs, number: int = number) -> None:
+                if call.machine.function == "worker" and graphs.ran:
+                    calls.append(call.operation)
+                    if len(calls) == number:
+                        graphs.take(20 * SECOND)
+
+            graphs.before_call = before
+            graphs.submit({"only": {"type": PLAIN}})
+            assert graphs.run_until_ended().state == "succeeded"
+            graphs.run(10 * MINUTE)
+            check_all_expire(graphs)
+            if len(calls) < number:
+                return
