@@ -34,6 +34,8 @@ RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
 _MILD = 0.4
 """How many of the storms without a rate have faults that must not make anything late."""
+_LARGE_RESULTS = 0.1
+"""How many of the results lie outside their records."""
 _GROWS, _MOST_SHARDS = 0.6, 16
 _NOTICED = 15 * SECOND
 """A process that stood still notices within this time that it has lost a lease, and ends."""
@@ -299,4 +301,4 @@ class Storm(Account):
             return Accepted()
         if draw > 0.75:
             raise Boom("by chance")
-        return "done"
+        return works.LARGE if draw < _LARGE_RESULTS else "done"

@@ -11,6 +11,8 @@ from duetime.domain.topologies.rules import TriggerRule
 from tests.simulation import works
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.simulation.storms import Storm
     from tests.simulation.users import Users
 
@@ -56,6 +58,7 @@ class TopologyUsers:
             parents = [key for key in nodes if self.random.random() < 0.4]
             nodes[f"n{number}"] = {
                 "type": pick([works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]),
+                "payload": pick([None, {"any": "json"}, works.LARGE]),
                 "depends_on": parents,
                 "rule": pick(_RULES).value,
                 "inputs": [parent for parent in parents if self.random.random() < 0.3],
@@ -72,9 +75,17 @@ class TopologyUsers:
 
     def _steer(self, topology: str) -> None:
         path = f"{PATH}/{topology}"
-        calls = [partial(self.users.ask, "POST", f"{path}/{verb}") for verb in ("cancel", "pause", "resume", "rerun")]
+        asked = [partial(self.users.ask, "POST", f"{path}/{verb}") for verb in ("cancel", "pause", "resume")]
+        calls: list[Callable[[], object]] = [*asked, partial(self._rerun, topology)]
         self.storm.topologies.steered.add(topology)
         self.random.choice([*calls, calls[-1], partial(self.users.ask, "GET", path)])()
+
+    def _rerun(self, topology: str) -> None:
+        """Run it again; what was answered 200 must run."""
+        runs = self.storm.topologies.runs_of(topology)
+        answer = self.users.ask("POST", f"{PATH}/{topology}/rerun")
+        if answer is not None and answer.status == 200:
+            self.storm.topologies.reruns[topology] = runs + 1
 
     def resume_all(self) -> None:
         """Let go on whatever is paused."""

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.contents import SplitContentStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+from duetime.domain.ids import TaskId
 from duetime.domain.states import State
 from duetime.domain.task import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.graph import OnFailure
+from duetime.domain.topologies.head import is_of_present_run
 from duetime.domain.topologies.outline import outline_of
 from duetime.domain.topologies.rules import TriggerRule
 
@@ -36,6 +38,7 @@ class TopologyWatching:
     Attributes:
         successes: how often each node's task has succeeded.
         steered: the topologies that a user has held, cancelled or run again.
+        reruns: how many runs a topology must have had, by the reruns that were answered 200.
         graphs: the graphs that were looked at, by their topologies' ids.
     """
 
@@ -43,6 +46,7 @@ class TopologyWatching:
     successes: Counter[str] = field(default_factory=Counter)
     graphs: dict[str, Graph] = field(default_factory=dict)
     steered: set[str] = field(default_factory=set)
+    reruns: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         account = self.account
@@ -53,6 +57,10 @@ class TopologyWatching:
         """A task has become `succeeded`."""
         self.successes[name] += 1
         self.account.watching.check(self.successes[name] == 1, f"{name} succeeded {self.successes[name]} times")
+
+    def reopened(self, name: str) -> None:
+        """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back."""
+        self.successes[name] = 0
 
     def began(self, task: Task, phase: str) -> None:
         """The target of a node is called: its rule must hold of its parents as they are now."""
@@ -66,6 +74,12 @@ class TopologyWatching:
             return
         node = self._graph(whole).by_key[member.key]
         parents = [watching.record(head.task_id(parent).text) for parent in node.depends_on]
+        for key, each in zip(node.depends_on, parents, strict=True):
+            # A node that was retried by hand beside the runs of its topology may find anything.
+            is_its = is_of_present_run(head, whole) and task.id == head.task_id(member.key)
+            may_expire = each is not None and each.expires_at is not None
+            concerns = is_its and may_expire and not whole.is_terminal
+            watching.check(not concerns, f"{task.id}, node {member.key}, began, and its parent {key} may expire")
         told = ", ".join(
             f"{key} {each.state if each else 'missing'}" for key, each in zip(node.depends_on, parents, strict=True)
         )
@@ -80,6 +94,11 @@ class TopologyWatching:
             watching.check(
                 late <= _PROMPT, f"{task.id}, node {member.key}, began {late} ms after the last of its parents"
             )
+
+    def runs_of(self, name: str) -> int:
+        """How many runs of a topology have begun."""
+        head = self.store.read(TaskId(name))
+        return head.number if head else 0
 
     def _is_undisturbed(self, whole: Task) -> bool:
         """Whether nothing should hold it up: no fault, and no user."""
@@ -109,9 +128,14 @@ class TopologyWatching:
             check(never, f"{whole.id} is {whole.state}, and never began")
             return
         graph = self._graph(whole)
+        is_lost = head.number < self.reruns.get(whole.id.text, 0) and whole.error and whole.error.kind == "NodesFailed"
+        check(not is_lost, f"{whole.id} was to be run again, and ended as its last run had")
         nodes = {key: self.account.watching.record(head.task_id(key).text) for key in graph.by_key}
         states = {key: node.state if node else None for key, node in nodes.items()}
         told = f"{whole.id} is {whole.state}, its nodes are " + ", ".join(f"{k} {s}" for k, s in states.items())
+        for key, node in nodes.items():
+            lives = node is None or (node.expires_at or 0) >= (whole.expires_at or 0)
+            check(lives, f"{whole.id} expires at {whole.expires_at}, its node {key} at {node and node.expires_at}")
         bad = [key for key, node in nodes.items() if node is None or _is_bad(node)]
         if whole.state is State.SUCCEEDED:
             check(not bad or graph.on_failure is OnFailure.CONTINUE, told)

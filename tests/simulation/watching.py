@@ -150,6 +150,8 @@ class Watching:
             self.check(not others, f"{name} succeeded while {others} goes on")
             if _MEMBER in new:
                 self.account.topologies.succeeded(name)
+        if before is State.FAILED and after is State.SCHEDULED:
+            self.account.topologies.reopened(name)
         if before in WAITING and after is State.RUNNING:
             self.taken_up[name] = fences[1]
         if fences[1] > fences[0]:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 STAGE: list[Storm] = []
 """The account that is simulated just now, the last one in the list."""
+LARGE = "".join(f"{number * 2654435761 % 2**32:08x}" for number in range(1_500))
+"""A payload or result that lies outside its record, compressed as it is."""
 PLAIN, UNDONE, PHASED = "storm-plain", "storm-undone", "storm-phased"
 
 

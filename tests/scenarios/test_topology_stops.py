@@ -1,0 +1,84 @@
+"""What was stopped does not start, and what is rolled back is rolled back from below."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.scenarios.graphs import DIAMOND, PATH, Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND, UNDONE
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+
+
+def stalled(graphs: Graphs, number: int, functions: set[str]) -> list[str]:
+    """Have one call of these functions wait for a while; the list gets the operations of all that came."""
+    calls: list[str] = []
+
+    def before(call: Call) -> None:
+        if call.machine.function in functions:
+            calls.append(call.operation)
+            if len(calls) == number:
+                graphs.take(20 * SECOND)
+
+    graphs.before_call = before
+    # What a stalled call delays is late.
+    graphs.faulty = True
+    return calls
+
+
+@pytest.mark.slow
+def test_no_node_starts_after_its_topology_was_cancelled() -> None:
+    """Any call of the functions that run it stands still while a cancel is answered: nothing begins after that."""
+    for number in count(1):
+        with Graphs() as graphs:
+            graphs.target = lambda _phase, _context: graphs.take(3 * SECOND)
+            calls = stalled(graphs, number, {"worker", "topology"})
+            graphs.submit(DIAMOND)
+            if not graphs.run_until(lambda: len(calls) >= number, 30 * SECOND):  # noqa: B023 - called at once
+                return
+            # A cancel that cannot be carried out yet is answered 503, and is asked for again.
+            for _ in range(20):
+                if graphs.ask("POST", f"{PATH}/{graphs.topology}/cancel").status < 500:
+                    break
+                graphs.run(2 * SECOND)
+            begun = list(graphs.ran)
+            graphs.run(10 * MINUTE)
+            assert graphs.ran == begun, f"call {number}, {calls[number - 1]}"
+            assert graphs.whole().finished_at is not None
+
+
+@pytest.mark.slow
+def test_a_rollback_keeps_its_order_whatever_stands_still() -> None:
+    """No node is rolled back before all that ran after it have been; each is rolled back once."""
+    after = {"top": {"left", "right", "bottom"}, "left": {"bottom"}, "right": {"bottom"}, "bottom": set()}
+    bad: dict[str, Any] = {"type": UNDONE, "depends_on": ["bottom"], "retry": {"max_attempts": 1}}
+    nodes = {**{key: {**node, "type": UNDONE} for key, node in DIAMOND.items()}, "bad": bad}
+    for number in count(1):
+        with Graphs() as graphs:
+            ended: set[str] = set()
+
+            def target(phase: str, context: Context, graphs: Graphs = graphs, ended: set[str] = ended) -> str:
+                key = graphs.key_of(context.task_id)
+                if phase == "run" and key == "bad":
+                    raise ValueError
+                if phase == "rollback":
+                    assert after.get(key, set()) <= ended, f"{key} before {after[key] - ended}"
+                    graphs.take(SECOND)
+                    ended.add(key)
+                return "done"
+
+            graphs.target = target
+            graphs.submit(nodes, on_failure="rollback")
+            assert graphs.run_until(lambda: "bad" in graphs.ran)
+            calls = stalled(graphs, number, {"worker", "topology"})
+            assert graphs.run_until_ended(2 * HOUR).error is not None
+            graphs.run(2 * MINUTE)
+            assert {graphs.node(key).state for key in nodes} == {"rolled_back"}
+            assert sorted(graphs.undone) == sorted(nodes)
+            if len(calls) < number:
+                return
