@@ -188,6 +188,7 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
         leased_until_before=st.sampled_from([None, task.lease_ends_at or 0]),
         alone=st.booleans(),
         open=st.booleans(),
+        not_cancelled=st.booleans(),
     )
     return usual | st.builds(
         Guard,
@@ -199,4 +200,5 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
         leased_until_before=near(task.lease_ends_at or 0),
         alone=st.booleans(),
         open=st.booleans(),
+        not_cancelled=st.booleans(),
     )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from duetime.domain.attempts import Claimant
 from duetime.domain.dispatch import Entry
 from duetime.domain.states import Move, State
+from duetime.domain.task import Asked
 from duetime.domain.writes import Applied, Guard, Refused, Write, applied, permits
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties, writes_to
@@ -67,6 +68,8 @@ HOLDING = [
     (LEASED_TASK, Guard(owner=OWNER, fence=3, version=4, leased_until_before=HOME - 6_000)),
     (LEASED_TASK, Guard(turn=9, due_by=HOME, leased_until_before=HOME - 6_000)),
     (replace(LEASED_TASK, lease_ends_at=None), Guard(leased_until_before=0)),
+    (LEASED_TASK, Guard(fence=3, not_cancelled=True)),
+    (replace(LEASED_TASK, asked=Asked.PAUSE), Guard(fence=3, not_cancelled=True)),
 ]
 BROKEN = [
     (WAITING_TASK, Guard(owner="bob")),
@@ -82,6 +85,7 @@ BROKEN = [
     (LEASED_TASK, Guard(fence=4, leased_until_before=HOME)),
     (LEASED_TASK, Guard(due_by=HOME - 1, leased_until_before=HOME)),
     (replace(LEASED_TASK, finished_at=HOME), Guard(open=True)),
+    (replace(LEASED_TASK, asked=Asked.CANCEL), Guard(fence=3, not_cancelled=True)),
 ]
 
 

@@ -68,8 +68,8 @@ MUTANTS = (
     Mutant(
         "a retry is written without its fence",
         "services/finishing.py",
-        "result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence), sets)",
-        "result = self.placing.move(task, Move.RETRY, at, Guard(), sets)",
+        "result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)",
+        "result = self.placing.move(task, Move.RETRY, at, Guard(not_cancelled=True), sets)",
     ),
     Mutant(
         "a lease is taken over without regard to its end",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.states import LEGAL, WAITING, Move
-from duetime.domain.task import TopologyTarget
+from duetime.domain.task import Asked, TopologyTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,7 @@ class Guard:
             this, so it may be taken over, or is not made shorter.
         alone: nothing follows its end for others: the task is neither a node of a topology nor a topology.
         open: the record has an outcome that not all is done for yet (`finished_at` is not set).
+        not_cancelled: its user has not asked the running attempt for a cancel, which must not be forgotten.
     """
 
     owner: str | None = None
@@ -44,6 +45,7 @@ class Guard:
     leased_until_before: Millis | None = None
     alone: bool = False
     open: bool = False
+    not_cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def permits(write: Write, task: Task) -> bool:
         return False
     if guard.alone and (task.member is not None or isinstance(task.target, TopologyTarget)):
         return False
-    if guard.open and task.finished_at is not None:
+    if (guard.open and task.finished_at is not None) or (guard.not_cancelled and task.asked is Asked.CANCEL):
         return False
     if guard.due_by is not None and task.next_at > guard.due_by:
         return False

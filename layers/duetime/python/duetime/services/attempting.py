@@ -256,25 +256,25 @@ class Attempting:
 
     def _ending(self, shift: Shift, task: Task, phases: frozenset[Phase], watch: Watch) -> Ending | Refused:
         """Have the target prepare and run, with the lease and the state checked before each phase."""
-        if task.asked is not None:
-            return Stopped() if task.asked is Asked.CANCEL else Yielded(None)
+        if requested := _requested(task):
+            return requested
         if held := self.held(task) or self._lock(shift, task, LockScope.TASK):
             return held
-        if Phase.PREPARE in phases:
-            step = self._step(task, Move.PREPARE)
-            if isinstance(step, Refused):
-                return step
-            prepared = self._call(shift, task, Phase.PREPARE, watch)
-            if not isinstance(prepared, Succeeded):
-                return prepared
-            if held := self._lock(shift, task, LockScope.RUN):
-                return held
-            step = self._step(task, Move.BEGIN)
-            if isinstance(step, Refused):
-                return step
-        elif held := self._lock(shift, task, LockScope.RUN):
+        ended = self._prepare(shift, task, watch) if Phase.PREPARE in phases else self._lock(shift, task, LockScope.RUN)
+        return ended or self._call(shift, task, Phase.RUN, watch)
+
+    def _prepare(self, shift: Shift, task: Task, watch: Watch) -> Ending | Refused | None:
+        """Have the target prepare; how the attempt ends if it cannot go on to run."""
+        step = self._step(task, Move.PREPARE)
+        if isinstance(step, Refused):
+            return step
+        prepared = self._call(shift, task, Phase.PREPARE, watch)
+        if not isinstance(prepared, Succeeded):
+            return prepared
+        if held := self._lock(shift, task, LockScope.RUN):
             return held
-        return self._call(shift, task, Phase.RUN, watch)
+        step = self._step(task, Move.BEGIN)
+        return step if isinstance(step, Refused) else _requested(step.task)
 
     def _roll_back(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
         if task.attempt > task.retry.max_attempts:
@@ -436,3 +436,14 @@ class Attempting:
 
     def _later(self, reason: str) -> ComeBack:
         return ComeBack(self.clock.now() + SECOND, reason)
+
+
+def _requested(task: Task) -> Ending | None:
+    """How an attempt ends whose user asks it to stop or to pause before its target is called."""
+    match task.asked:
+        case Asked.CANCEL:
+            return Stopped()
+        case Asked.PAUSE:
+            return Yielded(None)
+        case None:
+            return None

@@ -27,10 +27,10 @@ from duetime.domain.limits import (
     MAX_RESULT_BYTES,
     MAX_WAIT_REASON_LENGTH,
 )
-from duetime.domain.states import Move, State
-from duetime.domain.task import AttemptOutcome, LedgerLine, Phase
+from duetime.domain.states import LEGAL, Move, State
+from duetime.domain.task import Asked, AttemptOutcome, LedgerLine, Phase, TopologyTarget
 from duetime.domain.topologies.looks import deferred_until, reminders
-from duetime.domain.writes import Applied, Guard, Write, WriteResult
+from duetime.domain.writes import Applied, Guard, Refused, Write, WriteResult
 from duetime.services.keeping_contents import let_expire, replace_content
 
 if TYPE_CHECKING:
@@ -101,11 +101,16 @@ class Finishing:
         if task.started_at == task.run_at and not task.deferred:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
-        move = Move.HOLD_BACK
-        if task.state is State.ROLLING_BACK:
-            move = Move.RETRY_ROLLBACK
         self.telemetry.count("tasks_held_back")
-        return self.placing.move(task, move, held.until, Guard(fence=task.fence), sets)
+        if task.state is State.ROLLING_BACK:
+            return self.placing.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
+        # A topology's own run has its nodes stopped; its next attempt heeds what was asked of this one.
+        guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
+        end = self.placing.move(task, Move.HOLD_BACK, held.until, guard, sets)
+        if not _is_cancelled(task, end):
+            return end
+        del sets["lease_ends_at"]
+        return self.write_outcome(task, Move.STOP, {**sets, "waits_for": None, "asked": None}, self.clock.now())
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
         """Take a claimed task back for good before its target was called: no attempt, no ledger line, and no look.
@@ -134,7 +139,7 @@ class Finishing:
         return end
 
     def give_up(self, task: Task, phases: frozenset[Phase]) -> WriteResult:
-        """Fail a task whose last attempt was lost: no attempt is left, so nothing is run.
+        """Fail a task whose last attempt was lost: no attempt is left, so nothing is run. It may also be cancelled.
 
         Args:
             task: the record as it was just claimed, one attempt beyond its policy.
@@ -145,6 +150,8 @@ class Finishing:
         now = self.clock.now()
         lines = Run(task, now, now).ledger_before
         sets = {"error": error, "attempt": last, "ledger": lines[-LEDGER_LINES_INLINE:], "deferred_fence": None}
+        if task.asked is Asked.CANCEL:
+            return self.write_outcome(task, Move.STOP, {**sets, "asked": None}, now)
         if task.rollback and Phase.ROLLBACK in phases:
             return self._undo(task, sets)
         return self.write_outcome(task, Move.FAIL, sets, now)
@@ -158,8 +165,9 @@ class Finishing:
         now = self.clock.now()
         line = LedgerLine(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
         lines = (*Run(task, now, now).ledger_before, line)
-        sets = {"error": _lost(task, task.attempt).error, "ledger": lines[-LEDGER_LINES_INLINE:]}
-        return self.write_outcome(task, Move.GIVE_UP, sets, now, Guard(version=task.version))
+        sets = {"error": _lost(task, task.attempt).error, "ledger": lines[-LEDGER_LINES_INLINE:], "asked": None}
+        move = Move.STOP if task.asked is Asked.CANCEL else Move.GIVE_UP
+        return self.write_outcome(task, move, sets, now, Guard(version=task.version))
 
     def write_outcome(
         self,
@@ -234,10 +242,12 @@ class Finishing:
         self.keep_old_lines(run, AttemptOutcome.RETRIED)
         at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
-        # What its user asked of this attempt, the next one heeds before it calls anything.
+        # A pause that its user asked of this attempt, the next one heeds before it calls anything.
         del changes["asked"]
         sets = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
-        result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence), sets)
+        result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
+        if _is_cancelled(task, result):
+            return self._end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
         self.telemetry.count("tasks_retried")
         return result
 
@@ -266,12 +276,19 @@ class Finishing:
             return self._fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
         self.keep_old_lines(run, AttemptOutcome.PAUSED)
         sets = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
-        write = Write(task.id, Move.YIELD, self.chance.nonce(), Guard(fence=task.fence), sets)
+        guard = Guard(fence=task.fence, not_cancelled=True)
+        end = self._paused(task, Write(task.id, Move.YIELD, self.chance.nonce(), guard, sets), checkpoint, run.ended_at)
+        if _is_cancelled(task, end):
+            return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
+        return end
+
+    def _paused(self, task: Task, write: Write, checkpoint: bytes | None, ended_at: Millis) -> WriteResult:
+        """Write down a pause, with the checkpoint that takes the place of an earlier one."""
         if checkpoint is None:
             return self.tasks.apply(write)
-        expiry = unless_referenced(max(run.ended_at, task.due_at))
+        expiry = unless_referenced(max(ended_at, task.due_at))
         kept = self.contents.keep(task.id, f"checkpoint.{self.chance.nonce()}", checkpoint, expiry)
-        write = replace(write, sets={**sets, "checkpoint": kept})
+        write = replace(write, sets={**write.sets, "checkpoint": kept})
         stores = (self.tasks, self.contents)
         return replace_content(stores, task, task.checkpoint, kept, expiry, partial(self.tasks.apply, write))
 
@@ -281,6 +298,20 @@ class Finishing:
         self.keep_old_lines(run, outcome)
         changes = {**run.changes(outcome), **sets}
         return self.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
+
+
+def _is_cancelled(task: Task, end: WriteResult) -> bool:
+    """Whether the end of an attempt was refused because its user has asked for a cancel: that is done instead.
+
+    Whoever was answered that it was asked for must not find the task waiting or paused.
+
+    Args:
+        task: the record as the attempt had it.
+        end: what became of the write.
+    """
+    stored = end.task
+    is_asked = isinstance(end, Refused) and stored is not None and stored.asked is Asked.CANCEL
+    return is_asked and stored is not None and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
 
 
 def _lost(task: Task, last: int) -> Failed:

@@ -125,8 +125,8 @@ class Reporting:
     def _repeated(self, task: Task, key: LeaseKey, ending: Ending) -> Task:
         """A lease that is over: fine if the same was said of it before."""
         if isinstance(ending, HeldBack):
-            was_released = task.fence == key.fence and task.state is State.POSTPONED and task.waits_for == ending.reason
-            if was_released:
+            is_waiting = task.state is State.POSTPONED and task.waits_for == ending.reason
+            if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
                 return task
         elif task.ledger and task.ledger[-1].fence == key.fence:
             if says_the_same(self.contents, task, ending):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.attempts import Run, told_ledger
@@ -27,6 +28,8 @@ from duetime.services.keeping_contents import extend, retain
 from duetime.services.repeating import says_the_same
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.attempts import Ending
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Progress, Task
@@ -78,7 +81,7 @@ class Steering:
         if task.state is State.PAUSED:
             return task
         if task.state in LEGAL[Move.PAUSE].sources:
-            paused = self._moved(task, Move.PAUSE, _no_pause(task), version)
+            paused = self._moved(task, Move.PAUSE, _no_pause, version)
             self.locking.release_reservation(paused)
             return paused
         return self._ask(task, Asked.PAUSE, "paused", version)
@@ -107,17 +110,17 @@ class Steering:
         task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
             at = task.next_at if task.waits_for is None else task.due_at
-            return self._placed(task, Move.RESUME, at, _no_pause(task), version)
+            return self._placed(task, Move.RESUME, at, _no_pause, version)
         if task.asked is Asked.PAUSE:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.ASK
-            return self._moved(task, move, _no_pause(task), version)
+            return self._moved(task, move, _no_pause, version)
         raise MoveRefused(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have a task that has not started run now."""
         task = self._read(owner, task_id, version)
-        return self._placed(task, Move.EXPEDITE, self.clock.now(), {"asked": None}, version)
+        return self._placed(task, Move.EXPEDITE, self.clock.now(), _no_pause, version)
 
     def retry(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have a failed task tried again from its first attempt on.
@@ -217,24 +220,29 @@ class Steering:
         if task.asked in (asked, Asked.CANCEL):
             # What is to stop for good need not pause.
             return task
-        return self._moved(task, Move.ASK, {"asked": asked}, version)
+        return self._moved(task, Move.ASK, partial(_stronger, asked), version)
 
-    def _moved(self, task: Task, move: Move, sets: dict[str, Any] | None = None, version: int | None = None) -> Task:
-        """Make a move, again while others write in between and it stays legal, unless only this version is meant."""
+    def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], dict[str, Any]], version: int | None) -> Task:
+        """Make a move, again while others write in between and it stays legal, unless only this version is meant.
+
+        What it changes is made of the record as it was last seen: nothing that was asked in between is undone.
+        """
         for _ in range(_TRIES if version is None else 1):
             self._check(task, move)
             guard = Guard(version=task.version)
-            result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets or {}))
+            result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets_of(task)))
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
         raise VersionDiffers(task)
 
-    def _placed(self, task: Task, move: Move, at: Millis, sets: dict[str, Any], version: int | None = None) -> Task:
+    def _placed(
+        self, task: Task, move: Move, at: Millis, sets_of: Callable[[Task], dict[str, Any]], version: int | None
+    ) -> Task:
         """Make a move that sets a new look; again as `_moved` does."""
         for _ in range(_TRIES if version is None else 1):
             self._check(task, move)
-            result = self.placing.move(task, move, at, Guard(version=task.version), sets)
+            result = self.placing.move(task, move, at, Guard(version=task.version), sets_of(task))
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
@@ -253,7 +261,7 @@ class Steering:
         expiry = unless_referenced(now)
         extend(self.contents, task, expiry)
         opened = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}
-        reopened = self._placed(task, move, now, {**opened, **sets}, version)
+        reopened = self._placed(task, move, now, lambda _task: {**opened, **sets}, version)
         retain(self.contents, reopened, expiry)
         return reopened
 
@@ -264,6 +272,11 @@ class Steering:
         if says_the_same(self.contents, task, ending):
             return task
         raise NotifiedOtherwise(task)
+
+
+def _stronger(asked: Asked, task: Task) -> dict[str, Any]:
+    """Of what is asked now and what was asked before, what prevails: a pause does not replace a cancel."""
+    return {"asked": Asked.CANCEL if task.asked is Asked.CANCEL else asked}
 
 
 def _no_pause(task: Task) -> dict[str, Any]:

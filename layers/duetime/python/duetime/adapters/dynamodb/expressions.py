@@ -13,7 +13,7 @@ from duetime.adapters.dynamodb.attributes import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.records import key_of
 from duetime.adapters.dynamodb.values import text
 from duetime.domain.states import LEGAL, WAITING, State
-from duetime.domain.task import TopologyTarget
+from duetime.domain.task import Asked, TopologyTarget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,6 +77,9 @@ class _Expression:
             clauses.append(f"(attribute_not_exists({self._field('target')}) OR {other})")
         if guard.open:
             clauses.append(f"attribute_not_exists({self._field('finished_at')})")
+        if guard.not_cancelled:
+            other = self._compare("asked", "<>", "cancel", Asked.CANCEL)
+            clauses.append(f"(attribute_not_exists({self._field('asked')}) OR {other})")
         return " AND ".join(clauses)
 
     def _states(self, write: Write) -> str:

@@ -1,0 +1,254 @@
+"""A forced cancel that was answered 202 is done, whatever the attempt does next and whatever was asked before it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
+from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, Scenario
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+    from tests.simulation.users import Reply
+
+LEASE = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 5}
+
+
+def _cancel(scenario: Scenario, task_id: str, answers: list[Reply]) -> None:
+    """Cancel a task by force between two calls of another process."""
+    answer = scenario.users.ask("DELETE", f"/v1/tasks/{task_id}", query="force=true")
+    assert answer is not None
+    answers.append(answer)
+
+
+def _cancel_answered_202(scenario: Scenario, task_id: str) -> None:
+    answer = scenario.ask("DELETE", f"/v1/tasks/{task_id}", query="force=true")
+    assert (answer.status, answer.body["asked"]) == (202, "cancel")
+
+
+def _created(scenario: Scenario, **body: object) -> str:
+    task_id: str = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, **body}).body["id"]
+    return task_id
+
+
+class _Until:
+    """A target that runs until it hears of a request, or is let go, and then ends as it is told."""
+
+    def __init__(self, scenario: Scenario, ends: Callable[[], object], phase: str = "run") -> None:
+        self.scenario = scenario
+        self.ends = ends
+        self.phase = phase
+        self.heard: str | None = None
+        self.is_let_go = False
+        self.calls = 0
+        scenario.target = self
+
+    def __call__(self, phase: str, context: Context) -> object:
+        if phase != self.phase:
+            return "done"
+        self.calls += 1
+        while self.heard is None and not self.is_let_go:
+            self.scenario.take(200)
+            self.heard = context.asked
+        self.scenario.take(3 * SECOND)
+        return self.ends()
+
+
+def _raise(error: Exception) -> Callable[[], object]:
+    def ends() -> object:
+        raise error
+
+    return ends
+
+
+def test_a_cancel_prevails_over_a_pause_that_was_asked_before() -> None:
+    """An attempt that yields to a pause, after its task's cancel was answered 202, leaves the task cancelled."""
+    with Scenario() as scenario:
+        target = _Until(scenario, _raise(AttemptPaused({"row": 1})))
+        task_id = _created(scenario)
+        scenario.run(5 * SECOND)
+        assert scenario.ask("POST", f"/v1/tasks/{task_id}/pause").status == 202
+        assert scenario.run_until(lambda: target.heard)
+        _cancel_answered_202(scenario, task_id)
+        scenario.run(10 * SECOND)
+        task = scenario.record(task_id)
+        assert (task.state, task.asked, task.checkpoint) == ("cancelled", None, None)
+        assert scenario.ask("POST", f"/v1/tasks/{task_id}/resume").status == 409
+        assert target.calls == 1
+
+
+def test_the_checkpoint_of_an_attempt_that_is_cancelled_expires() -> None:
+    """What an attempt wrote outside the record to be paused with is removed, as the task is cancelled instead."""
+    with Scenario() as scenario:
+        target = _Until(scenario, _raise(AttemptPaused(["%08x" % (n * 2654435761 % 2**32) for n in range(200)])))
+        task_id = _created(scenario)
+        scenario.run(5 * SECOND)
+        scenario.ask("POST", f"/v1/tasks/{task_id}/pause")
+        assert scenario.run_until(lambda: target.heard)
+        _cancel_answered_202(scenario, task_id)
+        scenario.run(10 * SECOND)
+        contents = scenario.items(schema.CONTENT_PREFIX)
+        assert contents
+        assert all(schema.TTL in item for item in contents)
+
+
+def test_a_cancel_prevails_over_the_retry_of_a_failed_attempt() -> None:
+    """A failure after a cancel was answered 202 ends the task at once: nothing waits, nothing can pause or run it."""
+    with Scenario() as scenario:
+        target = _Until(scenario, _raise(ValueError("boom")))
+        task_id = _created(scenario, retry={"max_attempts": 5, "initial_seconds": 300})
+        scenario.run(5 * SECOND)
+        _cancel_answered_202(scenario, task_id)
+        target.is_let_go = True
+        scenario.run(10 * SECOND)
+        task = scenario.record(task_id)
+        assert task.state == "cancelled"
+        assert task.error is not None
+        assert task.error.kind == "ValueError"
+        for verb in ("pause", "run", "resume"):
+            assert scenario.ask("POST", f"/v1/tasks/{task_id}/{verb}").status == 409
+        scenario.run(HOUR)
+        assert target.calls == 1
+
+
+def test_a_cancel_prevails_over_a_timeout() -> None:
+    """A target that does not end in time, after its task's cancel was answered 202, is not tried again."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: scenario.take(HOUR)
+        task_id = _created(scenario, timeout_seconds=30, retry={"max_attempts": 5, "initial_seconds": 0})
+        scenario.run(5 * SECOND)
+        _cancel_answered_202(scenario, task_id)
+        scenario.run(2 * MINUTE)
+        task = scenario.record(task_id)
+        assert (task.state, task.attempt) == ("cancelled", 1)
+        assert task.finished_at is not None
+
+
+def test_a_cancel_prevails_while_a_task_is_prepared() -> None:
+    """What was cancelled by force while it was prepared is not run."""
+    with Scenario() as scenario:
+        phases: list[str] = []
+
+        def behave(phase: str, _context: Context) -> object:
+            phases.append(phase)
+            scenario.take(8 * SECOND)
+            return "done"
+
+        scenario.target = behave
+        task_id = _created(scenario, type=PHASED)
+        assert scenario.run_until(lambda: phases)
+        scenario.run(SECOND)
+        _cancel_answered_202(scenario, task_id)
+        scenario.run(MINUTE)
+        assert scenario.record(task_id).state == "cancelled"
+        assert phases == ["prepare", "clean"]
+
+
+def test_a_cancel_prevails_over_the_wait_for_a_lock() -> None:
+    """A cancel that is answered 202 between a claim and the return for want of a lock is done at once."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: scenario.take(10 * MINUTE)
+        lock = {"lock": {"key": "db"}, "timeout_seconds": 800}
+        _created(scenario, **lock)
+        scenario.run(5 * SECOND)
+        answers: list[Reply] = []
+        task_id = _created(scenario, delay_seconds=10, **lock)
+
+        def is_return(call: Call) -> bool:
+            values = str(call.request.get("ExpressionAttributeValues"))
+            is_write = call.machine.function == "worker" and call.operation == "update_item"
+            return is_write and task_id in str(call.request["Key"]) and "lock db" in values
+
+        scenario.once(is_return, lambda _call: _cancel(scenario, task_id, answers))
+        assert scenario.run_until(lambda: answers)
+        assert answers[0].status == 202
+        scenario.run(5 * SECOND)
+        task = scenario.record(task_id)
+        assert (task.state, task.attempt, task.ledger) == ("cancelled", 0, ())
+
+
+@pytest.mark.parametrize("told", [{"class": "Boom", "message": "x"}, None])
+def test_a_cancel_prevails_over_what_a_deferred_target_notifies(told: Mapping[str, str] | None) -> None:
+    """A deferred attempt that fails after a cancel was answered 202 is not tried again; a success still counts."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: Accepted()
+        task_id = _created(scenario, retry={"max_attempts": 5, "initial_seconds": 60})
+        scenario.run(5 * SECOND)
+        _cancel_answered_202(scenario, task_id)
+        notice = {"outcome": "succeeded"} if told is None else {"outcome": "failed", "error": told}
+        path = f"/v1/tasks/{task_id}/notify"
+        first, again = (scenario.ask("POST", path, {"fence": 1, **notice}) for _ in range(2))
+        assert (first.status, again.status) == (200, 200)
+        assert first.body["state"] == again.body["state"] == ("succeeded" if told is None else "cancelled")
+        scenario.run(5 * MINUTE)
+        assert scenario.record(task_id).attempt == 1
+
+
+@pytest.mark.parametrize("end", ["pause", "fail", "release", "cancel"])
+def test_a_cancel_prevails_over_what_a_pull_worker_tells(end: str) -> None:
+    """However a pull worker leaves a task whose cancel was answered 202, it is cancelled; a repeat says the same."""
+    with Scenario() as scenario:
+        task_id = _created(scenario, type=PULLED)
+        lease = scenario.ask("POST", "/v1/leases", LEASE).body["leases"][0]["lease"]
+        path = f"/v1/leases/{lease}"
+        scenario.ask("POST", f"/v1/tasks/{task_id}/pause")
+        assert scenario.ask("POST", f"{path}/heartbeat", {}).body["asked"] == "pause"
+        _cancel_answered_202(scenario, task_id)
+        body = {"pause": {"checkpoint": {"row": 1}}, "fail": {"error": {"class": "Boom", "message": "x"}}}.get(end)
+        first, again = (scenario.ask("POST", f"{path}/{end}", body) for _ in range(2))
+        assert [(first.status, first.body["state"]), (again.status, again.body["state"])] == 2 * [(200, "cancelled")]
+        scenario.run(5 * MINUTE)
+        assert scenario.ask("POST", "/v1/leases", LEASE).body["leases"] == []
+
+
+def test_a_cancel_prevails_over_the_loss_of_the_last_attempt() -> None:
+    """A task whose cancel was answered 202 and whose worker is lost in its last attempt is cancelled, not failed."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: scenario.take(10 * MINUTE)
+        task_id = _created(scenario, retry={"max_attempts": 1}, timeout_seconds=800)
+        scenario.run(5 * SECOND)
+        _cancel_answered_202(scenario, task_id)
+        worker = next(each for each in scenario.machines if each.function == "worker" and each.strand)
+        worker.die()
+        scenario.run(5 * MINUTE)
+        task = scenario.record(task_id)
+        assert (task.state, task.attempt, [line.outcome for line in task.ledger]) == ("cancelled", 1, ["lost"])
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_a_request_that_is_made_anew_does_not_replace_a_cancel(verb: str) -> None:
+    """A pause or a resume that lost a race against a forced cancel leaves the cancel as it is."""
+    with Scenario() as scenario:
+
+        def behave(_phase: str, context: Context) -> object:
+            until = scenario.now + 10 * MINUTE
+            while scenario.now < until:
+                scenario.take(SECOND)
+                if context.asked == "cancel":
+                    raise AttemptCancelled
+            return "done"
+
+        scenario.target = behave
+        task_id = _created(scenario, timeout_seconds=800)
+        scenario.run(5 * SECOND)
+        if verb == "resume":
+            assert scenario.ask("POST", f"/v1/tasks/{task_id}/pause").status == 202
+        answers: list[Reply] = []
+
+        def is_request(call: Call) -> bool:
+            is_write = call.machine.function == "api" and call.operation == "update_item"
+            return is_write and task_id in str(call.request["Key"])
+
+        scenario.once(is_request, lambda _call: _cancel(scenario, task_id, answers))
+        scenario.ask("POST", f"/v1/tasks/{task_id}/{verb}")
+        assert answers[0].status == 202
+        assert scenario.record(task_id).asked == "cancel"
+        scenario.run(MINUTE)
+        assert scenario.record(task_id).state == "cancelled"
