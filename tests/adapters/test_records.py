@@ -91,7 +91,7 @@ def test_a_wake_is_removed_after_its_life() -> None:
     item = wake_item_of(Wake(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
     assert item[schema.TTL] == {"N": str((HOME + MINUTE + WAKE_LIFE) // 1_000 + 1)}
     assert item[schema.PARTITION_KEY] == {"S": "2026-11-21T02:34#0003"}
-    assert item[schema.SORT_KEY] == {"S": f"{numbered(1)}#w#4"}
+    assert item[schema.SORT_KEY] == {"S": f"{numbered(1)}#w#4.{HOME % MINUTE}.low.."}
     assert key_of(numbered(1))[schema.PARTITION_KEY] == {"S": "2026-11-21T02:33#0003"}
 
 

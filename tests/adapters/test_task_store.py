@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -98,6 +98,21 @@ def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sen
     task_store.add_wake(wake)
     task_store.add_wake(wake)
     assert list(task_store.read_minute(minute_of(wake.at), 3, consistent=True)) == [wake]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"turn": 3}, {"at": HOME + 6}, {"priority": Priority.LOW}, {"sent": True}, {"lane": "resize"}],
+    ids=lambda other: next(iter(other)),
+)
+def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, other: dict[str, Any]) -> None:
+    """Two changes at once put a timer each into one minute, before either is accepted: both are read."""
+    timer = Wake(numbered(1), 2, HOME + 5, Priority.NORMAL, OWNER)
+    timers = [timer, replace(timer, **other)]
+    for each in timers:
+        task_store.add_wake(each)
+    found = list(task_store.read_minute(minute_of(HOME), 3, consistent=True))
+    assert sorted(found, key=repr) == sorted(timers, key=repr)
 
 
 def test_a_wake_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:

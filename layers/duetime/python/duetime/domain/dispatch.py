@@ -122,6 +122,11 @@ def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
     return minute_of(at) <= minute_of(now + look_ahead + DIRECT_SLACK)
 
 
+def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
+    """The end of the minute of `at`, if the trigger will read it: so all the looks of one minute share one wake."""
+    return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What the trigger reads of a record.

@@ -74,7 +74,10 @@ class TaskStore(Protocol):
         ...
 
     def add_wake(self, wake: Wake) -> None:
-        """Write a wake into the minute of its look; writing it twice is writing it once."""
+        """Write a wake into the minute of its look; writing it twice is writing it once.
+
+        It replaces no wake that says anything else: that may be of a change that is accepted while this one is not.
+        """
         ...
 
     def add_schedule_wake(self, wake: ScheduleWake) -> None:

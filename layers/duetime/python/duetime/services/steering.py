@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.attempts import Run, told_ledger
+from duetime.domain.dispatch import on_the_minute
 from duetime.domain.errors import FenceDiffers, LockLost, MoveRefused, NotifiedOtherwise, TaskUnknown, VersionDiffers
 from duetime.domain.expiry import unless_referenced
 from duetime.domain.limits import LEASE_RETURN_MARGIN
@@ -195,7 +196,9 @@ class Steering:
         guard = Guard(owner=owner, fence=fence)
         if task.deferred:
             deadline = deferred_until(task, now)
-            self.placing.remind(task, deadline + LEASE_RETURN_MARGIN)
+            # One look for all the heartbeats of a minute.
+            at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.placing.look_ahead)
+            self.placing.remind(task, at)
             if not all(self.locking.renew(task, claim, deadline) for claim in self.locking.claims(task)):
                 raise LockLost(task)
             sets["lease_ends_at"] = deadline

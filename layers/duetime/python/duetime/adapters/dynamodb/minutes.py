@@ -11,7 +11,7 @@ from duetime.domain.dispatch import Entry, ScheduleWake, Wake
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import WAKE_LIFE
 from duetime.domain.task import Priority, lane_of
-from duetime.domain.times import minute_of
+from duetime.domain.times import MINUTE, minute_of
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.values import Item, StoredItem
@@ -28,10 +28,15 @@ ENTRY_NAMES = (
 
 
 def wake_item_of(wake: Wake) -> Item:
-    """A wake as an item."""
+    """A wake as an item.
+
+    All that it says is in its key: a change that is refused has written its wake before, and must not replace that
+    of the change which was accepted. What is written twice is still one item.
+    """
+    said = f"{wake.turn}.{wake.at % MINUTE}.{wake.priority.value}.{'sent' if wake.sent else ''}.{wake.lane}"
     item = {
         schema.PARTITION_KEY: values.text(partition_of(minute_of(wake.at), wake.task_id.shard)),
-        schema.SORT_KEY: values.text(f"{wake.task_id}{schema.WAKE_MARK}{wake.turn}"),
+        schema.SORT_KEY: values.text(f"{wake.task_id}{schema.WAKE_MARK}{said}"),
         schema.WAKE_OWNER: values.text(wake.owner),
         schema.TTL: values.expiry(wake.at + WAKE_LIFE),
     }
@@ -49,10 +54,10 @@ def wake_item_of(wake: Wake) -> Item:
 
 
 def schedule_wake_item_of(wake: ScheduleWake) -> Item:
-    """A schedule's wake as an item."""
+    """A schedule's wake as an item, with all that it says in its key: see `wake_item_of`."""
     return {
         schema.PARTITION_KEY: values.text(partition_of(minute_of(wake.at), wake.uid.shard)),
-        schema.SORT_KEY: values.text(f"{wake.uid}{schema.SCHEDULE_MARK}{wake.turn}"),
+        schema.SORT_KEY: values.text(f"{wake.uid}{schema.SCHEDULE_MARK}{wake.turn}.{wake.at % MINUTE}"),
         schema.WAKE_OWNER: values.text(wake.owner),
         schema.WAKE_SCHEDULE: values.text(wake.name),
         schema.TTL: values.expiry(wake.at + WAKE_LIFE),
@@ -76,7 +81,7 @@ def _entry_of(item: StoredItem) -> Entry | Wake | ScheduleWake:
         uid = TaskId(item[schema.SORT_KEY]["S"].partition(schema.SCHEDULE_MARK)[0])
         due = decoded(item, ("turn", "next_at"))
         return ScheduleWake(uid, item[schema.WAKE_OWNER]["S"], name["S"], due["turn"], due["next_at"])
-    task_id, mark, _turn = item[schema.SORT_KEY]["S"].partition(schema.WAKE_MARK)
+    task_id, mark, _said = item[schema.SORT_KEY]["S"].partition(schema.WAKE_MARK)
     fields = decoded(item, _ENTRY_FIELDS)
     turn, next_at = fields["turn"], fields["next_at"]
     priority, sent = fields.get("priority", Priority.NORMAL), fields.get("sent", False)

@@ -15,7 +15,7 @@ SCHEMA_VERSION = 1
 PARTITION_KEY = "p"
 """`2026-11-21T02:33#0007` (minute and shard) of a record, or one of the `*_PREFIX` partitions."""
 SORT_KEY = "s"
-"""The task id of a record; `id#w#turn` of a wake."""
+"""The task id of a record; `id#w#` and all that a wake says, of a wake."""
 TTL = "x"
 """Seconds since the epoch when DynamoDB may remove the item. Set by terminal writes only."""
 
@@ -45,12 +45,12 @@ FAILED_INDEX = Index("failed-by-owner", FAILED_KEY)
 INDEXES = (OWNER_INDEX, FAILED_INDEX)
 
 WAKE_MARK = "#w#"
-"""Between the task id and the turn in the sort key of a wake."""
+"""Between the task id and the rest in the sort key of a wake; older code wrote the turn alone behind it."""
 WAKE_OWNER = "O"
 """Owner of a wake's task. Not `OWNER_KEY`, which would put every wake into the owner list."""
 
 SCHEDULE_MARK = "#s#"
-"""Between the schedule's own id and the turn in the sort key of a schedule's wake."""
+"""Between the schedule's own id and the rest in the sort key of a schedule's wake."""
 WAKE_SCHEDULE = "M"
 """Name of the schedule that a wake is for."""
 

@@ -67,13 +67,13 @@ class MemoryTaskStore:
         """Write a wake into the minute of its look; writing it twice is writing it once."""
         partition = partition_of(minute_of(wake.at), wake.task_id.shard)
         with self._lock:
-            self._partitions.setdefault(partition, {})[f"{wake.task_id} {wake.turn}"] = wake
+            self._partitions.setdefault(partition, {})[f"{wake.task_id} {wake}"] = wake
 
     def add_schedule_wake(self, wake: ScheduleWake) -> None:
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
         partition = partition_of(minute_of(wake.at), wake.uid.shard)
         with self._lock:
-            self._partitions.setdefault(partition, {})[f"{wake.uid} schedule {wake.turn}"] = wake
+            self._partitions.setdefault(partition, {})[f"{wake.uid} schedule {wake}"] = wake
 
     def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
         """All that the trigger needs of the records and wakes in one shard of one minute."""

@@ -1,0 +1,104 @@
+"""Of two changes at once one is refused, and the refused one leaves no trace in the other's timing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.times import to_iso
+from duetime.handlers import Accepted
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+
+
+def _is_write_of(task_id: str, operation: str, call: Call) -> bool:
+    return call.machine.function == "api" and call.operation == operation and task_id in str(call.request)
+
+
+@pytest.mark.parametrize("seconds", [(5, 55), (55, 5), (5, 5)])
+def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, int]) -> None:
+    """Two changes move a task into the same minute at once: it runs when the accepted one says, whatever the other."""
+    with Scenario() as scenario:
+        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
+        path, minute = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + 30) * MINUTE
+        # The first one's write of the record waits until the second has written its timer.
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
+        headers = {"If-Match": f'"{created["version"]}"'}
+        dues = [minute + each * SECOND for each in seconds]
+        first = scenario.send("PATCH", path, {"at": to_iso(dues[0])}, headers=headers)
+        scenario.run(15)
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 120)
+        second = scenario.send("PATCH", path, {"at": to_iso(dues[1])}, headers=headers)
+        scenario.run(5 * SECOND)
+        assert sorted([first[0].status, second[0].status]) == [200, 412]
+        scenario.run(40 * MINUTE)
+        task = scenario.record(created["id"])
+        assert task.due_at == dues[0 if first[0].status == 200 else 1]
+        assert (task.state, (task.lateness or 0) < SECOND) == ("succeeded", True)
+
+
+def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> None:
+    """Two changes at once name another priority for the same instant: the message goes to the accepted one's queue."""
+    with Scenario() as scenario:
+        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
+        path, at = f"/v1/tasks/{created['id']}", to_iso((scenario.now // MINUTE + 30) * MINUTE)
+        queues: list[str] = []
+
+        def note(call: Call) -> None:
+            if call.operation == "send_message_batch" and created["id"] in str(call.request):
+                queues.append(call.request["QueueUrl"])
+
+        scenario.before_call = note
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
+        headers = {"If-Match": f'"{created["version"]}"'}
+        first = scenario.send("PATCH", path, {"at": at, "priority": "high"}, headers=headers)
+        scenario.run(15)
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 120)
+        second = scenario.send("PATCH", path, {"at": at, "priority": "low"}, headers=headers)
+        scenario.run(HOUR)
+        assert (first[0].status, second[0].status) == (200, 412)
+        assert any("high" in url for url in queues), queues
+        assert scenario.record(created["id"]).attempt == 1
+
+
+def test_a_refused_change_does_not_silence_the_timer_of_the_accepted_one() -> None:
+    """A change that was to send the message itself, and was refused, leaves the other's timer to the trigger."""
+    with Scenario() as scenario:
+        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 7200}).body
+        path, headers = f"/v1/tasks/{created['id']}", {"If-Match": f'"{created["version"]}"'}
+        # A second before messages of that minute are sent at once, and not by the trigger.
+        scenario.time.run_until((scenario.now // MINUTE + 1) * MINUTE + 29 * SECOND)
+        due = to_iso((scenario.now // MINUTE + 4) * MINUTE + 30 * SECOND)
+        # The second one has read the record, and is slow to write its payload down.
+        large = ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]
+        scenario.slow(lambda call: _is_write_of(created["id"], "put_item", call), 2 * SECOND)
+        second = scenario.send("PATCH", path, {"at": due, "payload": large}, headers=headers)
+        scenario.run(300)
+        first = scenario.send("PATCH", path, {"at": due}, headers=headers)
+        scenario.run(10 * SECOND)
+        assert (first[0].status, second[0].status) == (200, 412)
+        scenario.run(HOUR)
+        task = scenario.record(created["id"])
+        assert (task.state, (task.lateness or 0) < SECOND) == ("succeeded", True)
+
+
+def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
+    """Each heartbeat of a deferred attempt sets a timer for its new deadline, but no minute holds more than one."""
+    with Scenario() as scenario:
+        scenario.target = lambda _phase, _context: Accepted()
+        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "deadline_seconds": 1800}).body
+        scenario.run(5 * SECOND)
+        for _ in range(30):
+            answer = scenario.ask("POST", f"/v1/tasks/{created['id']}/heartbeat", {"fence": 1})
+            assert answer.status == 200
+            scenario.run(10 * SECOND)
+        timers = [item for item in scenario.items() if schema.WAKE_MARK in item[schema.SORT_KEY]["S"]]
+        minutes = [item[schema.PARTITION_KEY]["S"] for item in timers]
+        # The first is that of the deferral itself.
+        assert len(minutes[1:]) == len(set(minutes[1:])) <= 7
+        scenario.run(HOUR)
+        assert scenario.record(created["id"]).attempt > 1
