@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from duetime.domain.errors import RequestRefused
     from duetime.domain.filters import TaskFilter
     from duetime.domain.ids import TaskId
+    from duetime.domain.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,10 @@ class Sweep:
     limit: int = MAX_PAGE
     per_second: float | None = None
     is_dry: bool = False
+
+    def means(self, task: Task) -> bool:
+        """Whether it means a task: what has ended only if its end is asked for by name."""
+        return (not task.is_terminal or task.state is self.wanted.state) and self.wanted.matches(task)
 
 
 @dataclass(frozen=True, slots=True)

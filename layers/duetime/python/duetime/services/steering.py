@@ -87,9 +87,9 @@ class Steering:
             return paused
         return self._ask(task, Asked.PAUSE, "paused", version)
 
-    def stop(self, owner: str, task_id: TaskId) -> Task:
+    def stop(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Ask a running task to stop, which it does when it can."""
-        return self._ask(self._read(owner, task_id), Asked.CANCEL, "cancelled")
+        return self._ask(self._read(owner, task_id, version), Asked.CANCEL, "cancelled", version)
 
     def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None) -> Task:
         """Cancel a task that has not started, or ask it to stop if it runs: it may begin or fail meanwhile."""
@@ -100,7 +100,7 @@ class Steering:
                 if refusal.task.state not in LEGAL[Move.ASK].sources:
                     raise
             with suppress(MoveRefused):
-                return self.stop(owner, task_id)
+                return self.stop(owner, task_id, version)
         raise VersionDiffers(self._read(owner, task_id))
 
     def resume(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:

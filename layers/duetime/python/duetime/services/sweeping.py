@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable
+from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable, VersionDiffers
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE, SWEEP_BUDGET
 from duetime.domain.states import State
 from duetime.domain.sweeps import Swept
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from duetime.services.changing import Changing
     from duetime.services.reading import Reading
     from duetime.services.steering import Steering
+
+
+_TRIES = 5
+"""How often a task is acted on anew that others write in between."""
+
+
+class NoLongerMatched(Exception):
+    """The filter matched a task when it was read, and does not any more: it is left alone, and nobody hears of it."""
 
 
 @dataclass(slots=True)
@@ -52,7 +61,7 @@ class Sweeping:
     def cancel(self, owner: str, sweep: Sweep, *, force: bool) -> Swept:
         """Cancel a piece; by force, ask those that run to stop."""
         cancel = self.steering.cancel_by_force if force else self.changing.cancel
-        return self._sweep(owner, sweep, lambda task: cancel(owner, task.id, None))
+        return self._sweep(owner, sweep, lambda task: cancel(owner, task.id, task.version))
 
     def change(self, owner: str, sweep: Sweep, wanted: TaskChange) -> Swept:
         """Change a piece.
@@ -60,17 +69,17 @@ class Sweeping:
         Raises:
             FieldInvalid: the first of the tasks cannot be changed so; none was. Further on such a task is counted.
         """
-        return self._sweep(owner, sweep, lambda task: self.changing.change(owner, task.id, wanted, None))
+        return self._sweep(owner, sweep, lambda task: self.changing.change(owner, task.id, wanted, task.version))
 
     def redrive(self, owner: str, sweep: Sweep) -> Swept:
         """Have a piece of the failed tasks tried again; the filter asks for that state."""
-        return self._sweep(owner, sweep, lambda task: self.steering.retry(owner, task.id))
+        return self._sweep(owner, sweep, lambda task: self.steering.retry(owner, task.id, task.version))
 
     def _sweep(self, owner: str, sweep: Sweep, act: Callable[[Task], object]) -> Swept:
         """One piece; raises `Unavailable` only if nothing was done yet."""
         tally = _Tally(sweep.after)
         try:
-            self._go_through(owner, sweep, tally, act)
+            self._go_through(owner, sweep, tally, partial(_act_while_meant, sweep, act))
         except Unavailable:
             if not tally.changed:
                 raise
@@ -95,20 +104,39 @@ class Sweeping:
 
     @staticmethod
     def _do(task: Task, sweep: Sweep, tally: _Tally, pace: _Pace, act: Callable[[Task], object]) -> None:
-        # What has ended is meant only if its end is asked for by name.
-        is_over = task.is_terminal and task.state is not sweep.wanted.state
-        if is_over or not sweep.wanted.matches(task):
+        if not sweep.means(task):
             return
         if not sweep.is_dry:
             try:
                 act(task)
                 tally.changed += 1
+            except NoLongerMatched:
+                return
             except RequestRefused as refusal:
                 if isinstance(refusal, FieldInvalid) and not tally.changed and sweep.after is None:
                     raise
                 tally.refused[type(refusal)] += 1
             pace.keep(tally)
         tally.matched += 1
+
+
+def _act_while_meant(sweep: Sweep, act: Callable[[Task], object], task: Task) -> None:
+    """Act on the version of a task that the filter matched; if it has another one by now, match that first.
+
+    Raises:
+        NoLongerMatched: its user, or an attempt, has made it something that is not meant.
+        VersionDiffers: others keep writing it.
+    """
+    for _ in range(_TRIES - 1):
+        try:
+            act(task)
+        except VersionDiffers as refusal:
+            task = refusal.task
+            if not sweep.means(task):
+                raise NoLongerMatched from None
+        else:
+            return
+    act(task)
 
 
 class _Pace:

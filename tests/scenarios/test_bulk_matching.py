@@ -1,0 +1,113 @@
+"""A bulk operation acts on what its filter means at that moment, not on what it meant when the list was read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime.handlers import AttemptCancelled
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
+
+
+class Boom(Exception):
+    """An error that is asked for by its class."""
+
+
+class Other(Exception):
+    """Another one."""
+
+
+def _fill(scenario: Scenario, count: int, **body: object) -> list[str]:
+    filled = [{"type": PLAIN, "name": "old", **body, "delay_seconds": 3600 + number} for number in range(count)]
+    return [scenario.ask("POST", "/v1/tasks", each).body["id"] for each in filled]
+
+
+@pytest.mark.parametrize(
+    ("operation", "wanted"),
+    [("cancel", {}), ("cancel", {"force": True}), ("change", {"change": {"priority": "high"}})],
+    ids=["cancel", "cancel by force", "change"],
+)
+def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
+    operation: str, wanted: dict[str, Any]
+) -> None:
+    """Whoever renames a task while a paced operation by name goes on, and is answered 200, keeps it."""
+    with Scenario() as scenario:
+        ids = _fill(scenario, 30)
+        body = {"filter": {"name": "old"}, "per_second": 5, **wanted}
+        bulk = scenario.send("POST", f"/v1/tasks/{operation}", body)
+        scenario.run(SECOND)
+        renamed = [ids[0], ids[15]]
+        for each in renamed:
+            answer = scenario.ask("PATCH", f"/v1/tasks/{each}", {"name": "keep"})
+            assert answer.status == 200
+        assert scenario.run_until(lambda: bulk)
+        for each in renamed:
+            task = scenario.record(each)
+            assert (task.state, task.name, task.priority) == ("scheduled", "keep", "normal")
+        assert {key: bulk[0].body[key] for key in ("examined", "matched", "changed", "refused")} == {
+            "examined": 30,
+            "matched": 28,
+            "changed": 28,
+            "refused": {},
+        }
+
+
+def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
+    """A task that was changed since the list was read, and is still meant by the filter, is cancelled all the same."""
+    with Scenario() as scenario:
+        ids = _fill(scenario, 10)
+        bulk = scenario.send("POST", "/v1/tasks/cancel", {"filter": {"name": "old"}, "per_second": 5})
+        scenario.run(500)
+        assert scenario.ask("PATCH", f"/v1/tasks/{ids[0]}", {"delay_seconds": 7200}).status == 200
+        assert scenario.run_until(lambda: bulk)
+        assert (bulk[0].body["matched"], bulk[0].body["changed"]) == (10, 10)
+        assert scenario.record(ids[0]).state == "cancelled"
+
+
+def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between() -> None:
+    """Heartbeats change the version of a running task, not what the filter means of it."""
+    with Scenario() as scenario:
+
+        def behave(_phase: str, context: Any) -> Any:  # noqa: ANN401 - any context
+            while context.asked is None:
+                scenario.take(SECOND)
+            raise AttemptCancelled
+
+        scenario.target = behave
+        running = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "name": "old", "timeout_seconds": 800}).body["id"]
+        _fill(scenario, 30)
+        assert scenario.record(running).state == "running"
+        body = {"filter": {"name": "old"}, "per_second": 2, "force": True}
+        bulk = scenario.send("POST", "/v1/tasks/cancel", body)
+        before = scenario.record(running).version
+        assert scenario.run_until(lambda: bulk)
+        assert scenario.record(running).version > before
+        again = scenario.ask("POST", "/v1/tasks/cancel", body)
+        assert again.status == 200
+        scenario.run(MINUTE)
+        assert scenario.record(running).state == "cancelled"
+
+
+def test_a_redrive_leaves_alone_what_has_failed_otherwise_since() -> None:
+    """A redrive by the class of the error passes over a task that was retried and failed with another error."""
+    with Scenario() as scenario:
+        errors: list[Exception] = [Boom("first")]
+
+        def behave(_phase: str, _context: object) -> Any:  # noqa: ANN401 - any JSON
+            raise errors[-1]
+
+        scenario.target = behave
+        once = {"type": PLAIN, "retry": {"max_attempts": 1}}
+        ids = [scenario.ask("POST", "/v1/tasks", once).body["id"] for _ in range(20)]
+        scenario.run(10 * SECOND)
+        errors.append(Other("second"))
+        body = {"filter": {"error": "Boom"}, "per_second": 2}
+        redriven = scenario.send("POST", "/v1/dead-letters/redrive", body)
+        scenario.run(SECOND)
+        # The latest come first, so the first one is the last that is come to.
+        assert scenario.ask("POST", f"/v1/tasks/{ids[0]}/retry").status == 200
+        assert scenario.run_until(lambda: redriven)
+        scenario.run(10 * SECOND)
+        task = scenario.record(ids[0])
+        assert (task.state, task.fence, redriven[0].body["changed"]) == ("failed", 2, 19)
