@@ -14,7 +14,7 @@ from duetime.contract.fields import OWNER_PATTERN, TYPE_PATTERN
 from duetime.domain.arns import service_of
 from duetime.domain.costs import WORKER_GIGABYTES
 from duetime.domain.dispatch import Precision
-from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
+from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
 from duetime.domain.task import Priority
 from duetime.settings import Authentication
 from layers.target import Target
@@ -75,7 +75,9 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.API: FunctionSize(memory_mb=512, timeout_seconds=29),
     FunctionName.TRIGGER: FunctionSize(memory_mb=1024, timeout_seconds=300),
     # The longest that Lambda allows, for a target may use it up.
-    FunctionName.WORKER: FunctionSize(memory_mb=round(WORKER_GIGABYTES * 1024), timeout_seconds=900),
+    FunctionName.WORKER: FunctionSize(
+        memory_mb=round(WORKER_GIGABYTES * 1024), timeout_seconds=WORKER_FUNCTION_SECONDS
+    ),
     FunctionName.DEADLETTER: FunctionSize(memory_mb=256, timeout_seconds=60),
     FunctionName.INTAKE: FunctionSize(memory_mb=512, timeout_seconds=60),
     # Creates the tasks of up to 10 000 nodes.

@@ -107,6 +107,7 @@ class PullingWorld(World):
                 payload=task.payload.data or b"",
                 checkpoint=lease.checkpoint,
                 deadline=deadline,
+                seconds=task.timeout_seconds,
                 report=lambda _progress: None,
                 asked=lambda: shift.asked,
             )

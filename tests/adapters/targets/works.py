@@ -24,4 +24,4 @@ def work(
     target = HttpTarget(url) if url else HandlerTarget()
     claimed = replace(task(attempt=2, fence=3), target=target, timeout_seconds=seconds)
     told = [] if reports is None else reports
-    return Work(phase, claimed, payload, checkpoint, NOW + seconds * SECOND, told.append, lambda: asked)
+    return Work(phase, claimed, payload, checkpoint, NOW + seconds * SECOND, seconds, told.append, lambda: asked)

@@ -128,7 +128,12 @@ DelaySeconds = Annotated[
     ),
 ]
 TimeoutSeconds = Annotated[
-    int, Field(ge=1, le=MAX_TIMEOUT_SECONDS, description="How long one attempt may take before it has failed.")
+    int,
+    Field(
+        ge=1,
+        le=MAX_TIMEOUT_SECONDS,
+        description="How long one attempt may take, `prepare` and `run` together, before it has failed.",
+    ),
 ]
 DeadlineSeconds = Annotated[
     int,

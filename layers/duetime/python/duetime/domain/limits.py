@@ -52,8 +52,10 @@ MAX_RETRY_WAIT_SECONDS = 86_400
 """Longest wait between two attempts that a retry policy may ask for."""
 MAX_RETRY_MULTIPLIER = 100
 """Steepest growth of the wait that a retry policy may ask for; its powers must stay within a float."""
+WORKER_FUNCTION_SECONDS = 900
+"""How long an invocation of the worker may take: the longest that Lambda allows (Source: AWS Lambda quotas)."""
 MAX_TIMEOUT_SECONDS = 840
-"""Longest run of one attempt: Lambda's fifteen minutes less the time to hold, claim and finish."""
+"""Longest attempt, all its phases together: the worker's function's time less that to hold, claim and finish."""
 
 MAX_DEADLINE_SECONDS = 2_592_000
 """Longest that a target which has only accepted the work may take to notify: thirty days."""
@@ -260,6 +262,8 @@ CALLBACK_ROOM = 20 * SECOND
 """How much longer a worker may take to follow an outcome up, if there is a callback to be made."""
 OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may still end by itself before its process is ended."""
+FUNCTION_END_ROOM = 10 * SECOND
+"""What follows an outcome is begun only if it ends so long before its function does; else another one does it."""
 PROCESS_END_TIME = 3 * SECOND
 """How long a process that must end may take to write down what has not ended in it, before it ends all the same."""
 SHORTEST_WORKER_LEASE_SECONDS = 15

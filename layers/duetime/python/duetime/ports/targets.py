@@ -22,7 +22,8 @@ class Work:
         task: the record as it was claimed; its `attempt` and `fence` are this attempt's.
         payload: JSON text in UTF-8.
         checkpoint: what a paused attempt left; JSON text in UTF-8.
-        deadline: when the attempt must have ended.
+        deadline: when the attempt must have ended, all its phases together; cleaning up has a time of its own.
+        seconds: what is left until then.
         report: tells the task's progress and renews the lease; `None` only renews it.
         asked: what the user asks of the attempt, as of the last heartbeat.
         inputs: the results of its parents in a topology that it asked for: one JSON object in UTF-8; else nothing.
@@ -33,6 +34,7 @@ class Work:
     payload: bytes
     checkpoint: bytes | None
     deadline: Millis
+    seconds: float
     report: Callable[[Progress | None], None]
     asked: Callable[[], Asked | None]
     inputs: bytes | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import (
@@ -24,13 +24,14 @@ from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, 
 from duetime.domain.limits import (
     CALLBACK_ROOM,
     CLAIM_LEAD,
+    FUNCTION_END_ROOM,
     HEARTBEATS_PER_LEASE,
     LEASE_RETURN_MARGIN,
     MAX_DELAY,
     MAX_HOLD,
 )
 from duetime.domain.states import Move, State
-from duetime.domain.task import Asked, LockScope, Phase, TaskError
+from duetime.domain.task import Asked, LockScope, Phase
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.topologies.looks import deferred_until
@@ -65,7 +66,8 @@ class Shift:
 
     Attributes:
         task: the record as it was claimed; `None` before the claim and after the end.
-        started_at: when the target was called for its present phase.
+        started_at: when the target was called first in this attempt: its time is for all phases. What follows the
+            outcome has a time of its own.
         ended: the target has returned; its end is being written down.
         asked: what the user asks of the attempt, as of the last heartbeat.
         progress: what the target told last, written with the next heartbeat.
@@ -101,11 +103,13 @@ class Watch:
 
     Attributes:
         holder: who works, for the ledger.
+        ends_at: when Lambda ends the function, whatever it does then.
         is_closing_time: whether nothing new may be claimed any more.
         beat: renews the lease at once, when the target asks for it.
     """
 
     holder: str
+    ends_at: Millis
     is_closing_time: Callable[[], bool]
     beat: Callable[[], None]
 
@@ -169,8 +173,7 @@ class Attempting:
             self.closing.finish(task)
             shift.fate = LetGo("overdue")
             return
-        error = TaskError("Timeout", f"the target did not end within {task.timeout_seconds} s")
-        ending = Failed(error, lingers_until=lingers_until)
+        ending = replace(_timeout(task), lingers_until=lingers_until)
         end = self._written(task, Run(task, started, self.clock.now()), ending)
         shift.fate = self._decided(shift, end)
         if isinstance(end, Applied) and end.task.is_terminal:
@@ -216,7 +219,9 @@ class Attempting:
             end = self._work(shift, task, watch)
         self._unlock(shift, task, end, LockScope.RUN)
         if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
-            closed = self._close(shift, end.task)
+            has_time = end.task is task or self._has_time_to_close(end.task, watch)
+            later = HeldBack(self.clock.now(), "a function with time left")
+            closed = self._close(shift, end.task) if has_time else later
             if isinstance(closed, HeldBack):
                 return self._close_later(shift, end.task, closed)
             end = closed or end
@@ -305,6 +310,11 @@ class Attempting:
             shift.locks = (*shift.locks, claim)
         return None
 
+    def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
+        """Whether what follows an outcome can be done before the function ends; a fresh one has time enough."""
+        seconds = task.timeout_seconds if Phase.CLEAN in self.targets.phases(task) else 0
+        return self.clock.now() + seconds * SECOND + CALLBACK_ROOM + FUNCTION_END_ROOM <= watch.ends_at
+
     def _close_later(self, shift: Shift, task: Task, held: HeldBack) -> ComeBack:
         """Let go of what follows an outcome until its lock is to be had: no lease is kept meanwhile."""
         shift.ended = True
@@ -333,7 +343,10 @@ class Attempting:
             self.locking.give_back(task, claim)
 
     def _call(self, shift: Shift, task: Task, phase: Phase, watch: Watch) -> Ending | Refused:
-        """Have the target do one phase, within the task's timeout, unless the lease is another's by now."""
+        """Have the target do one phase, in what the phases before it have left of the task's timeout.
+
+        Not if the lease is another's by now.
+        """
 
         def report(progress: Progress | None) -> None:
             if progress is None:
@@ -349,14 +362,20 @@ class Attempting:
             return failure(type(error).__name__, str(error), retriable=False)
         if ended := self._ended_unnoticed(shift, task):
             return ended
-        shift.started_at = self.clock.now()
+        now = self.clock.now()
+        if shift.started_at is None:
+            shift.started_at = now
+        deadline = shift.started_at + task.timeout_seconds * SECOND
+        if now >= deadline:
+            return _timeout(task)
         return self.targets.run(
             Work(
                 phase=phase,
                 task=task,
                 payload=payload,
                 checkpoint=checkpoint,
-                deadline=shift.started_at + task.timeout_seconds * SECOND,
+                deadline=deadline,
+                seconds=(deadline - now) / SECOND,
                 report=report,
                 asked=lambda: shift.asked,
                 inputs=inputs,
@@ -436,6 +455,11 @@ class Attempting:
 
     def _later(self, reason: str) -> ComeBack:
         return ComeBack(self.clock.now() + SECOND, reason)
+
+
+def _timeout(task: Task) -> Failed:
+    """The end of an attempt that took longer than it may."""
+    return failure("Timeout", f"the target did not end within {task.timeout_seconds} s")
 
 
 def _requested(task: Task) -> Ending | None:

@@ -107,8 +107,10 @@ class ClosingHere:
         except ContentExpired as error:
             self._not_cleaned(task, str(error))
             return
-        deadline = self.clock.now() + task.timeout_seconds * SECOND
-        ending = self.targets.run(Work(Phase.CLEAN, task, payload, None, deadline, _say_nothing, _ask_nothing))
+        seconds = task.timeout_seconds
+        deadline = self.clock.now() + seconds * SECOND
+        work = Work(Phase.CLEAN, task, payload, None, deadline, seconds, _say_nothing, _ask_nothing)
+        ending = self.targets.run(work)
         if isinstance(ending, Failed):
             self._not_cleaned(task, ending.error.message)
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.lifeline import ComeBack
-from duetime.domain.limits import HEARTBEATS_PER_LEASE, LEASE_RETURN_MARGIN, MAX_HOLD, OVERDUE_GRACE, PROCESS_END_TIME
+from duetime.domain.limits import (
+    HEARTBEATS_PER_LEASE,
+    LEASE_RETURN_MARGIN,
+    MAX_HOLD,
+    OVERDUE_GRACE,
+    PROCESS_END_TIME,
+    WORKER_FUNCTION_SECONDS,
+)
 from duetime.domain.states import Move
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.writes import Applied, Guard, Refused, Write
@@ -73,6 +80,7 @@ class _Batch:
         self.inside = inside
         self.shifts = shifts
         self.holder = holder
+        self.ends_at = inside.clock.now() + WORKER_FUNCTION_SECONDS * SECOND
         self.given_back: set[int] = set()
         self.doomed_until: Millis | None = None
         self.errands: dict[object, Job] = {}
@@ -100,7 +108,7 @@ class _Batch:
             self.errands[key] = self.inside.crew.start(errand)
 
     def _attempt(self, shift: Shift) -> None:
-        watch = Watch(self.holder, lambda: self.doomed_until is not None, partial(self._beat, shift))
+        watch = Watch(self.holder, self.ends_at, lambda: self.doomed_until is not None, partial(self._beat, shift))
         self.inside.attempting.attempt(shift, watch)
 
     def _stay_invisible(self) -> None:

@@ -79,9 +79,9 @@ class AwsRunner:
         if len(body) > most:
             message = f"with the facts of its task the payload has {len(body)} bytes; {target.service} takes {most}"
             return failure("PayloadTooLarge", message, retriable=False)
-        return self._within(work.task.timeout_seconds, target, work.task, body)
+        return self._within(work.seconds, target, work.task, body)
 
-    def _within(self, seconds: int, target: AwsTarget, task: Task, body: bytes) -> Ending:
+    def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> Ending:
         """Call on a thread of its own: a worker whose own thread does not come back in time has to end its process."""
         endings: list[Ending] = []
         done = Event()
@@ -95,7 +95,7 @@ class AwsRunner:
 
         Thread(target=call, name="aws-target", daemon=True).start()
         if not done.wait(seconds):
-            return failure(TIMEOUT, f"no answer of {target.service} came within {seconds} s")
+            return failure(TIMEOUT, f"no answer of {target.service} came within {seconds:g} s")
         return endings[0]
 
     def _call(self, target: AwsTarget, task: Task, body: bytes) -> Ending:

@@ -51,7 +51,7 @@ class HttpRunner:
                     "Duetime-Deadline": to_iso(work.deadline),
                 },
                 body=envelope(work),
-                seconds=float(task.timeout_seconds),
+                seconds=work.seconds,
                 most=MAX_RESULT_BYTES,
                 owner=task.owner,
             )

@@ -1,0 +1,92 @@
+"""`timeout_seconds` is for an attempt as a whole, and no attempt outlives the function that makes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.scenarios.scenario import HOUR, MINUTE, PHASED, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+    from duetime.handlers import Context
+
+
+class _Timed:
+    """A target whose phases take a while each; it knows which of them came to their ends."""
+
+    def __init__(self, scenario: Scenario, took: dict[str, Millis]) -> None:
+        self.scenario = scenario
+        self.took = took
+        self.ended: list[tuple[str, str]] = []
+        self.deadlines: dict[str, Any] = {}
+        scenario.target = self
+
+    def __call__(self, phase: str, context: Context) -> str:
+        self.deadlines[phase] = context.deadline
+        self.scenario.take(self.took.get(phase, 0))
+        self.ended.append((phase, context.task_id))
+        return "done"
+
+
+def _created(scenario: Scenario, timeout: int, attempts: int = 1) -> str:
+    body = {"type": PHASED, "timeout_seconds": timeout, "retry": {"max_attempts": attempts, "initial_seconds": 0}}
+    task_id: str = scenario.ask("POST", "/v1/tasks", body).body["id"]
+    return task_id
+
+
+def _functions_timed_out(scenario: Scenario) -> list[Any]:
+    return [line for line in scenario.lines if "timed out" in line]
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_the_timeout_is_for_all_phases_of_an_attempt(attempts: int) -> None:
+    """To prepare for 500 s and run for 500 s of 600 s is a `Timeout` after 600 s, in each attempt, and none is lost."""
+    with Scenario() as scenario:
+        target = _Timed(scenario, {"prepare": 500 * SECOND, "run": 500 * SECOND})
+        task_id = _created(scenario, 600, attempts)
+        scenario.run(HOUR)
+        task = scenario.record(task_id)
+        assert task.error is not None
+        assert (task.state, task.error.kind, task.attempt) == ("failed", "Timeout", attempts)
+        assert [line.outcome for line in task.ledger] == ["retried"] * (attempts - 1) + ["failed"]
+        assert all(600 * SECOND <= line.took < 610 * SECOND for line in task.ledger)
+        assert target.deadlines["prepare"] == target.deadlines["run"] or attempts == 2
+        assert _functions_timed_out(scenario) == []
+
+
+def test_phases_that_fit_into_the_timeout_together_succeed() -> None:
+    """To prepare for 500 s and run for 300 s of 840 s is in time."""
+    with Scenario() as scenario:
+        _Timed(scenario, {"prepare": 500 * SECOND, "run": 300 * SECOND})
+        task_id = _created(scenario, 840)
+        scenario.run(HOUR)
+        assert scenario.record(task_id).state == "succeeded"
+        assert _functions_timed_out(scenario) == []
+
+
+def test_what_has_no_time_left_to_run_is_not_run() -> None:
+    """An attempt whose preparation ends in the moment its time is over fails, and its target is not called again."""
+    with Scenario() as scenario:
+        target = _Timed(scenario, {"prepare": 30 * SECOND})
+        task_id = _created(scenario, 30)
+        scenario.run(5 * MINUTE)
+        task = scenario.record(task_id)
+        assert task.error is not None
+        assert (task.state, task.error.kind) == ("failed", "Timeout")
+        assert [phase for phase, _ in target.ended] == ["prepare", "clean"]
+
+
+@pytest.mark.parametrize("clean", [30, 800])
+def test_cleaning_up_has_the_whole_timeout_again_in_a_function_with_room_for_it(clean: int) -> None:
+    """What is left of the function's time after a long attempt is too short to clean up in: another one does it."""
+    with Scenario() as scenario:
+        took = {"prepare": 400 * SECOND, "run": 400 * SECOND, "clean": clean * SECOND}
+        target = _Timed(scenario, took)
+        task_id = _created(scenario, 840)
+        scenario.run(2 * HOUR)
+        task = scenario.record(task_id)
+        assert (task.state, task.finished_at is not None, task.attempt) == ("succeeded", True, 1)
+        assert [phase for phase, _ in target.ended] == ["prepare", "run", "clean"]
+        assert _functions_timed_out(scenario) == []
