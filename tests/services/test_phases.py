@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Deferred, Ending, Stopped, Succeeded, failure
+from duetime.domain.attempts import Deferred, Ending, Stopped, Succeeded, TargetEnding, failure
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
 from duetime.domain.retry import RetryPolicy
@@ -202,7 +202,7 @@ def test_a_worker_lost_in_a_rollback_is_replaced() -> None:
     failing(Phase.RUN, world=world)
     behave = world.behave
 
-    def hang_once(work: Work) -> Ending:
+    def hang_once(work: Work) -> TargetEnding:
         return world.hang(work, attempts=1) if work.phase is Phase.ROLLBACK else behave(work)
 
     world.behave = hang_once

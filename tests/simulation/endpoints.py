@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.adapters.targets.calls import Call, Reply
-    from duetime.domain.attempts import Ending
+    from duetime.domain.attempts import TargetEnding
     from duetime.domain.task import AwsTarget, Task
     from tests.simulation.machines import Machine
 
@@ -94,12 +94,12 @@ class SimulatedCaller:
 class InlineAwsRunner(AwsRunner):
     """Calls AWS resources in virtual time, where no real thread may wait."""
 
-    def _within(self, seconds: int, target: AwsTarget, task: Task, body: bytes) -> Ending:
+    def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
         del seconds
         return self._ending(lambda: self._call(target, task, body))
 
     @staticmethod
-    def _ending(call: Callable[[], Ending]) -> Ending:
+    def _ending(call: Callable[[], TargetEnding]) -> TargetEnding:
         from duetime.adapters.targets import aws  # noqa: PLC0415 - its own way to tell what went wrong
 
         try:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Deferred, Ending, Stopped, Succeeded, Yielded, failure
+from duetime.domain.attempts import Deferred, Ending, Stopped, Succeeded, TargetEnding, Yielded, failure
 from duetime.domain.creation import TaskChange
 from duetime.domain.errors import RequestRefused, Unavailable
 from duetime.domain.retry import RetryPolicy
@@ -110,7 +110,7 @@ class Storm(World):
                     self.steering.resume(OWNER, task.id)
         self.pass_time(2 * HOUR)
 
-    def run(self, work: Work) -> Ending:
+    def run(self, work: Work) -> TargetEnding:
         """Have the target do a phase, under the eyes of the invariants."""
         now, task = self.time.now(), work.task
         self._check(now >= task.next_at, f"{task.id} started {task.next_at - now} ms early")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Deferred, HeldBack
+from duetime.domain.attempts import Deferred, HeldBack, NotSent
 from duetime.domain.errors import RequestRefused, Unavailable
 from duetime.domain.leases import ANYONE, LeaseRequest, Pullers
 from duetime.domain.limits import HEARTBEATS_PER_LEASE
@@ -113,6 +113,7 @@ class PullingWorld(World):
             )
         )
         shift.ended = True
+        assert not isinstance(ending, NotSent), "a pull worker's work is not sent anywhere"
         self._tell(lease, HeldBack(self.time.now(), RELEASED) if isinstance(ending, Deferred) else ending)
 
     def _beat(self, lease: Leased, shift: _Shift) -> None:

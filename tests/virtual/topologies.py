@@ -30,7 +30,7 @@ from tests.virtual.world import OWNER, RETENTION, World
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.domain.attempts import Ending
+    from duetime.domain.attempts import TargetEnding
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
     from duetime.ports.targets import Work
@@ -96,7 +96,7 @@ class Topologies(World):
         )
         self.working = replace(self.working, attempting=self.attempting)
 
-    def run(self, work: Work) -> Ending:
+    def run(self, work: Work) -> TargetEnding:
         """Have a target do a phase; of a topology, begin its frame."""
         if isinstance(work.task.target, TopologyTarget):
             self.start(work.task.id, work.task.fence)

@@ -12,7 +12,7 @@ from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.keys import MemoryKeyStore
 from duetime.adapters.memory.locks import MemoryLockStore
 from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
-from duetime.domain.attempts import Ending, Failed, Succeeded, failure
+from duetime.domain.attempts import Ending, Failed, Succeeded, TargetEnding, failure
 from duetime.domain.dispatch import Precision
 from duetime.domain.errors import Unavailable
 from duetime.domain.target_rules import TargetRules
@@ -127,7 +127,7 @@ class World:
         self.shards = shards
         self.ticking = True
         self.receiving = True
-        self.behave: Callable[[Work], Ending] = lambda _work: Succeeded(b'"done"')
+        self.behave: Callable[[Work], TargetEnding] = lambda _work: Succeeded(b'"done"')
         self.offered: frozenset[Phase] = frozenset({Phase.RUN})
         self.effects: list[Effect] = []
         self.told: list[tuple[Task, str]] = []
@@ -231,7 +231,7 @@ class World:
         del task
         return self.offered
 
-    def run(self, work: Work) -> Ending:
+    def run(self, work: Work) -> TargetEnding:
         """Have the target do a phase: note the effect, then behave."""
         task = work.task
         self.effects.append(Effect(task.id, task.attempt, task.fence, self.time.now(), work.phase))

@@ -5,18 +5,39 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import boto3
 import pytest
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+)
 from botocore.stub import ANY, Stubber
 
-from duetime.adapters.targets.calls import Answer, Call, NoAnswer, Reply, calls_in
+from duetime.adapters.targets.calls import (
+    EGRESS_FAILED,
+    EGRESS_UNAVAILABLE,
+    Answer,
+    Call,
+    NoAnswer,
+    Reply,
+    calls_in,
+)
 from duetime.adapters.targets.egress import Egress, EgressCaller, EgressFailed, LambdaInvocation
+from duetime.adapters.targets.http import HttpRunner
+from duetime.domain.attempts import NotSent
+from duetime.domain.task import HttpTarget
 from tests.adapters.clouds import CREW
+from tests.adapters.targets.works import work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from mypy_boto3_lambda import LambdaClient
 
 SLOW_WINDOW = 2.0
 """Long enough for a busy machine to begin ten calls in it; ten are sent off at once, without waiting for its end."""
@@ -235,6 +256,36 @@ def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
     assert named in reply.message
     assert "arn" not in reply.message
     assert "secret" not in reply.message
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind"),
+    [
+        ("TooManyRequestsException", EGRESS_UNAVAILABLE),
+        ("ResourceConflictException", EGRESS_UNAVAILABLE),
+        ("AccessDeniedException", EGRESS_UNAVAILABLE),
+        ("ServiceException", EGRESS_FAILED),
+        (EndpointConnectionError(endpoint_url="x"), EGRESS_UNAVAILABLE),
+        (ConnectTimeoutError(endpoint_url="x"), EGRESS_UNAVAILABLE),
+        (ReadTimeoutError(endpoint_url="x"), EGRESS_FAILED),
+        (ConnectionClosedError(endpoint_url="x"), EGRESS_FAILED),
+    ],
+    ids=str,
+)
+def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str | Exception, kind: str) -> None:
+    """A refused invocation and a connection that was never made: nothing left; of anything else nobody knows."""
+    error = ClientError({"Error": {"Code": refusal}}, "Invoke") if isinstance(refusal, str) else refusal
+
+    class Client:
+        def invoke(self, **_request: object) -> None:
+            raise error
+
+    caller = EgressCaller(LambdaInvocation(cast("LambdaClient", Client()), "egress"))
+    reply = caller.call(calls(1)[0])
+    assert isinstance(reply, NoAnswer)
+    assert (reply.kind, reply.retriable) == (kind, True)
+    ending = HttpRunner(caller).run(HttpTarget("https://example.org"), work(url="https://example.org"))
+    assert isinstance(ending, NotSent) == (kind == EGRESS_UNAVAILABLE)
 
 
 def test_an_event_of_nothing_is_answered_with_nothing() -> None:

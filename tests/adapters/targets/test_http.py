@@ -10,7 +10,7 @@ import pytest
 
 from duetime.adapters.targets.direct import DirectCaller
 from duetime.adapters.targets.http import HttpRunner
-from duetime.domain.attempts import Deferred, Ending, Failed, Succeeded
+from duetime.domain.attempts import Deferred, Failed, Succeeded, TargetEnding
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.task import HttpTarget, Phase
 from duetime.domain.times import SECOND, to_iso
@@ -66,14 +66,14 @@ def endpoint() -> Iterator[Endpoint]:
     server.server_close()
 
 
-def call(endpoint: Endpoint, path: str = "/job", seconds: int = 60, phase: Phase = Phase.RUN) -> Ending:
+def call(endpoint: Endpoint, path: str = "/job", seconds: int = 60, phase: Phase = Phase.RUN) -> TargetEnding:
     """Call the endpoint as a target."""
     url = endpoint.url + path
     wanted = work(url=url, seconds=seconds, phase=phase)
     return HttpRunner(DirectCaller(frozenset({"127.0.0.1"}), None)).run(HttpTarget(url), wanted)
 
 
-def failed(ending: Ending) -> Failed:
+def failed(ending: TargetEnding) -> Failed:
     """The failure that an ending must be."""
     assert isinstance(ending, Failed)
     return ending

@@ -38,7 +38,34 @@ CALLING_CONFIG = CONFIG.merge(
 )
 """For a function that is waited for: as long as a target may take, and called once, for it acts outside."""
 
+ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
+"""For what tasks call: only of a call that was made once does its refusal prove that nothing was done."""
+
 _SERVER_ERROR = 500
+_THROTTLED = frozenset(
+    {
+        "ThrottlingException",
+        "Throttling",
+        "Throttled",
+        "ThrottledException",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "RequestLimitExceeded",
+        "TooManyRequestsException",
+        # The key that a queue or topic is encrypted with.
+        "KMSThrottling",
+        "KmsThrottled",
+        # Lambda, of its own calls before an invocation.
+        "EC2ThrottledException",
+        # Step Functions: too many executions run.
+        "ExecutionLimitExceeded",
+    }
+)
+"""Codes of refusals by which a service has done nothing, and may do it later (Source: their API references)."""
+_NOT_INVOKED = frozenset(
+    {"ResourceConflictException", "ResourceNotReadyException", "ResourceNotFoundException", "AccessDeniedException"}
+)
+"""Codes by which Lambda refuses to invoke a function whatever it is sent (Source: Lambda API Reference, Invoke)."""
 _TRANSIENT = frozenset(
     {
         "ProvisionedThroughputExceededException",
@@ -74,7 +101,7 @@ class Clients:
 
     def sqs(self, region: str | None = None) -> SQSClient:
         """A client of SQS, in this region unless another is named."""
-        return self._session.client("sqs", config=CONFIG, region_name=region)
+        return self._session.client("sqs", config=_config(region), region_name=region)
 
     def s3(self) -> S3Client:
         """A client of S3."""
@@ -90,19 +117,24 @@ class Clients:
 
     def sns(self, region: str | None = None) -> SNSClient:
         """A client of SNS, in this region unless another is named."""
-        return self._session.client("sns", config=CONFIG, region_name=region)
+        return self._session.client("sns", config=_config(region), region_name=region)
 
     def events(self, region: str | None = None) -> EventBridgeClient:
         """A client of EventBridge, in this region unless another is named."""
-        return self._session.client("events", config=CONFIG, region_name=region)
+        return self._session.client("events", config=_config(region), region_name=region)
 
     def step_functions(self, region: str | None = None) -> SFNClient:
         """A client of Step Functions, in this region unless another is named."""
-        return self._session.client("stepfunctions", config=CONFIG, region_name=region)
+        return self._session.client("stepfunctions", config=_config(region), region_name=region)
 
     def secrets(self) -> SecretsManagerClient:
         """A client of Secrets Manager."""
         return self._session.client("secretsmanager", config=CONFIG)
+
+
+def _config(region: str | None) -> Config:
+    """Only what tasks call is in a region that is named."""
+    return CONFIG if region is None else ONCE_CONFIG
 
 
 @contextmanager
@@ -116,6 +148,16 @@ def translated() -> Iterator[None]:
         raise
     except (ConnectionError, HTTPClientError, IncompleteReadError) as error:
         raise Unavailable(str(error)) from error
+
+
+def is_throttled(error: ClientError) -> bool:
+    """Whether a service has refused a call for now, without doing anything of it."""
+    return error.response.get("Error", {}).get("Code", "") in _THROTTLED
+
+
+def is_refused_invocation(error: ClientError) -> bool:
+    """Whether Lambda has refused to invoke a function of ours: it is throttled, being changed, or not there."""
+    return is_throttled(error) or error.response.get("Error", {}).get("Code", "") in _NOT_INVOKED
 
 
 def is_transient(error: ClientError) -> bool:

@@ -9,9 +9,11 @@ from duetime.domain.limits import (
     LEASE_RETURN_MARGIN,
     LEDGER_ERROR_LENGTH,
     LEDGER_LINES_INLINE,
+    LONGEST_NOT_SENT_WAIT,
     MAX_CLOCK_DIFFERENCE,
     MAX_ERROR_CLASS_LENGTH,
     MAX_ERROR_MESSAGE_LENGTH,
+    SHORTEST_NOT_SENT_WAIT,
 )
 from duetime.domain.states import Move
 from duetime.domain.task import AttemptOutcome, LedgerLine, Task, TaskError
@@ -98,6 +100,33 @@ class Skipped:
 SKIPPED = "Skipped"
 """Class of the error of a task that was skipped."""
 Ending = Succeeded | Failed | Deferred | Yielded | Stopped | HeldBack | Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """The target's call provably never left: what was to take it has refused it. It counts as no attempt.
+
+    Attributes:
+        reason: what refused it, in words a user understands.
+    """
+
+    reason: str
+
+    def held_back(self, task: Task, now: Millis, fraction: float) -> HeldBack:
+        """The same with the time of the next try: the wait is as long again as the task has been due, within bounds.
+
+        Args:
+            task: the record as it was claimed.
+            now: the time.
+            fraction: a random number, 0 <= fraction < 1, which spreads the tries over half of the wait.
+        """
+        due = max([task.due_at, *(line.started_at + line.took for line in task.ledger[-1:])])
+        bound = max(SHORTEST_NOT_SENT_WAIT, min(now - due, LONGEST_NOT_SENT_WAIT))
+        return HeldBack(now + bound - int(bound // 2 * fraction), self.reason)
+
+
+TargetEnding = Ending | NotSent
+"""How a call of a target ends."""
 
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:

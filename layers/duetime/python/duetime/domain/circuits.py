@@ -13,14 +13,14 @@ from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, MAX_HOST_L
 from duetime.domain.task import HttpTarget
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
+    from duetime.domain.attempts import TargetEnding
     from duetime.domain.task import Target
     from duetime.domain.times import Millis
 
 _SERVER_ERROR = re.compile(r"Http5\d\d")
 _ANSWERED = re.compile(r"Http\d\d\d|AnswerTooLarge")
-_OURS = frozenset({"EgressFailed", "SigningKeyMissing"})
-"""The call never left: it says nothing of the host. The adapter names these errors so."""
+_OURS = frozenset({"EgressFailed"})
+"""Nothing was heard of the call, through no fault of the host. The adapter names the error so."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -110,7 +110,7 @@ def host_of(target: Target) -> str | None:
     return host if port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f"{host}:{port}"
 
 
-def sign_of(ending: Ending) -> Sign:
+def sign_of(ending: TargetEnding) -> Sign:
     """What the end of a call says of the host: an answer is a sign of life, unless it is a 5xx.
 
     A failure that no repetition would mend, such as a refused destination, was never the host's.

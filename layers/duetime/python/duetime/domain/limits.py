@@ -177,6 +177,11 @@ SHORTEST_STOP = 30 * SECOND
 LONGEST_STOP = 85 * SECOND
 """What is stopped is looked at again after this long at the most: with `SWITCHES_LIFE`, within 90 seconds."""
 
+SHORTEST_NOT_SENT_WAIT = SECOND
+"""A task whose call never left, because what was to take it was throttled, is tried again after this at the least."""
+LONGEST_NOT_SENT_WAIT = MINUTE
+"""The same at the most: the wait grows with the time for which the task has been due."""
+
 CIRCUIT_THRESHOLD = 5
 """So many calls of a host that fail in a row, as one process sees them, open its circuit."""
 CIRCUIT_OPEN = 30 * SECOND

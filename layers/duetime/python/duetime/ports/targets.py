@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.attempts import Ending, Failed
+    from duetime.domain.attempts import Failed, TargetEnding
     from duetime.domain.task import Asked, HttpTarget, Phase, Progress, Query, Task
     from duetime.domain.times import Millis
 
@@ -47,7 +47,7 @@ class TargetRunner(Protocol):
         """What the task's target offers; `run` is always among it."""
         ...
 
-    def run(self, work: Work) -> Ending:
+    def run(self, work: Work) -> TargetEnding:
         """Have the target do one phase and wait for its end. Never raises: whatever goes wrong is a `Failed`."""
         ...
 

@@ -11,6 +11,7 @@ from duetime.domain.attempts import (
     Ending,
     Failed,
     HeldBack,
+    NotSent,
     Run,
     Skipped,
     Stopped,
@@ -368,7 +369,7 @@ class Attempting:
         deadline = shift.started_at + task.timeout_seconds * SECOND
         if now >= deadline:
             return _timeout(task)
-        return self.targets.run(
+        ending = self.targets.run(
             Work(
                 phase=phase,
                 task=task,
@@ -381,6 +382,10 @@ class Attempting:
                 inputs=inputs,
             )
         )
+        if isinstance(ending, NotSent):
+            self.telemetry.count("calls_not_sent")
+            return ending.held_back(task, self.clock.now(), self.chance.fraction())
+        return ending
 
     def _ended_unnoticed(self, shift: Shift, task: Task) -> Refused | HeldBack | None:
         """Why the target must not be called: the lease ended while this process stood still, or nobody renewed it.

@@ -24,7 +24,7 @@ from duetime.domain.task import Phase
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
+    from duetime.domain.attempts import TargetEnding
     from duetime.domain.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.stores import CircuitStore
@@ -63,7 +63,7 @@ class Breaking:
         """What the task's target offers; `run` is always among it."""
         return self.targets.phases(task)
 
-    def run(self, work: Work) -> Ending:
+    def run(self, work: Work) -> TargetEnding:
         """Have the target do one phase, unless its host is left alone; cleaning up after an outcome is not held."""
         host = host_of(work.task.target)
         if host is None or work.phase is Phase.CLEAN:
@@ -97,7 +97,7 @@ class Breaking:
             return self._held(circuit, now)
         return self._save(circuit.probed(until)) or self._held(circuit, now)
 
-    def _learn(self, admitted: Circuit, ending: Ending) -> None:
+    def _learn(self, admitted: Circuit, ending: TargetEnding) -> None:
         """Take the end of a call for what it says of the host."""
         sign = sign_of(ending)
         if admitted.openings:
@@ -109,7 +109,7 @@ class Breaking:
                 known.failures = 0
                 self._open(admitted.host, _reason(ending))
 
-    def _end_probe(self, circuit: Circuit, ending: Ending, sign: Sign) -> None:
+    def _end_probe(self, circuit: Circuit, ending: TargetEnding, sign: Sign) -> None:
         now = self.clock.now()
         match sign:
             case Sign.WELL:
@@ -161,6 +161,6 @@ class Breaking:
         return HeldBack(until, f"the circuit of {circuit.host} is open")
 
 
-def _reason(ending: Ending) -> str:
+def _reason(ending: TargetEnding) -> str:
     """The kind of error: its message may hold what is not for everybody."""
     return ending.error.kind if isinstance(ending, Failed) else ""

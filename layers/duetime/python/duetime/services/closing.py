@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from duetime.domain.attempts import Failed
+from duetime.domain.attempts import Failed, NotSent
 from duetime.domain.errors import ContentExpired
 from duetime.domain.states import Move
 from duetime.domain.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from duetime.ports.surroundings import Chance, Clock, Telemetry
     from duetime.ports.targets import TargetRunner
     from duetime.services.calling_back import CallingBack
+
+
+_NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
+"""Between the tries to have a target clean up whose call never left."""
 
 
 class Closing(Protocol):
@@ -111,6 +115,13 @@ class ClosingHere:
         deadline = self.clock.now() + seconds * SECOND
         work = Work(Phase.CLEAN, task, payload, None, deadline, seconds, _say_nothing, _ask_nothing)
         ending = self.targets.run(work)
+        for pause in _NOT_SENT_PAUSES:
+            if not isinstance(ending, NotSent):
+                break
+            self.clock.sleep_until(self.clock.now() + pause)
+            ending = self.targets.run(work)
+        if isinstance(ending, NotSent):
+            self._not_cleaned(task, ending.reason)
         if isinstance(ending, Failed):
             self._not_cleaned(task, ending.error.message)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.adapters.targets.handlers import HandlerRunner
     from duetime.adapters.targets.http import HttpRunner
     from duetime.adapters.targets.topologies import TopologyRunner
-    from duetime.domain.attempts import Ending
+    from duetime.domain.attempts import TargetEnding
     from duetime.ports.targets import Work
 
 
@@ -36,7 +36,7 @@ class Targets:
             case PullTarget() | AwsTarget() | TopologyTarget():
                 return frozenset({Phase.RUN})
 
-    def run(self, work: Work) -> Ending:
+    def run(self, work: Work) -> TargetEnding:
         """Have the target do one phase and wait for its end."""
         match work.task.target:
             case HandlerTarget():

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from duetime.adapters.aws import is_transient
+from duetime.adapters.aws import is_throttled, is_transient
 from duetime.adapters.sqs.messages import group_of
 from duetime.adapters.targets.calls import TIMEOUT
 from duetime.adapters.targets.envelope import compact, envelope, result_of
 from duetime.domain.arns import EVENT_SOURCE, AwsService
-from duetime.domain.attempts import Deferred, Ending, Failed, Succeeded, failure
+from duetime.domain.attempts import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.resources import Resources
@@ -40,13 +40,7 @@ _MENDED_BY_TIME = frozenset(
         # Lambda: the function is being changed or made ready.
         "ResourceConflictException",
         "SnapStartNotReadyException",
-        # Step Functions: too many executions run.
-        "ExecutionLimitExceeded",
-        # The key that a queue or topic is encrypted with.
-        "KMSThrottling",
-        "KmsThrottled",
-        # SNS, and an entry of PutEvents.
-        "Throttled",
+        # An entry of PutEvents.
         "InternalFailure",
         "InternalException",
     }
@@ -69,7 +63,7 @@ class AwsRunner:
         self._resources = resources
         self._callable_arns = callable_arns
 
-    def run(self, target: AwsTarget, work: Work) -> Ending:
+    def run(self, target: AwsTarget, work: Work) -> TargetEnding:
         """Call the resource, within the task's timeout. Never raises: whatever goes wrong is a `Failed`."""
         if not self._callable_arns.allow(target.arn):
             message = f"the settings do not let tasks call {target.arn}"
@@ -81,9 +75,9 @@ class AwsRunner:
             return failure("PayloadTooLarge", message, retriable=False)
         return self._within(work.seconds, target, work.task, body)
 
-    def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> Ending:
+    def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
         """Call on a thread of its own: a worker whose own thread does not come back in time has to end its process."""
-        endings: list[Ending] = []
+        endings: list[TargetEnding] = []
         done = Event()
 
         def call() -> None:
@@ -184,9 +178,11 @@ def _function_failed(data: bytes) -> Failed:
     return failure(kind, message, retriable=kind != UNRETRIABLE)
 
 
-def _failed(error: Exception) -> Failed:
+def _failed(error: Exception) -> Failed | NotSent:
     """Why a call brought nothing; only what the service refuses for good is not worth another attempt."""
     if isinstance(error, ClientError):
+        if is_throttled(error):
+            return NotSent(f"{error.operation_name}: {error.response['Error']['Code']}")
         code = str(error.response.get("Error", {}).get("Code", "unknown"))
         return failure(code, str(error), retriable=is_transient(error) or code in _MENDED_BY_TIME)
     return failure(type(error).__name__, str(error), retriable=not isinstance(error, ParamValidationError))

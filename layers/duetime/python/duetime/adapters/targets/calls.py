@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 TIMEOUT = "Timeout"
 """Kind of the reply of a call that did not end in time."""
 EGRESS_FAILED = "EgressFailed"
-"""Kind of the reply of a call that could not be handed on."""
+"""Kind of the reply of a call that was handed on, perhaps, and of which nothing was heard."""
+EGRESS_UNAVAILABLE = "EgressUnavailable"
+"""Kind of the reply of a call that was not handed on: the function was not invoked."""
 SIGNING_KEY_MISSING = "SigningKeyMissing"
 """Kind of the reply of a call that could not be signed."""
-OURS = frozenset({EGRESS_FAILED, SIGNING_KEY_MISSING})
+NOT_SENT = frozenset({EGRESS_UNAVAILABLE, SIGNING_KEY_MISSING})
+"""Kinds of calls that never left."""
+OURS = NOT_SENT | {EGRESS_FAILED}
 """Kinds for which the endpoint can do nothing."""
 
 

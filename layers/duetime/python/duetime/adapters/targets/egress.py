@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, EndpointConnectionError
 
+from duetime.adapters.aws import is_refused_invocation
 from duetime.adapters.targets.calls import (
     EGRESS_FAILED,
+    EGRESS_UNAVAILABLE,
     TIMEOUT,
     NoAnswer,
     Reply,
@@ -45,7 +47,11 @@ _MARGIN_SHARE = 0.1
 
 
 class EgressFailed(Exception):
-    """An invocation of the egress function brought no replies."""
+    """An invocation of the egress function brought no replies; it may have made the calls."""
+
+
+class EgressUnavailable(Exception):
+    """The egress function was not invoked: no call has left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +69,17 @@ class LambdaInvocation:
         """The answer to an event.
 
         Raises:
+            EgressUnavailable: the function was not invoked.
             EgressFailed: there is none.
         """
         try:
             answer = self.client.invoke(FunctionName=self.function, Payload=payload)
             data = answer["Payload"].read()
         except ClientError as error:
-            raise EgressFailed(str(error.response.get("Error", {}).get("Code", "unknown"))) from error
+            failed = EgressUnavailable if is_refused_invocation(error) else EgressFailed
+            raise failed(str(error.response.get("Error", {}).get("Code", "unknown"))) from error
+        except (EndpointConnectionError, ConnectTimeoutError) as error:
+            raise EgressUnavailable(type(error).__name__) from error
         except BotoCoreError as error:
             raise EgressFailed(type(error).__name__) from error
         if "FunctionError" in answer:
@@ -153,6 +163,8 @@ class EgressCaller:
         try:
             data = self._invoke(packed_calls([one.packed for one in group.waiting]))
             replies = replies_in(data, len(group.waiting))
+        except EgressUnavailable as error:
+            replies = [NoAnswer(EGRESS_UNAVAILABLE, f"the call was not handed on: {error}")] * len(group.waiting)
         except Exception as error:  # noqa: BLE001 - whatever it was, each call must hear of it
             replies = [NoAnswer(EGRESS_FAILED, f"the call could not be handed on: {error}")] * len(group.waiting)
         for waiting, reply in zip(group.waiting, replies, strict=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.adapters.targets.calls import OURS, TIMEOUT, Answer, Call, Caller, NoAnswer
+from duetime.adapters.targets.calls import NOT_SENT, OURS, TIMEOUT, Answer, Call, Caller, NoAnswer
 from duetime.adapters.targets.envelope import envelope, result_of
-from duetime.domain.attempts import Deferred, Ending, Succeeded, failure
+from duetime.domain.attempts import Deferred, Ending, NotSent, Succeeded, TargetEnding, failure
 from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
 from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, MAX_RESULT_BYTES, QUERY_TIMEOUT
 from duetime.domain.task import Phase
@@ -36,7 +36,7 @@ class HttpRunner:
 
     caller: Caller
 
-    def run(self, target: HttpTarget, work: Work) -> Ending:
+    def run(self, target: HttpTarget, work: Work) -> TargetEnding:
         """Call the endpoint; any answer but 2xx fails the attempt."""
         task = work.task
         reply = self.caller.call(
@@ -57,6 +57,8 @@ class HttpRunner:
             )
         )
         if isinstance(reply, NoAnswer):
+            if reply.kind in NOT_SENT:
+                return NotSent(f"{reply.kind}: {reply.message}")
             return failure(reply.kind, reply.message, retriable=reply.retriable)
         return _ending(reply, work.phase)
 
