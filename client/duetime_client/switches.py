@@ -29,8 +29,9 @@ class Switch(Answered):
 
 
 class Circuit(Answered):
-    """An HTTP host that keeps failing: not called until then, and then by one call at a time."""
+    """An HTTP host that keeps failing an owner's calls: it calls it not until then, and then by one call at a time."""
 
+    owner: str = ""
     host: str
     state: str
     openings: int = 1

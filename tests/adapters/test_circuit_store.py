@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from tests.adapters.clouds import Cloud
 
 LATER = HOME + DAY
-OPEN = Circuit("example.org").opened("Http503", HOME)
-PROBED = replace(Circuit("b.example.org:8443").opened("ReadTimeoutError", HOME + 5), probe_until=HOME + 60_000)
+OPEN = Circuit("ann", "example.org").opened("Http503", HOME)
+PROBED = replace(Circuit("an#n", "b.example.org:8443").opened("ReadTimeoutError", HOME + 5), probe_until=HOME + 60_000)
 
 
 def test_a_host_that_never_failed_is_closed(circuit_store: CircuitStore) -> None:
     """Reading what was never written finds a closed circuit at version 0, and nothing is listed."""
-    assert circuit_store.read("example.org", consistent=False) == Circuit("example.org")
+    assert circuit_store.read("ann", "example.org", consistent=False) == Circuit("ann", "example.org")
     assert circuit_store.list_open(10) == []
 
 
@@ -28,17 +28,17 @@ def test_a_circuit_comes_back_as_it_was_saved(circuit_store: CircuitStore) -> No
     """Every field, at the next version."""
     for circuit in (OPEN, PROBED):
         assert circuit_store.save(circuit, f"open {circuit.host}", LATER)
-        assert circuit_store.read(circuit.host, consistent=True) == replace(circuit, version=1)
+        assert circuit_store.read(circuit.owner, circuit.host, consistent=True) == replace(circuit, version=1)
 
 
 def test_of_two_probes_one_is_made(circuit_store: CircuitStore) -> None:
     """Both saw the same version: the second is refused, and a save that is sent again is not."""
     circuit_store.save(OPEN, "open", LATER)
-    seen = circuit_store.read(OPEN.host, consistent=True)
+    seen = circuit_store.read(OPEN.owner, OPEN.host, consistent=True)
     assert circuit_store.save(seen.probed(HOME + 90_000), "mine", LATER)
     assert not circuit_store.save(seen.probed(HOME + 91_000), "yours", LATER)
     assert circuit_store.save(seen.probed(HOME + 90_000), "mine", LATER)
-    assert circuit_store.read(OPEN.host, consistent=True).probe_until == HOME + 90_000
+    assert circuit_store.read(OPEN.owner, OPEN.host, consistent=True).probe_until == HOME + 90_000
 
 
 def test_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) -> None:
@@ -49,7 +49,9 @@ def test_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) ->
     assert len(circuit_store.list_open(1)) == 1
     circuit_store.save(replace(PROBED.closed(), version=1), "close", LATER)
     assert circuit_store.list_open(10) == [replace(OPEN, version=1)]
-    assert circuit_store.read(PROBED.host, consistent=True) == Circuit(PROBED.host, version=2)
+    assert circuit_store.read(PROBED.owner, PROBED.host, consistent=True) == Circuit(
+        PROBED.owner, PROBED.host, version=2
+    )
 
 
 def test_a_closed_circuit_takes_no_place_in_the_list(moto_cloud: Cloud) -> None:
@@ -62,3 +64,29 @@ def test_a_closed_circuit_takes_no_place_in_the_list(moto_cloud: Cloud) -> None:
     store.save(replace(OPEN.closed(), version=1), "close", LATER)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert schema.OWNER_KEY not in item
+
+
+def test_each_owner_has_a_circuit_of_its_own(circuit_store: CircuitStore) -> None:
+    """What one owner's calls have opened is closed to nobody else's."""
+    circuit_store.save(OPEN, "open", LATER)
+    assert circuit_store.read("bob", OPEN.host, consistent=True) == Circuit("bob", OPEN.host)
+    other = replace(OPEN, owner="bob")
+    assert circuit_store.save(other, "too", LATER)
+    assert [circuit.owner for circuit in circuit_store.list_open(10)] == ["ann", "bob"]
+
+
+def test_a_circuit_of_older_code_is_forgotten(moto_cloud: Cloud) -> None:
+    """It was of a host and of all its callers: it holds nobody back, and is not listed, until it expires."""
+    table = moto_cloud.table()
+    store = DynamoCircuitStore(moto_cloud.dynamodb, table)
+    store.save(OPEN, "open", LATER)
+    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
+    older = {
+        **item,
+        schema.PARTITION_KEY: {"S": f"{schema.CIRCUIT_PREFIX}{OPEN.host}"},
+        schema.SORT_KEY: {"S": OPEN.host},
+    }
+    moto_cloud.dynamodb.put_item(TableName=table, Item=older)
+    store.save(replace(OPEN.closed(), version=1), "close", LATER)
+    assert store.list_open(10) == []
+    assert store.read("bob", OPEN.host, consistent=True) == Circuit("bob", OPEN.host)

@@ -39,7 +39,7 @@ NEEDS_CODE: tuple[dict[str, Any], ...] = ({"filter": {"state": "succeeded"}}, {"
 
 def test_answers_are_as_described() -> None:
     """A switch, all that is held back, and what a sweep came to."""
-    circuits = [(Circuit("example.org").opened("Http503", NOW), CircuitState.OPEN)]
+    circuits = [(Circuit("ann", "example.org").opened("Http503", NOW), CircuitState.OPEN)]
     assert fits("SwitchAnswer", json.loads(json_text(switch_answer(STOPPED))))
     assert fits("SwitchesAnswer", json.loads(json_text(switches_answer([STOPPED], circuits))))
     swept = swept_answer(Swept(5, 4, 3, {MoveRefused: 1}, ID), "scope")

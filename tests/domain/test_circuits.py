@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.adapters.targets.calls import OURS
-from duetime.domain.attempts import Deferred, Ending, HeldBack, Stopped, Succeeded, Yielded, failure
+from duetime.adapters.targets.calls import NOT_SENT, OURS
+from duetime.domain.attempts import Deferred, HeldBack, NotSent, Stopped, Succeeded, TargetEnding, Yielded, failure
 from duetime.domain.circuits import Circuit, CircuitState, Sign, host_of, sign_of
-from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN
+from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
 from duetime.domain.task import HandlerTarget, HttpTarget
+from duetime.domain.times import MINUTE, SECOND
 from tests.domain.factories import NOW
 
 HOST = "example.org"
@@ -14,7 +15,7 @@ HOST = "example.org"
 
 def test_a_circuit_opens_for_twice_as_long_each_time() -> None:
     """Thirty seconds, a minute, and so on to ten minutes; closed, it begins anew."""
-    circuit, lengths, now = Circuit(HOST), [], NOW
+    circuit, lengths, now = Circuit("ann", HOST), [], NOW
     for _ in range(7):
         circuit = circuit.opened("Http503", now)
         lengths.append(circuit.open_until - now)
@@ -26,8 +27,8 @@ def test_a_circuit_opens_for_twice_as_long_each_time() -> None:
 
 def test_a_circuit_is_half_open_when_its_time_is_over() -> None:
     """Until that very millisecond it is open; then one probe has the word until its end."""
-    circuit = Circuit(HOST).opened("Http503", NOW)
-    assert Circuit(HOST).state(NOW) is CircuitState.CLOSED
+    circuit = Circuit("ann", HOST).opened("Http503", NOW)
+    assert Circuit("ann", HOST).state(NOW) is CircuitState.CLOSED
     assert circuit.state(circuit.open_until - 1) is CircuitState.OPEN
     assert circuit.state(circuit.open_until) is CircuitState.HALF_OPEN
     probed = circuit.probed(NOW + 60_000)
@@ -55,14 +56,13 @@ def test_a_circuit_is_of_a_host_and_its_port(url: str, host: str | None) -> None
     assert host_of(HandlerTarget()) is None
 
 
-ENDINGS: list[tuple[Ending, Sign]] = [
+ENDINGS: list[tuple[TargetEnding, Sign]] = [
     (Succeeded(b"1"), Sign.WELL),
     (Deferred(), Sign.WELL),
     (failure("Http500", ""), Sign.ILL),
     (failure("Http599", ""), Sign.ILL),
     (failure("ConnectTimeoutError", ""), Sign.ILL),
     (failure("HostUnknown", ""), Sign.ILL),
-    (failure("Timeout", ""), Sign.ILL),
     (failure("Http404", "", retriable=False), Sign.WELL),
     (failure("Http429", "", wait_at_least=5_000), Sign.WELL),
     (failure("Http301", "", retriable=False), Sign.WELL),
@@ -71,11 +71,28 @@ ENDINGS: list[tuple[Ending, Sign]] = [
     (HeldBack(NOW, "a lock"), Sign.NOTHING),
     (Yielded(None), Sign.NOTHING),
     (Stopped(), Sign.NOTHING),
-    *((failure(kind, ""), Sign.NOTHING) for kind in sorted(OURS)),
+    (NotSent("the egress function"), Sign.NOTHING),
+    *((failure(kind, ""), Sign.NOTHING) for kind in sorted(OURS - NOT_SENT)),
 ]
 
 
 @pytest.mark.parametrize(("ending", "sign"), ENDINGS)
-def test_only_what_is_the_hosts_fault_counts(ending: Ending, sign: Sign) -> None:
+def test_only_what_is_the_hosts_fault_counts(ending: TargetEnding, sign: Sign) -> None:
     """No connection, no answer in time and 5xx are its fault; any other answer is a sign of life."""
-    assert sign_of(ending) is sign
+    assert sign_of(ending, given=MINUTE, usual=SECOND) is sign
+
+
+@pytest.mark.parametrize(
+    ("given", "usual", "sign"),
+    [
+        (9_999, 0, Sign.NOTHING),
+        (CIRCUIT_PATIENCE, 0, Sign.ILL),
+        (CIRCUIT_PATIENCE, 5 * SECOND, Sign.ILL),
+        (59_999, 30 * SECOND, Sign.NOTHING),
+        (MINUTE, 30 * SECOND, Sign.ILL),
+    ],
+)
+def test_a_time_limit_that_was_too_short_is_not_the_hosts_fault(given: int, usual: int, sign: Sign) -> None:
+    """A timeout counts if the call had ten seconds, and twice of what the host usually takes to answer."""
+    assert sign_of(failure("Timeout", ""), given=given, usual=usual) is sign
+    assert sign_of(failure("ConnectTimeoutError", ""), given=given, usual=usual) is Sign.ILL

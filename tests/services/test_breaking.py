@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import Ending, HeldBack, Succeeded, failure
+from duetime.domain.attempts import HeldBack, Succeeded, TargetEnding, failure
 from duetime.domain.circuits import Circuit, CircuitState
 from duetime.domain.limits import CIRCUIT_OPEN, CIRCUIT_SPREAD, CIRCUIT_THRESHOLD, MAX_CIRCUITS_KNOWN
 from duetime.domain.retry import RetryPolicy
@@ -18,7 +19,7 @@ from tests.adapters.targets.works import work
 from tests.clocks import StandingClock
 from tests.virtual.switched import FaultyCircuitStore, SwitchedWorld
 from tests.virtual.time import SeededChance
-from tests.virtual.world import Facts
+from tests.virtual.world import OWNER, Facts
 
 if TYPE_CHECKING:
     from duetime.domain.task import Task
@@ -35,7 +36,7 @@ class Endpoint:
     """A target that answers what the test says, and counts."""
 
     def __init__(self) -> None:
-        self.ending: Ending = Succeeded(b"1")
+        self.ending: TargetEnding = Succeeded(b"1")
         self.calls = 0
 
     def phases(self, task: Task) -> frozenset[Phase]:
@@ -43,7 +44,7 @@ class Endpoint:
         del task
         return frozenset(Phase)
 
-    def run(self, work_: Work) -> Ending:
+    def run(self, work_: Work) -> TargetEnding:
         """Answer."""
         del work_
         self.calls += 1
@@ -59,11 +60,18 @@ class Process:
         self.clock = clock
         self.breaking = Breaking(endpoint, circuits, clock, CHANCE, self.facts)
 
-    def call(self, ending: Ending | None = None, url: str = URL, phase: Phase = Phase.RUN) -> Ending:
+    def call(
+        self,
+        ending: TargetEnding | None = None,
+        url: str = URL,
+        phase: Phase = Phase.RUN,
+        owner: str = OWNER,
+        seconds: int = 60,
+    ) -> TargetEnding:
         """Call the endpoint, which ends so."""
         self.endpoint.ending = ending or self.endpoint.ending
-        wanted = work(url=url, phase=phase)
-        return self.breaking.run(wanted)
+        wanted = work(url=url, phase=phase, seconds=seconds)
+        return self.breaking.run(replace(wanted, task=replace(wanted.task, owner=owner)))
 
     def fail(self, times: int = CIRCUIT_THRESHOLD) -> None:
         """Fail so many times in a row."""
@@ -104,7 +112,43 @@ def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: Fau
     assert held.reason == f"the circuit of {HOST} is open"
     assert process.endpoint.calls == CIRCUIT_THRESHOLD
     assert process.facts.counts["circuits_opened"] == 1
-    assert circuits.read(HOST, consistent=True).reason == "Http503"
+    assert circuits.read(OWNER, HOST, consistent=True).reason == "Http503"
+
+
+def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circuits: FaultyCircuitStore) -> None:
+    """A host that fails one owner's calls, for whatever reason, is called for the others, also by other processes."""
+    process.fail()
+    assert isinstance(process.call(), HeldBack)
+    for each in (process, another(process, circuits)):
+        assert each.call(Succeeded(b"1"), owner="another") == Succeeded(b"1")
+        assert isinstance(each.call(), HeldBack)
+
+
+def test_time_limits_that_are_too_short_close_a_host_to_nobody(process: Process) -> None:
+    """A hundred timeouts of calls that were given a second open no circuit; five of calls with a minute do."""
+    late = failure("Timeout", "")
+    for _ in range(100):
+        assert process.call(late, seconds=1) == late
+    for _ in range(CIRCUIT_THRESHOLD):
+        assert process.call(late, seconds=60) == late
+    assert isinstance(process.call(), HeldBack)
+
+
+def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
+    """Of a host that takes half a minute, timeouts after 50 s say nothing, and timeouts after 60 s do."""
+
+    class Slow(Endpoint):
+        def run(self, work_: Work) -> TargetEnding:
+            process.clock.at += 30 * SECOND
+            return super().run(work_)
+
+    slow = Process(FaultyCircuitStore(), process.clock, Slow())
+    assert slow.call(Succeeded(b"1")) == Succeeded(b"1")
+    for _ in range(3 * CIRCUIT_THRESHOLD):
+        assert not isinstance(slow.call(failure("Timeout", ""), seconds=50), HeldBack)
+    for _ in range(CIRCUIT_THRESHOLD):
+        assert not isinstance(slow.call(failure("Timeout", ""), seconds=60), HeldBack)
+    assert isinstance(slow.call(), HeldBack)
 
 
 def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
@@ -145,10 +189,10 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Faulty
     process.fail()
     process.clock.at += CIRCUIT_OPEN
     other = another(process, circuits)
-    outcomes: list[Ending] = []
+    outcomes: list[TargetEnding] = []
 
     class Slow(Endpoint):
-        def run(self, work_: Work) -> Ending:
+        def run(self, work_: Work) -> TargetEnding:
             outcomes.extend([other.call(), process.breaking.run(work_)] if not outcomes else [])
             return super().run(work_)
 
@@ -158,7 +202,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Faulty
     assert process.endpoint.calls == CIRCUIT_THRESHOLD
     process.clock.at += 5 * SECOND
     assert process.call(Succeeded(b"2")) == other.call() == Succeeded(b"2")
-    assert circuits.read(HOST, consistent=True).state(process.clock.now()) is CircuitState.CLOSED
+    assert circuits.read(OWNER, HOST, consistent=True).state(process.clock.now()) is CircuitState.CLOSED
 
 
 def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process, circuits: FaultyCircuitStore) -> None:
@@ -168,7 +212,7 @@ def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process
     assert process.call(failure("EgressFailed", "")) == failure("EgressFailed", "")
     assert process.call(DOWN) == DOWN
     assert isinstance(process.call(), HeldBack)
-    circuit = circuits.read(HOST, consistent=True)
+    circuit = circuits.read(OWNER, HOST, consistent=True)
     assert (circuit.openings, circuit.open_until - process.clock.now()) == (2, 2 * CIRCUIT_OPEN)
 
 
@@ -176,7 +220,7 @@ def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, cir
     """Its process died: after its deadline another one is made."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
-    circuit = circuits.read(HOST, consistent=True)
+    circuit = circuits.read(OWNER, HOST, consistent=True)
     circuits.save(circuit.probed(process.clock.now() + MINUTE), "died", process.clock.now() + HOUR)
     assert isinstance(process.call(Succeeded(b"1")), HeldBack)
     process.clock.at += MINUTE
@@ -211,7 +255,7 @@ def test_an_old_reading_does_not_undo_what_was_written_here(process: Process, ci
     """An eventually consistent reading may be older than the opening; the circuit stays open."""
     process.fail()
     process.clock.at += 6 * SECOND
-    circuits.read = lambda host, **_: Circuit(host)  # type: ignore[method-assign] # a replica that lags behind
+    circuits.read = lambda owner, host, **_: Circuit(owner, host)  # type: ignore[method-assign] # a replica that lags behind
     assert isinstance(process.call(Succeeded(b"1")), HeldBack)
 
 

@@ -219,7 +219,8 @@ def test_others_see_what_concerns_them() -> None:
     world = SwitchedWorld()
     for key in (MINE, SwitchKey(SwitchScope.OWNER, "you"), REPORTS, ALL):
         world.stop(key)
-    world.circuits.save(world.circuits.read("example.org", consistent=True).opened("Http503", START), "o", START)
+    down = world.circuits.read("you", "example.org", consistent=True).opened("Http503", START)
+    world.circuits.save(down, "o", START)
     mine, circuits = world.switching.list(OWNER)
     assert ([switch.key for switch in mine], circuits) == ([ALL, MINE, REPORTS], [])
     every, circuits = world.switching.list(OPERATOR)

@@ -61,12 +61,12 @@ class FaultyCircuitStore(MemoryCircuitStore):
         self.readings = 0
         self.savings = 0
 
-    def read(self, host: str, *, consistent: bool) -> Circuit:
+    def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
         """Read a circuit, unless that is not possible just now."""
         self.readings += 1
         if not self.available:
             raise Unavailable("away")
-        return super().read(host, consistent=consistent)
+        return super().read(owner, host, consistent=consistent)
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
         """Store a circuit, unless that is not possible just now."""

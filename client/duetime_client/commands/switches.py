@@ -114,14 +114,19 @@ def show_switches(switches: Iterable[Switch], surroundings: Surroundings) -> Non
 
 def show_circuits(circuits: Iterable[Circuit], surroundings: Surroundings) -> None:
     """Print open circuits as a table."""
-    table = _table("host", "circuit", "opened", "called again", "reason")
+    table = _table("host", "owner", "circuit", "opened", "called again", "reason")
     for circuit in circuits:
         opened, again = (
             timed(moment, surroundings, surroundings.now(), units=1)
             for moment in (circuit.opened_at, circuit.open_until)
         )
         table.add_row(
-            printable(circuit.host), printable(circuit.state, "red"), opened, again, printable(circuit.reason)
+            printable(circuit.host),
+            printable(circuit.owner),
+            printable(circuit.state, "red"),
+            opened,
+            again,
+            printable(circuit.reason),
         )
     _show(table, "no circuits are open")
 

@@ -57,10 +57,11 @@ def test_a_switch_is_replaced_as_a_whole(ops: Gateway) -> None:
 def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
     """With when the host is called again; from then on they are half open. Others do not see which hosts there are."""
     circuits = composed()._circuits
-    circuits.save(Circuit("b.example.org").opened("Http503", NOW), "b", NOW + DAY)
-    circuits.save(Circuit("a.example.org").opened("HostUnknown", NOW - DAY), "a", NOW + DAY)
+    circuits.save(Circuit("an#n", "b.example.org").opened("Http503", NOW), "b", NOW + DAY)
+    circuits.save(Circuit("bob", "a.example.org").opened("HostUnknown", NOW - DAY), "a", NOW + DAY)
     half, whole = ops.send("GET", PATH).body["circuits"]
     assert whole == {
+        "owner": "an#n",
         "host": "b.example.org",
         "state": "open",
         "openings": 1,

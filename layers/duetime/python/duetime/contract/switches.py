@@ -87,8 +87,9 @@ class SwitchAnswer(TypedDict):
 
 
 class CircuitAnswer(TypedDict):
-    """An HTTP host that keeps failing and is left alone."""
+    """An HTTP host that keeps failing an owner's calls, and is left alone by that owner."""
 
+    owner: str
     host: str
     state: Annotated[
         Literal["open", "half_open"], Field(description="`half_open`: one call at a time finds out whether it is well.")
@@ -161,6 +162,7 @@ def switches_answer(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit
 
 def _circuit(circuit: Circuit, state: CircuitState) -> CircuitAnswer:
     return CircuitAnswer(
+        owner=circuit.owner,
         host=circuit.host,
         state="open" if state == "open" else "half_open",
         openings=circuit.openings,

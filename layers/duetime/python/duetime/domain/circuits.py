@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from duetime.domain.attempts import Deferred, Failed, Succeeded
-from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, MAX_HOST_LENGTH
+from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE, MAX_HOST_LENGTH
 from duetime.domain.task import HttpTarget
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SERVER_ERROR = re.compile(r"Http5\d\d")
 _ANSWERED = re.compile(r"Http\d\d\d|AnswerTooLarge")
+_TIMEOUT = "Timeout"
 _OURS = frozenset({"EgressFailed"})
 """Nothing was heard of the call, through no fault of the host. The adapter names the error so."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -45,9 +46,10 @@ class Sign(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """The circuit of one host.
+    """The circuit of one owner's calls to one host: nobody's calls close a host to others.
 
     Attributes:
+        owner: whose calls.
         host: its name as in URLs, with its port if that is not the usual one.
         openings: how often it was opened in a row; 0 while it is closed.
         open_until: until when the host is left alone.
@@ -57,6 +59,7 @@ class Circuit:
         version: grows with every change; 0 while nothing is stored.
     """
 
+    owner: str
     host: str
     openings: int = 0
     open_until: Millis = 0
@@ -93,7 +96,7 @@ class Circuit:
 
     def closed(self) -> Circuit:
         """Closed: all is forgotten."""
-        return Circuit(self.host, version=self.version)
+        return Circuit(self.owner, self.host, version=self.version)
 
 
 def host_of(target: Target) -> str | None:
@@ -110,10 +113,16 @@ def host_of(target: Target) -> str | None:
     return host if port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f"{host}:{port}"
 
 
-def sign_of(ending: TargetEnding) -> Sign:
+def sign_of(ending: TargetEnding, *, given: Millis, usual: Millis) -> Sign:
     """What the end of a call says of the host: an answer is a sign of life, unless it is a 5xx.
 
-    A failure that no repetition would mend, such as a refused destination, was never the host's.
+    A failure that no repetition would mend, such as a refused destination, was never the host's. Neither is the end of
+    a time that was too short for it.
+
+    Args:
+        ending: how the call ended.
+        given: how long it was allowed to take.
+        usual: how long the host has taken to answer lately; 0 if that is not known.
     """
     match ending:
         case Succeeded() | Deferred():
@@ -121,6 +130,8 @@ def sign_of(ending: TargetEnding) -> Sign:
         case Failed(error=error, retriable=retriable):
             if _SERVER_ERROR.fullmatch(error.kind):
                 return Sign.ILL
+            if error.kind == _TIMEOUT and given < max(CIRCUIT_PATIENCE, 2 * usual):
+                return Sign.NOTHING
             if _ANSWERED.fullmatch(error.kind):
                 return Sign.WELL
             return Sign.ILL if retriable and error.kind not in _OURS else Sign.NOTHING

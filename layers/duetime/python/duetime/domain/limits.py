@@ -183,7 +183,10 @@ LONGEST_NOT_SENT_WAIT = MINUTE
 """The same at the most: the wait grows with the time for which the task has been due."""
 
 CIRCUIT_THRESHOLD = 5
-"""So many calls of a host that fail in a row, as one process sees them, open its circuit."""
+"""So many calls of an owner to a host that fail in a row, as one process sees them, open their circuit."""
+CIRCUIT_PATIENCE = 10 * SECOND
+"""A call that was given less time than this, or than twice what its host usually takes to answer, and timed out, says
+nothing of the host."""
 CIRCUIT_OPEN = 30 * SECOND
 """How long a circuit is open at first; each time that the probe fails it is twice as long."""
 CIRCUIT_LONGEST_OPEN = 10 * MINUTE
@@ -194,7 +197,7 @@ CIRCUIT_SPREAD = 15 * SECOND
 CIRCUIT_FORGOTTEN = DAY
 """The circuit of a host that nobody has called for so long since it opened is removed."""
 MAX_CIRCUITS_KNOWN = 1_000
-"""Hosts whose circuits a process keeps in mind; one that it forgets is read again."""
+"""Circuits that a process keeps in mind, one for each owner and host; one that it forgets is read again."""
 MAX_HOST_LENGTH = 253
 """Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""
 

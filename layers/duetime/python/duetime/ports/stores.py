@@ -172,10 +172,10 @@ class SwitchStore(Protocol):
 
 
 class CircuitStore(Protocol):
-    """The circuits of HTTP hosts that have failed."""
+    """The circuits of HTTP hosts that have failed, each of one owner's calls."""
 
-    def read(self, host: str, *, consistent: bool) -> Circuit:
-        """Read the circuit of a host; it is closed while nothing is stored."""
+    def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
+        """Read the circuit of an owner's calls to a host; it is closed while nothing is stored."""
         ...
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:

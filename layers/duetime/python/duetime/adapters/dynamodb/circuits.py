@@ -1,4 +1,7 @@
-"""Circuits of HTTP hosts, in DynamoDB: an item for each host that has failed; those not closed are in a list."""
+"""Circuits of HTTP hosts, in DynamoDB: an item for each owner and host that failed it; those not closed are in a list.
+
+Older code kept one for each host, of all owners; nobody reads those any more, and they expire.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.values import Item, StoredItem
     from duetime.domain.times import Millis
 
+_MARK = "#"
 _OPENINGS, _OPEN_UNTIL, _PROBE_UNTIL, _REASON, _OPENED_AT = "o", "u", "w", "r", "c"
 
 
@@ -26,11 +30,12 @@ class DynamoCircuitStore:
         self._client = client
         self._table = table
 
-    def read(self, host: str, *, consistent: bool) -> Circuit:
-        """Read the circuit of a host; it is closed while nothing is stored."""
+    def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
+        """Read the circuit of an owner's calls to a host; it is closed while nothing is stored."""
+        key = _key_of(_name_of(Circuit(owner, host)))
         with translated():
-            answer = self._client.get_item(TableName=self._table, Key=_key_of(host), ConsistentRead=consistent)
-        return _circuit(answer["Item"]) if "Item" in answer else Circuit(host)
+            answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=consistent)
+        return _circuit(answer["Item"]) if "Item" in answer else Circuit(owner, host)
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
         """Store a circuit, if it is still at the version that was read."""
@@ -47,21 +52,28 @@ class DynamoCircuitStore:
                 ExpressionAttributeValues={":g": values.text(schema.CIRCUIT_LIST)},
                 Limit=limit,
             )
-        keys = [_key_of(values.string(item[schema.SORT_KEY])) for item in answer["Items"]]
+        names = [values.string(item[schema.SORT_KEY]) for item in answer["Items"]]
+        keys = [_key_of(name) for name in names if _MARK in name]
         found = (_circuit(item) for item in read_items(self._client, self._table, keys))
-        return sorted((circuit for circuit in found if circuit.openings), key=lambda circuit: circuit.host)
+        return sorted(
+            (circuit for circuit in found if circuit.openings), key=lambda circuit: (circuit.host, circuit.owner)
+        )
 
 
-def _key_of(host: str) -> Item:
+def _name_of(circuit: Circuit) -> str:
+    return f"{circuit.owner}{_MARK}{circuit.host}"
+
+
+def _key_of(name: str) -> Item:
     return {
-        schema.PARTITION_KEY: values.text(f"{schema.CIRCUIT_PREFIX}{host}"),
-        schema.SORT_KEY: values.text(host),
+        schema.PARTITION_KEY: values.text(f"{schema.CIRCUIT_PREFIX}{name}"),
+        schema.SORT_KEY: values.text(name),
     }
 
 
 def _item_of(circuit: Circuit, expires_at: Millis) -> Item:
     item: Item = {
-        **_key_of(circuit.host),
+        **_key_of(_name_of(circuit)),
         schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
         _OPENINGS: values.number(circuit.openings),
         _OPEN_UNTIL: values.number(circuit.open_until),
@@ -74,8 +86,11 @@ def _item_of(circuit: Circuit, expires_at: Millis) -> Item:
 
 
 def _circuit(item: StoredItem) -> Circuit:
+    # A host has no such mark in its name; an owner may.
+    owner, _, host = values.string(item[schema.SORT_KEY]).rpartition(_MARK)
     return Circuit(
-        host=values.string(item[schema.SORT_KEY]),
+        owner=owner,
+        host=host,
         openings=values.whole(item[_OPENINGS]),
         open_until=values.whole(item[_OPEN_UNTIL]),
         probe_until=values.whole(item[_PROBE_UNTIL]),
