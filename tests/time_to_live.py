@@ -92,7 +92,7 @@ DECIDERS: dict[str, Rule] = {
     "services/creating.py:Creating._remember": KEY,
     "services/creating.py:_Accepted.expiry": CONTENT,
     "services/finishing.py:Finishing._succeed": CONTENT,
-    "services/finishing.py:Finishing._yield": CONTENT,
+    "services/finishing.py:Finishing._paused": CONTENT,
     "services/finishing.py:Finishing.skip": RECORD,
     "services/finishing.py:Finishing.write_outcome": RECORD,
     "services/freeing.py:Freeing.free": LOCK,

@@ -18,7 +18,7 @@ from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from tests.virtual.world import LEASE, OWNER, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.locks import Lock
+    from duetime.domain.locks import Holder, Lock
     from duetime.domain.task import Task
     from duetime.domain.writes import Write
     from duetime.ports.targets import Work
@@ -250,8 +250,8 @@ def test_a_deferred_task_that_ended_holds_nothing_even_if_its_lock_was_not_given
     world.pass_time(10 * SECOND)
     save = world.locks.save
 
-    def lost(lock: Lock, nonce: str, expires_at: Millis) -> bool:
-        raise Unavailable(f"away: {lock} {nonce} {expires_at}")
+    def lost(lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
+        raise Unavailable(f"away: {lock} {nonce} {expires_at} {taker}")
 
     world.locks.save = lost  # type: ignore[method-assign] # the store is away for a moment
     with pytest.raises(Unavailable):
