@@ -10,6 +10,7 @@ import pytest
 from duetime.handlers import Accepted
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.simulation.machines import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from duetime.domain.task import Task
     from duetime.handlers import Context
     from tests.simulation.faults import Call
-    from tests.simulation.machines import Machine
     from tests.virtual.time import Strand
 
 NODES: dict[str, dict[str, Any]] = {
@@ -167,7 +167,8 @@ def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call
 
 def follow_up(graphs: Graphs, ended: Task) -> Strand:
     """Have the end of a task followed up once more, by a worker that had stood still."""
-    worker: Machine = next(each for each in graphs.machines if each.function == "worker")
+    # One of its own: nothing else ends its process.
+    worker = Machine(graphs, "worker", 0, 0, graphs.generation, dict(graphs.environ))
 
     def follow() -> None:
         worker.composition.following.follow(ended)

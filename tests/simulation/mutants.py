@@ -211,6 +211,26 @@ MUTANTS = (
         rate=0.0,
     ),
     Mutant(
+        "the last run of a topology is taken for the one that was asked for since",
+        "domain/topologies/head.py",
+        "return head.fence > task.reopened_fence",
+        "return not (head.dissolved or (head.ended and task.attempt == 1))",
+    ),
+    Mutant(
+        "a node expires by its own end, not by its topology's",
+        "services/finishing.py",
+        'sets["expires_at"] = None if task.member is not None else ended_at + self.retention',
+        'sets["expires_at"] = ended_at + self.retention',
+        rate=0.0,
+    ),
+    Mutant(
+        "the end of a topology does not let its nodes expire",
+        "services/topologies/following.py",
+        "            self.conducting.retention.let_expire(task.id)\n",
+        "",
+        rate=0.0,
+    ),
+    Mutant(
         "an occurrence does not look at the revision of its schedule",
         "services/recurring.py",
         "    if recurrence.state is ScheduleState.PAUSED:\n        return f",
