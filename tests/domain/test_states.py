@@ -17,7 +17,12 @@ def test_every_move_has_its_rule() -> None:
 def test_no_move_of_an_attempt_changes_an_outcome() -> None:
     """Once there is an outcome, an attempt may only follow it up; its user may reopen it or have it undone."""
     touching = {move for move, rule in LEGAL.items() if rule.sources & TERMINAL}
-    assert {move for move in touching if LEGAL[move].to is None} == {Move.HEARTBEAT, Move.CLAIM_FOLLOW_UP, Move.CLOSE}
+    assert {move for move in touching if LEGAL[move].to is None} == {
+        Move.HEARTBEAT,
+        Move.CLAIM_FOLLOW_UP,
+        Move.CLOSE,
+        Move.RETAIN,
+    }
     assert {move for move in touching if LEGAL[move].to is not None} == {Move.REOPEN, Move.REQUEST_ROLLBACK}
 
 

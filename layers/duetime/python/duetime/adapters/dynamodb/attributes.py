@@ -73,7 +73,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("finished_at", "F", values.number, values.whole),
         Attribute("expires_at", schema.TTL, values.expiry, values.read_expiry),
         Attribute("ledger", "L", forms.ledger, forms.read_ledger),
-        Attribute("reopened_fence", "O", values.number, values.whole),
+        Attribute("reopened_fence", "J", values.number, values.whole),
     )
 }
 """Every field of `Task` but `id` and `owner`, which are the keys."""
