@@ -21,11 +21,13 @@ from duetime.domain.task import Content, ContentPlace, Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered, task
+from tests.minutes import items_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _QUERY = [
+    "Limit",
     "TableName",
     "KeyConditionExpression",
     "ProjectionExpression",
@@ -147,15 +149,14 @@ def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stu
 
 
 def test_a_minute_is_read_page_by_page(cloud: Cloud, dynamodb: Stubber) -> None:
-    """Each request goes on where the page before ended, and nothing is asked for before it is needed."""
+    """Each request goes on where the page before ended."""
     tasks = [task(id=numbered(number)) for number in range(2)]
     for page, start in ((tasks[0], None), (tasks[1], key_of(tasks[0].id))):
         expected = dict.fromkeys(_QUERY, ANY) | ({"ExclusiveStartKey": start} if start else {})
         last = {"LastEvaluatedKey": key_of(page.id)} if start is None else {}
         dynamodb.add_response("query", {"Items": [item_of(page)], **last}, expected)
-    entries = DynamoTaskStore(cloud.dynamodb, "t", CREW).read_minute(tasks[0].id.minute, 3, consistent=True)
-    assert next(entries) == Entry.of(tasks[0])
-    assert list(entries) == [Entry.of(tasks[1])]
+    entries = items_of(DynamoTaskStore(cloud.dynamodb, "t", CREW), tasks[0].id.minute, 3)
+    assert entries == [Entry.of(each) for each in tasks]
 
 
 def outgoing(number: int) -> Outgoing:

@@ -1,28 +1,38 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.shards import Cursors
+from duetime.domain.cursors import ALL, Cursors, Progress
 from duetime.domain.times import MINUTE
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:
     from duetime.ports.stores import CursorStore
 
-FIRST = Cursors((100, 98, 40, 7))
+FIRST = Cursors.at((100, 98, 40, 7))
 UNTIL = HOME + MINUTE
+FAR = UNTIL + MINUTE
+
+
+def _taken(holder: str, epoch: int, minutes: tuple[int, ...] = (100, 98, 40, 7)) -> Cursors:
+    return replace(Cursors.at(minutes, epoch), holder=holder)
+
+
+def _moved(cursors: Cursors, minute: int) -> Cursors:
+    return cursors.moved(0, ALL, Progress(minute))
 
 
 def test_a_group_that_nobody_has_read_begins_at_the_first_cursors(cursor_store: CursorStore) -> None:
     """Taking a new group gives the cursors that the taker proposes, at the first epoch."""
-    assert cursor_store.take(0, "a", HOME, UNTIL, FIRST) == Cursors(FIRST.minutes, epoch=1)
+    assert cursor_store.take(0, "a", HOME, UNTIL, FIRST) == _taken("a", 1)
 
 
 def test_a_held_group_is_nobody_elses(cursor_store: CursorStore) -> None:
     """Until the hold ends nobody else gets the group; from that instant on anybody does."""
     cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert cursor_store.take(0, "b", UNTIL - 1, UNTIL + MINUTE, FIRST) is None
-    assert cursor_store.take(0, "b", UNTIL, UNTIL + MINUTE, FIRST) == Cursors(FIRST.minutes, epoch=2)
+    assert cursor_store.take(0, "b", UNTIL, UNTIL + MINUTE, FIRST) == _taken("b", 2)
 
 
 def test_a_holder_may_take_its_group_again(cursor_store: CursorStore) -> None:
@@ -30,15 +40,15 @@ def test_a_holder_may_take_its_group_again(cursor_store: CursorStore) -> None:
     cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     again = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert again is not None
-    assert cursor_store.advance(0, again.moved(0, 101), UNTIL)
+    assert cursor_store.advance(0, _moved(again, 101), UNTIL)
 
 
 def test_cursors_advance_and_stay(cursor_store: CursorStore) -> None:
     """Whoever takes the group next begins where it was advanced to, not at the cursors it proposes."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
-    assert cursor_store.advance(0, taken.moved(0, 105).moved(2, 44), UNTIL)
-    assert cursor_store.take(0, "b", UNTIL, UNTIL + MINUTE, FIRST) == Cursors((105, 98, 44, 7), epoch=2)
+    assert cursor_store.advance(0, _moved(taken, 105).moved(2, ALL, Progress(44)), UNTIL)
+    assert cursor_store.take(0, "b", UNTIL, UNTIL + MINUTE, FIRST) == _taken("b", 2, (105, 98, 44, 7))
 
 
 def test_advancing_keeps_the_hold_or_lets_it_go(cursor_store: CursorStore) -> None:
@@ -56,12 +66,47 @@ def test_only_the_newest_epoch_moves_cursors(cursor_store: CursorStore) -> None:
     slow = cursor_store.take(0, "slow", HOME, UNTIL, FIRST)
     assert slow is not None
     cursor_store.take(0, "next", UNTIL, UNTIL + MINUTE, FIRST)
-    assert not cursor_store.advance(0, slow.moved(0, 500), UNTIL + 2 * MINUTE)
+    assert not cursor_store.advance(0, _moved(slow, 500), UNTIL + 2 * MINUTE)
     after = UNTIL + 3 * MINUTE
-    assert cursor_store.take(0, "later", after, after + MINUTE, FIRST) == Cursors(FIRST.minutes, epoch=3)
+    assert cursor_store.take(0, "later", after, after + MINUTE, FIRST) == _taken("later", 3)
 
 
 def test_an_unknown_group_cannot_be_advanced(cursor_store: CursorStore) -> None:
     """Advancing a group that was never taken moves nothing and creates nothing."""
     assert not cursor_store.advance(5, FIRST, UNTIL)
-    assert cursor_store.take(5, "a", HOME, UNTIL, FIRST) == Cursors(FIRST.minutes, epoch=1)
+    assert cursor_store.take(5, "a", HOME, UNTIL, FIRST) == _taken("a", 1)
+
+
+def test_positions_inside_minutes_are_kept(cursor_store: CursorStore) -> None:
+    """Open minutes, and queues that lag, are stored and read back; once everything is done only minutes are."""
+    taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
+    assert taken is not None
+    split = taken.split(0, "low").split(2, "pulled:resize")
+    opened = Progress(100).begun(103, range(2)).moved(101, {0: None, 1: None}).moved(102, {0: "K", 1: "L#w#3"})
+    moved = split.moved(0, ALL, opened).moved(2, ALL, Progress(50))
+    assert cursor_store.advance(0, moved, 0)
+    again = cursor_store.take(0, "b", UNTIL, UNTIL + MINUTE, FIRST)
+    assert again == replace(moved, epoch=2, holder="b")
+    assert again.floors == (100, 98, 40, 7)
+    assert cursor_store.advance(0, _taken("b", 2), 0)
+    assert cursor_store.take(0, "c", UNTIL, UNTIL + MINUTE, FIRST) == _taken("c", 3)
+
+
+def test_what_was_done_by_an_overtaken_reader_is_kept(cursor_store: CursorStore) -> None:
+    """It is joined with what the present holder has stored, who keeps the group and is told of it at its next save."""
+    slow = cursor_store.take(0, "slow", HOME, UNTIL, FIRST)
+    quick = cursor_store.take(0, "quick", UNTIL, FAR, FIRST)
+    assert slow is not None
+    assert quick is not None
+    assert cursor_store.advance(0, quick.moved(1, ALL, Progress(99)), FAR)
+    assert cursor_store.join(0, _moved(slow, 102)) is None
+    mine = quick.moved(1, ALL, Progress(99)).moved(2, ALL, Progress(41))
+    assert not cursor_store.advance(0, mine, FAR)
+    assert cursor_store.join(0, mine) == _taken("quick", 4, (102, 99, 41, 7))
+    assert cursor_store.take(0, "other", UNTIL + 1, UNTIL + MINUTE, FIRST) is None
+
+
+def test_a_hold_that_seems_to_last_for_long_counts_for_nothing(cursor_store: CursorStore) -> None:
+    """It was taken by a clock that was ahead: the group is not lost until that time has come."""
+    cursor_store.take(0, "ahead", HOME + 30 * MINUTE, HOME + 31 * MINUTE, FIRST)
+    assert cursor_store.take(0, "b", HOME, HOME + MINUTE, FIRST) == _taken("b", 2)

@@ -13,9 +13,9 @@ from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.domain.attempts import Claimant
+from duetime.domain.cursors import Cursors
 from duetime.domain.dispatch import Entry
 from duetime.domain.keys import RememberedKey
-from duetime.domain.shards import Cursors
 from duetime.domain.states import Move, State
 from duetime.domain.times import DAY, MINUTE
 from duetime.domain.writes import Applied, Guard, Write
@@ -103,7 +103,7 @@ def test_one_reader_takes_a_group(engine_cloud: Cloud) -> None:
     store = DynamoCursorStore(engine_cloud.dynamodb, engine_cloud.table())
 
     def contend(number: int, who: int) -> bool:
-        return store.take(number, f"{who}", HOME, HOME + MINUTE, Cursors((0, 0, 0, 0))) is not None
+        return store.take(number, f"{who}", HOME, HOME + MINUTE, Cursors.at((0, 0, 0, 0))) is not None
 
     assert winners(contend) == ONE_EACH
 

@@ -16,6 +16,7 @@ from duetime.domain.writes import Write
 from duetime.ports.stores import ListQuery
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties
+from tests.minutes import items_of
 
 if TYPE_CHECKING:
     from duetime.domain.task import Task
@@ -76,7 +77,7 @@ def test_a_minute_holds_its_records_and_wakes(task_store: TaskStore) -> None:
         task_store.create(each)
     wake = Wake(later.id, 2, HOME + 5, Priority.LOW, OWNER)
     task_store.add_wake(wake)
-    found = list(task_store.read_minute(minute_of(HOME), 3, consistent=True))
+    found = items_of(task_store, minute_of(HOME), 3)
     assert found == [Entry.of(here), wake]
 
 
@@ -86,7 +87,7 @@ def test_an_entry_says_what_the_whole_record_says(task_store: TaskStore, any_tas
     """What the trigger reads of a record agrees with the record in every field it has."""
     wanted = fresh(any_task)
     task_store.create(wanted)
-    entries = task_store.read_minute(wanted.id.minute, wanted.id.shard, consistent=False)
+    entries = items_of(task_store, wanted.id.minute, wanted.id.shard, consistent=False)
     assert Entry.of(wanted) in list(entries)
 
 
@@ -97,7 +98,7 @@ def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sen
     wake = Wake(numbered(1), 12, HOME + 7 * MINUTE, Priority.NORMAL, owner, sent)
     task_store.add_wake(wake)
     task_store.add_wake(wake)
-    assert list(task_store.read_minute(minute_of(wake.at), 3, consistent=True)) == [wake]
+    assert items_of(task_store, minute_of(wake.at), 3) == [wake]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_a_wake_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
     """The trigger knows from the wake alone on which queue the task's workers wait."""
     wake = Wake(numbered(1), 12, HOME, Priority.NORMAL, OWNER, lane="resize")
     task_store.add_wake(wake)
-    assert list(task_store.read_minute(minute_of(HOME), 3, consistent=True)) == [wake]
+    assert items_of(task_store, minute_of(HOME), 3) == [wake]
 
 
 def test_a_minute_of_many_pages_is_read_to_its_end(task_store: TaskStore) -> None:
@@ -128,7 +129,7 @@ def test_a_minute_of_many_pages_is_read_to_its_end(task_store: TaskStore) -> Non
     wanted = [numbered(each) for each in range(12)]
     for task_id in wanted:
         task_store.create(task(id=task_id, payload=large))
-    found = task_store.read_minute(minute_of(HOME), 3, consistent=False)
+    found = items_of(task_store, minute_of(HOME), 3, consistent=False)
     assert [item.task_id for item in found if isinstance(item, Entry)] == wanted
 
 
@@ -186,6 +187,6 @@ def test_a_schedules_wake_is_read_as_it_was_written(task_store: TaskStore) -> No
     later = replace(wake, turn=13, at=HOME + MINUTE)
     for each in (wake, wake, later):
         task_store.add_schedule_wake(each)
-    found = list(task_store.read_minute(minute_of(HOME), here.id.shard, consistent=True))
+    found = items_of(task_store, minute_of(HOME), here.id.shard)
     assert sorted(map(repr, found)) == sorted(map(repr, [Entry.of(here), wake]))
-    assert list(task_store.read_minute(minute_of(HOME) + 1, here.id.shard, consistent=True)) == [later]
+    assert items_of(task_store, minute_of(HOME) + 1, here.id.shard) == [later]

@@ -17,6 +17,7 @@ from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, to_iso
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.stores import ListQuery
 from duetime.settings import Variable
+from tests.minutes import items_of
 
 if TYPE_CHECKING:
     from tests.functions.stack import Stack
@@ -167,7 +168,7 @@ def test_an_event_that_comes_after_the_patrols_of_its_minute_is_found_all_the_sa
     intake.clock.at += 2 * DAY
     take(intake, record)
     (task,) = tasks_of()
-    (wake,) = composed().tasks.read_minute(intake.clock.now() // MINUTE, task.id.shard, consistent=True)
+    (wake,) = items_of(composed().tasks, intake.clock.now() // MINUTE, task.id.shard)
     assert isinstance(wake, Wake)
     assert (wake.task_id, task.next_at) == (task.id, intake.clock.now())
     assert intake.work(Priority.NORMAL) == []

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
+from duetime.domain.cursors import first_cursors
 from duetime.domain.limits import GROUP_HOLD, PATROL_BACKLOG, PATROL_DELAYS
-from duetime.domain.shards import first_cursors
 from duetime.domain.states import State
 from duetime.domain.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of

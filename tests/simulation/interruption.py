@@ -22,7 +22,7 @@ class Fault(Enum):
 
 
 PORTS = frozenset(
-    {"create", "read", "read_many", "apply", "add_wake", "read_minute", "take", "advance", "keep", "fetch", "expire"}
+    {"create", "read", "read_many", "apply", "add_wake", "read_page", "take", "advance", "keep", "fetch", "expire"}
     | {"send", "come_back", "backlog", "save", "renew", "join", "leave"}
     | {"add_schedule_wake", "save_activity", "remove"}
     | {"add_edge", "add_report", "read_tally", "put_token", "read_token"}

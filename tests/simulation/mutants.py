@@ -110,9 +110,9 @@ MUTANTS = (
     ),
     Mutant(
         "the trigger moves on although messages were not taken",
-        "services/dispatching.py",
-        "return self._expand(wakes) and is_sent",
-        "return self._expand(wakes) or is_sent or True",
+        "services/due_messages.py",
+        "return Served(sent, frozenset(queue_of(each.message) for each in unsent))",
+        "return Served(sent, frozenset())",
         rate=0.0,
     ),
     Mutant(

@@ -17,6 +17,7 @@ from duetime.domain.states import TERMINAL, State
 from duetime.domain.times import from_datetime, minute_of
 from tests.adapters.clouds import Cloud
 from tests.functions.stack import OWNER
+from tests.minutes import items_of
 from tests.upgrades.freezing import FROZEN, SCENES
 from tests.upgrades.life import Life
 
@@ -96,7 +97,7 @@ def test_what_was_frozen_lies_where_the_trigger_reads_it(life: Life, path: Path)
         minute, _, shard = item["p"]["S"].partition("#")
         if len(minute) == len("2026-11-21T02:33"):
             at = minute_of(from_datetime(datetime.fromisoformat(f"{minute}:00+00:00")))
-            assert list(composed().tasks.read_minute(at, int(shard, 16), consistent=True))
+            assert items_of(composed().tasks, at, int(shard, 16))
     assert unread == []
 
 

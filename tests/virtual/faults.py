@@ -10,14 +10,14 @@ from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.domain.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from duetime.domain.dispatch import Entry, ScheduleWake, Wake
     from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Content, Task
     from duetime.domain.writes import Write, WriteResult
     from duetime.ports.queues import Outgoing
+    from duetime.ports.stores import MinutePage
 
 
 class FaultyTaskStore(MemoryTaskStore):
@@ -40,11 +40,11 @@ class FaultyTaskStore(MemoryTaskStore):
             raise Unavailable("away")
         return super().create(task)
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
-        """Read a shard of a minute, unless that is not possible just now."""
+    def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
+        """Read a page of a shard of a minute, unless that is not possible just now."""
         if not self.readable:
             raise Unavailable("throttled")
-        return super().read_minute(minute, shard, consistent=consistent)
+        return super().read_page(minute, shard, after, consistent=consistent)
 
     def apply(self, write: Write) -> WriteResult:
         """Make one conditional write, unless a fault comes first."""

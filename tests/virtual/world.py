@@ -327,8 +327,9 @@ class World:
                     self.workers.append(self.time.start_process(partial(self._work, batch)))
             # At most a day: whatever changes the queues before that wakes the receiver.
             now = self.time.now()
+            longest = DAY if self.receiving else MINUTE
             next_at = self.queues.next_visible_at() if self.receiving else None
-            self.time.sleep_until(max(now + 1, min(next_at or now + DAY, now + DAY)))
+            self.time.sleep_until(max(now + 1, min(next_at or now + longest, now + longest)))
 
     def _look_for_messages(self) -> None:
         self.time.nudge(self._receiver)

@@ -35,6 +35,11 @@ def delay_seconds(due: Millis, now: Millis, precision: Precision) -> int:
     return max(0, min(wait, MAX_DELAY)) // SECOND
 
 
+SCHEDULES = "schedules"
+"""What stands for a queue's name where schedules are expanded."""
+_PULLED = "pulled:"
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """What a queue carries: look at this task, at this turn, no earlier than `due`.
@@ -164,6 +169,11 @@ class Entry:
     def message(self, due: Millis) -> Message:
         """The message that makes a worker look at this task."""
         return Message(self.task_id, self.turn, due, self.priority, self.owner, self.lane)
+
+
+def queue_of(item: Entry | Message) -> str:
+    """The name of the queue that a task waits on: that of its priority, or of its pulled type."""
+    return f"{_PULLED}{item.lane}" if item.lane else item.priority.value
 
 
 def at_first_reading(item: Entry | Wake, minute: int) -> Message | None:

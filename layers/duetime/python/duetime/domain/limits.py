@@ -292,7 +292,22 @@ TICK_BUDGET = 50 * SECOND
 """How long one invocation of the trigger reads on; the next one goes on where it stopped."""
 GROUP_HOLD = 70 * SECOND
 """How long a group of shards is held for reading without a renewal."""
+LONGEST_HOLD = GROUP_HOLD + MINUTE
+"""A hold that seems to last longer than this was taken by a clock that was wrong, and counts for nothing."""
+LONGEST_ROUND = 150 * SECOND
+"""How much longer it may go on to give every open minute its turn; its function has time for that."""
 CURSOR_SAVE_INTERVAL = 10 * SECOND
-"""How often the cursors are saved during a long catch-up."""
+"""How often the cursors are saved while the trigger reads on: what was done since is done again after a crash."""
+MINUTE_PAGE = 250
+"""Items of one shard of a minute that are read at once: the trigger holds no more than a page of each shard."""
+SLICE = 500
+"""Items of a minute that are served before another minute has its turn."""
+LONGEST_PASSING = 5 * SECOND
+"""How long it passes over what is sent for other queues before another minute has its turn."""
+OPEN_MINUTES = 4
+"""Minutes that are read side by side: a minute that takes long does not hold up those after it."""
+LARGE_MINUTE = 5_000
+"""Messages of one queue in one minute; a queue that has more, or more than one tick can send, goes on alone, so that
+the others need not wait for it."""
 OWNER_SPREAD = 16
 """Partitions of one owner's list. A constant: changing it needs the index written anew."""

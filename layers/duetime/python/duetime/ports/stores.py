@@ -6,12 +6,13 @@ Every method may raise `duetime.domain.errors.Unavailable` if the store throttle
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from duetime.domain.circuits import Circuit
+    from duetime.domain.cursors import Cursors
     from duetime.domain.dispatch import Entry, ScheduleWake, Wake
     from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from duetime.domain.names import Edition
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.recurrence import Activity, Recurrence
-    from duetime.domain.shards import Cursors
     from duetime.domain.switches import Switches
     from duetime.domain.task import Content, LedgerLine, Task
     from duetime.domain.times import Millis
     from duetime.domain.writes import Write, WriteResult
+
+    MinuteItem: TypeAlias = Entry | Wake | ScheduleWake
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,19 @@ class ListQuery:
     descending: bool = True
     failed_only: bool = False
     limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MinutePage:
+    """A part of one shard of a minute.
+
+    Attributes:
+        items: what can be read of it, each with its sort key, in their order.
+        last: the sort key after which the next page begins; `None` if this is the last one.
+    """
+
+    items: Sequence[tuple[str, MinuteItem]]
+    last: str | None
 
 
 class TaskStore(Protocol):
@@ -84,8 +99,15 @@ class TaskStore(Protocol):
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
         ...
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
-        """All that the trigger needs of the records and wakes in one shard of one minute."""
+    def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
+        """What the trigger needs of the next records and wakes in one shard of one minute.
+
+        Args:
+            minute: the minute.
+            shard: the shard.
+            after: a sort key; the empty text for the first page.
+            consistent: whether everything that was written before must be seen.
+        """
         ...
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
@@ -212,10 +234,18 @@ class CursorStore(Protocol):
         ...
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
-        """Move a group's cursors forward and keep the hold until `until` (in the past: let it go).
+        """Store how far a group has been read, and keep the hold until `until` (0: let it go).
 
         Returns:
-            Whether they were moved: not if the epoch is no longer the group's.
+            Whether it is stored: not if the epoch is no longer the group's.
+        """
+        ...
+
+    def join(self, group: int, cursors: Cursors) -> Cursors | None:
+        """Add what was done to what is stored by now, whoever holds the group; the hold stays as it is.
+
+        Returns:
+            The cursors that are stored now, at a new epoch; `None` if somebody else holds the group.
         """
         ...
 

@@ -1,48 +1,58 @@
-"""The trigger: reads minutes, puts due tasks on queues, and patrols old minutes for what was left behind."""
+"""The trigger: reads minutes, puts due tasks on queues, and scans old minutes for what was left behind."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch import (
-    Entry,
-    Message,
-    Precision,
-    ScheduleWake,
-    Wake,
-    at_first_reading,
-    delay_seconds,
-    is_direct,
-    is_left_behind,
-    is_open_past_due,
-)
+from duetime.domain.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
+from duetime.domain.dispatch import Precision, ScheduleWake, at_first_reading, queue_of
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, PATROL_BACKLOG, PATROL_DELAYS, TICK_BUDGET
-from duetime.domain.shards import DISPATCH, Cursors, first_cursors, groups_of, horizons, shards_in
-from duetime.domain.task import Priority
-from duetime.domain.times import DAY, Millis, start_of
-from duetime.ports.queues import Outgoing
-from duetime.services.placing import message_for
+from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, PATROL_DELAYS, TICK_BUDGET
+from duetime.domain.shards import DEPLOY_TIME, groups_of, shards_in
+from duetime.domain.times import Millis, start_of
+from duetime.services.due_messages import DueMessages
+from duetime.services.group_reader import GroupReader, Served
+from duetime.services.recovery import RecoveryScan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.stores import CursorStore, TaskStore
+    from duetime.ports.stores import CursorStore, MinuteItem, TaskStore
     from duetime.ports.surroundings import Clock, Crew, FanOut, Telemetry
     from duetime.services.expanding import Expanding
 
-_LAST_PATROL = len(PATROL_DELAYS)
+_SAVES = 5
+"""Attempts to store what was done while others store theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstReading:
+    """Sends what is due in a minute that is read for the first time."""
+
+    due_messages: DueMessages
+    telemetry: Telemetry
+
+    def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
+        """Send what is due, of those queues that are wanted."""
+        tasks = [item for item in items if not isinstance(item, ScheduleWake)]
+        messages = [message for item in tasks if (message := at_first_reading(item, minute))]
+        wanted = {queue: wants(queue) for queue in sorted({queue_of(message) for message in messages})}
+        messages = [message for message in messages if wanted[queue_of(message)]]
+        self.telemetry.count("dispatched", len(messages))
+        sent = self.due_messages.send(messages)
+        refused = self.due_messages.expand([item for item in items if isinstance(item, ScheduleWake)], wants)
+        return Served(sent.sent, sent.refused | refused)
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatching:
     """Reads the minutes of shard groups.
 
-    A group's cursor moves past a minute only after the queues acknowledged every message of it, so a missed or
-    broken tick is caught up by the next. Overlapping ticks are harmless: a group is held by one invocation at a
-    time, and even two would only send duplicates, which claims refuse.
+    A group's cursors move past a task only after its queue acknowledged the message, so a missed or broken tick is
+    caught up by the next. Overlapping ticks are harmless: a group is held by one invocation at a time, and even two
+    would only send duplicates, which claims refuse. What each of them has done counts.
 
     Attributes:
         shards: S, the number of shards a minute is split into.
@@ -79,110 +89,60 @@ class Dispatching:
             holder: who reads; unique to an invocation.
         """
         now = self.clock.now()
-        cursors = self.cursors.take(group, holder, now, now + GROUP_HOLD, first_cursors(now))
-        if cursors is None:
+        taken = self.cursors.take(group, holder, now, now + GROUP_HOLD, first_cursors(now - DEPLOY_TIME))
+        if taken is None:
             self.telemetry.count("groups_held_elsewhere")
             return
-        end = self._read_on(group, cursors, now)
-        if end is not None and self.cursors.advance(group, end, now):
-            self.telemetry.measure("cursor_lag", max(0, now - start_of(end.minutes[DISPATCH])))
-
-    def _read_on(self, group: int, cursors: Cursors, now: Millis) -> Cursors | None:
-        """Read minute after minute; the cursors to save in the end, `None` if the group was lost to another."""
-        saved_at = now
-        for reading, horizon in enumerate(horizons(now, self.look_ahead)):
-            for minute in range(cursors.minutes[reading] + 1, horizon + 1):
-                if self.clock.now() >= now + TICK_BUDGET:
-                    return cursors
-                if not self._is_done(group, reading, minute):
-                    break
-                cursors = cursors.moved(reading, minute)
-                if self.clock.now() >= saved_at + CURSOR_SAVE_INTERVAL:
-                    saved_at = self.clock.now()
-                    if not self.cursors.advance(group, cursors, saved_at + GROUP_HOLD):
-                        return None
-        return cursors
-
-    def _is_done(self, group: int, reading: int, minute: int) -> bool:
-        """Read one minute of a group; says whether it is wholly done. If not, the next tick reads it again."""
-        try:
-            return self._dispatch(group, minute) if reading == DISPATCH else self._patrol(group, reading, minute)
-        except Unavailable as error:
-            self.telemetry.note("a minute could not be read", group=group, minute=minute, error=str(error))
-            return False
-
-    def _dispatch(self, group: int, minute: int) -> bool:
-        items, wakes = self._items(group, minute, consistent=True)
-        messages = [message for item in items if (message := at_first_reading(item, minute))]
-        self.telemetry.count("dispatched", len(messages))
-        is_sent = self._send(messages)
-        return self._expand(wakes) and is_sent
-
-    def _expand(self, wakes: Sequence[ScheduleWake]) -> bool:
-        """Make what schedules have to place exist, and send what of it is due; says whether it all exists.
-
-        What the queue does not take is found by the first patrol, as with every new task.
-        """
-        if not wakes:
-            return True
-        expanded = self.expanding.expand(wakes)
-        now = self.clock.now()
-        self.telemetry.count("occurrences", len(expanded.tasks))
-        self._send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])
-        return expanded.done
-
-    def _patrol(self, group: int, reading: int, minute: int) -> bool:
-        items, wakes = self._items(group, minute, consistent=False)
-        if not self._expand(wakes):
-            return False
-        entries = self._entries(items)
-        now = self.clock.now()
-        left = self._without_long_lanes([entry for entry in entries if is_left_behind(entry, now)])
-        if any(
-            self.queues.backlog(priority) > PATROL_BACKLOG
-            for priority in {entry.priority for entry in left if not entry.lane}
-        ):
-            self.telemetry.count("patrols_waiting")
-            return False
-        if reading == _LAST_PATROL:
-            self.crew.map(self._wake_tomorrow, [entry for entry in entries if is_open_past_due(entry, now)])
-        self.telemetry.count("left_behind", len(left))
-        return self._send([entry.message(min(entry.next_at, now)) for entry in left])
-
-    def _without_long_lanes(self, left: list[Entry]) -> list[Entry]:
-        """Leave out what waits for pull workers that do not keep up: it must not hold up the patrol of all others.
-
-        Its messages are most likely in that long queue; the last patrol's wakes find those that are not.
-        """
-        lanes = {entry.lane for entry in left if entry.lane}
-        long = {lane for lane in lanes if self.queues.backlog(Priority.NORMAL, lane) > PATROL_BACKLOG}
-        return [entry for entry in left if entry.lane not in long]
-
-    def _wake_tomorrow(self, entry: Entry) -> None:
-        at = self.clock.now() + DAY
-        self.tasks.add_wake(Wake(entry.task_id, entry.turn, at, entry.priority, entry.owner, lane=entry.lane))
-
-    def _items(self, group: int, minute: int, *, consistent: bool) -> tuple[list[Entry | Wake], list[ScheduleWake]]:
-        """What lies in a minute: of tasks, and of schedules."""
-
-        def read(shard: int) -> list[Entry | Wake | ScheduleWake]:
-            return list(self.tasks.read_minute(minute, shard, consistent=consistent))
-
-        found = [item for items in self.crew.map(read, shards_in(group, self.shards)) for item in items]
-        items = [item for item in found if not isinstance(item, ScheduleWake)]
-        return items, [item for item in found if isinstance(item, ScheduleWake)]
-
-    def _entries(self, items: Sequence[Entry | Wake]) -> list[Entry]:
-        """The entries among the items, and those of the records that the wakes stand for."""
-        entries = {item.task_id: item for item in items if isinstance(item, Entry)}
-        woken = {item.task_id for item in items if isinstance(item, Wake)} - entries.keys()
-        return [*entries.values(), *(Entry.of(task) for task in self.tasks.read_many(sorted(woken)).values())]
-
-    def _send(self, messages: Sequence[Message]) -> bool:
-        now = self.clock.now()
-        unsent = self.queues.send(
-            [Outgoing(message, delay_seconds(message.due, now, self.precision)) for message in messages]
+        reader = GroupReader(
+            tasks=self.tasks,
+            clock=self.clock,
+            crew=self.crew,
+            telemetry=self.telemetry,
+            group=group,
+            shards=shards_in(group, self.shards),
+            cursors=taken.limited(furthest(now, self.look_ahead)),
+            horizons=horizons(now, self.look_ahead),
+            readings=self._readings(),
         )
-        if unsent:
-            self.telemetry.count("unsent", len(unsent))
-        return not unsent
+        if self._read_on(reader, now):
+            self.telemetry.measure("cursor_lag", max(0, now - start_of(reader.cursors.floors[DISPATCH])))
+
+    def _readings(self) -> list[FirstReading | RecoveryScan]:
+        messages = DueMessages(self.queues, self.expanding, self.clock, self.telemetry, self.look_ahead, self.precision)
+        scans = [
+            RecoveryScan(
+                self.tasks, self.queues, messages, self.clock, self.crew, self.telemetry, is_last=scan == LAST_SCAN
+            )
+            for scan in range(1, len(PATROL_DELAYS) + 1)
+        ]
+        return [FirstReading(messages, self.telemetry), *scans]
+
+    def _read_on(self, reader: GroupReader, now: Millis) -> bool:
+        """Read until the time is up, and store again and again what was done; says whether the group was kept."""
+        saved_at = now
+        for _ in reader.steps(now + TICK_BUDGET):
+            if self.clock.now() >= saved_at + CURSOR_SAVE_INTERVAL:
+                saved_at = self.clock.now()
+                if not self._keep(reader, saved_at):
+                    return False
+        return self._save(reader, 0)
+
+    def _keep(self, reader: GroupReader, now: Millis) -> bool:
+        """Store what was done so far and renew the hold; if the table does not answer, the next time will do."""
+        try:
+            return self._save(reader, now + GROUP_HOLD)
+        except Unavailable as error:
+            self.telemetry.note("cursors could not be saved", group=reader.group, error=str(error))
+            return True
+
+    def _save(self, reader: GroupReader, until: Millis) -> bool:
+        """Store what was done, whoever holds the group by now; says whether it is still this invocation."""
+        for _ in range(_SAVES):
+            if self.cursors.advance(reader.group, reader.cursors, until):
+                return True
+            stored = self.cursors.join(reader.group, reader.cursors)
+            if stored is None:
+                self.telemetry.count("groups_taken_over")
+                return False
+            reader.cursors = stored
+        return False

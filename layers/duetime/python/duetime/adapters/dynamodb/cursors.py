@@ -1,12 +1,19 @@
-"""The trigger's cursors, in DynamoDB: one item a group, so that a tick moves all of its cursors in one write."""
+"""The trigger's cursors, in DynamoDB: one item a group, so that a tick moves all of its cursors in one write.
+
+An item names, for each reading, the minute up to which everything is done. What was done beyond that, and what lags,
+is in an attribute of its own, which most of the time is not there. Older code knows the minutes only, and reads on from
+there.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws import translated
 from duetime.adapters.dynamodb import schema, values
-from duetime.domain.shards import Cursors
+from duetime.domain.cursors import ALL, Cursors, Progress
+from duetime.domain.limits import LONGEST_HOLD
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -14,8 +21,10 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.values import Item, StoredItem, Value
     from duetime.domain.times import Millis
 
-_MINUTES, _EPOCH, _HOLDER, _HELD_UNTIL = "m", "e", "h", "u"
+_MINUTES, _EPOCH, _HOLDER, _HELD_UNTIL, _POSITIONS = "m", "e", "h", "u", "o"
 _SORT = "cursors"
+_TRIES = 5
+"""Attempts to add to an item that others change meanwhile."""
 
 
 class DynamoCursorStore:
@@ -33,7 +42,9 @@ class DynamoCursorStore:
                     TableName=self._table,
                     Key=_key_of(group),
                     # The holder itself may take it again: a resent request must not lock its sender out.
-                    ConditionExpression="attribute_not_exists(#until) OR #until <= :now OR #holder = :holder",
+                    ConditionExpression=(
+                        "attribute_not_exists(#until) OR #until <= :now OR #until > :latest OR #holder = :holder"
+                    ),
                     UpdateExpression=(
                         "SET #minutes = if_not_exists(#minutes, :first), #holder = :holder, #until = :until,"
                         " #epoch = if_not_exists(#epoch, :epoch) + :one"
@@ -50,6 +61,7 @@ class DynamoCursorStore:
                         ":one": values.number(1),
                         ":holder": values.text(holder),
                         ":now": values.number(now),
+                        ":latest": values.number(now + LONGEST_HOLD),
                         ":until": values.number(until),
                     },
                     ReturnValues="ALL_NEW",
@@ -59,19 +71,40 @@ class DynamoCursorStore:
         return _cursors(answer["Attributes"])
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
-        """Move a group's cursors forward and keep the hold until `until` (in the past: let it go)."""
+        """Store how far a group has been read, and keep the hold until `until` (0: let it go)."""
+        return self._save(group, cursors, cursors.epoch, {_HELD_UNTIL: values.number(until)})
+
+    def join(self, group: int, cursors: Cursors) -> Cursors | None:
+        """Add what was done to what is stored by now, whoever holds the group; the hold stays as it is."""
+        for _ in range(_TRIES):
+            with translated():
+                answer = self._client.get_item(TableName=self._table, Key=_key_of(group), ConsistentRead=True)
+            if "Item" not in answer:
+                return None
+            stored = _cursors(answer["Item"])
+            joined = cursors.joined(stored)
+            epoch = values.number(stored.epoch + 1)
+            if self._save(group, joined, stored.epoch, {_EPOCH: epoch}):
+                return _at_epoch(joined, stored.epoch + 1) if stored.holder == cursors.holder else None
+        return None
+
+    def _save(self, group: int, cursors: Cursors, epoch: int, more: Item) -> bool:
+        """Store cursors and something more, if the group is at an epoch."""
+        positions = _positions(cursors)
+        sets = {_MINUTES: _minutes(cursors), **more, **({_POSITIONS: positions} if positions else {})}
+        names = {f"#{name}": name for name in (*sets, _EPOCH, _POSITIONS)}
+        update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
         with translated():
             try:
                 self._client.update_item(
                     TableName=self._table,
                     Key=_key_of(group),
-                    ConditionExpression="#epoch = :epoch",
-                    UpdateExpression="SET #minutes = :minutes, #until = :until",
-                    ExpressionAttributeNames={"#minutes": _MINUTES, "#epoch": _EPOCH, "#until": _HELD_UNTIL},
+                    ConditionExpression=f"#{_EPOCH} = :before",
+                    UpdateExpression=update if positions else f"{update} REMOVE #{_POSITIONS}",
+                    ExpressionAttributeNames=names,
                     ExpressionAttributeValues={
-                        ":minutes": _minutes(cursors),
-                        ":epoch": values.number(cursors.epoch),
-                        ":until": values.number(until),
+                        ":before": values.number(epoch),
+                        **{f":{name}": value for name, value in sets.items()},
                     },
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
@@ -86,9 +119,38 @@ def _key_of(group: int) -> Item:
     }
 
 
+def _at_epoch(cursors: Cursors, epoch: int) -> Cursors:
+    return Cursors(cursors.readings, cursors.lagging, epoch, cursors.holder)
+
+
 def _minutes(cursors: Cursors) -> Value:
-    return {"L": [values.number(minute) for minute in cursors.minutes]}
+    return {"L": [values.number(minute) for minute in cursors.floors]}
+
+
+def _positions(cursors: Cursors) -> Value | None:
+    """What the minutes alone do not say; `None` if there is nothing of the kind."""
+    if not cursors.lagging and not any(each.open for each in cursors.readings):
+        return None
+    every = {(reading, ALL): each for reading, each in enumerate(cursors.readings)} | dict(cursors.lagging)
+    found = [[reading, queue, each.upto, each.open] for (reading, queue), each in sorted(every.items())]
+    return values.text(json.dumps(found, separators=(",", ":")))
 
 
 def _cursors(item: StoredItem) -> Cursors:
-    return Cursors(tuple(values.whole(minute) for minute in item[_MINUTES]["L"]), values.whole(item[_EPOCH]))
+    minutes = [values.whole(minute) for minute in item[_MINUTES]["L"]]
+    epoch, holder = values.whole(item[_EPOCH]), values.string(item[_HOLDER]) if _HOLDER in item else ""
+    if _POSITIONS not in item:
+        return Cursors(tuple(Progress(minute) for minute in minutes), epoch=epoch, holder=holder)
+    # Older code may have read on since, and moved the minutes only.
+    every = {
+        (reading, queue): Progress(upto, _open(minutes_open)).joined(Progress(minutes[reading]))
+        for reading, queue, upto, minutes_open in json.loads(values.string(item[_POSITIONS]))
+    }
+    readings = tuple(every.pop((reading, ALL)) for reading in range(len(minutes)))
+    return Cursors(readings, every, epoch, holder)
+
+
+def _open(minutes: dict[str, Any]) -> dict[int, dict[int, str]]:
+    return {
+        int(minute): {int(shard): after for shard, after in positions.items()} for minute, positions in minutes.items()
+    }

@@ -17,8 +17,9 @@ from duetime.adapters.dynamodb.refusals import refusing_item
 from duetime.adapters.dynamodb.values import text
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId, partition_of
-from duetime.domain.limits import OWNER_SPREAD
+from duetime.domain.limits import MINUTE_PAGE, OWNER_SPREAD
 from duetime.domain.writes import Applied, Refused
+from duetime.ports.stores import MinutePage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -108,23 +109,25 @@ class DynamoTaskStore:
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_wake_item_of(wake))
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
-        """All that the trigger needs of the records and wakes in one shard of one minute."""
+    def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
+        """What the trigger needs of the next records and wakes in one shard of one minute."""
+        partition = text(partition_of(minute, shard))
         request: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": f"#{schema.PARTITION_KEY} = :partition",
             "ProjectionExpression": ", ".join(_ENTRY_PLACEHOLDERS),
             "ExpressionAttributeNames": _ENTRY_PLACEHOLDERS | {f"#{schema.PARTITION_KEY}": schema.PARTITION_KEY},
-            "ExpressionAttributeValues": {":partition": text(partition_of(minute, shard))},
+            "ExpressionAttributeValues": {":partition": partition},
             "ConsistentRead": consistent,
+            "Limit": MINUTE_PAGE,
         }
-        while True:
-            with translated():
-                page = self._client.query(**request)
-            yield from self._readable(entry_of, page["Items"])
-            if not (last := page.get("LastEvaluatedKey")):
-                return
-            request["ExclusiveStartKey"] = last
+        if after:
+            request["ExclusiveStartKey"] = {schema.PARTITION_KEY: partition, schema.SORT_KEY: text(after)}
+        with translated():
+            page = self._client.query(**request)
+        last = page.get("LastEvaluatedKey")
+        items = list(self._readable(_keyed_entry_of, page["Items"]))
+        return MinutePage(items, last[schema.SORT_KEY]["S"] if last else None)
 
     def _readable(self, read: Callable[[StoredItem], R], items: Iterable[StoredItem]) -> Iterator[R]:
         """Those of the items that can be read."""
@@ -161,6 +164,10 @@ class DynamoTaskStore:
                 **request,
             )
         return [TaskId(item[schema.SORT_KEY]["S"]) for item in answer["Items"]]
+
+
+def _keyed_entry_of(item: StoredItem) -> tuple[str, Entry | Wake | ScheduleWake]:
+    return item[schema.SORT_KEY]["S"], entry_of(item)
 
 
 def _refusing(refusal: ClientError) -> Task | None:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch import Entry
 from duetime.domain.ids import partition_of
+from duetime.domain.limits import MINUTE_PAGE
 from duetime.domain.states import State
 from duetime.domain.task import Task
 from duetime.domain.times import SECOND, minute_of
 from duetime.domain.writes import Applied, Refused, applied, permits
+from duetime.ports.stores import MinutePage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from duetime.domain.dispatch import ScheduleWake, Wake
     from duetime.domain.ids import TaskId
@@ -75,13 +77,14 @@ class MemoryTaskStore:
         with self._lock:
             self._partitions.setdefault(partition, {})[f"{wake.uid} schedule {wake}"] = wake
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
-        """All that the trigger needs of the records and wakes in one shard of one minute."""
+    def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
+        """What the trigger needs of the next records and wakes in one shard of one minute."""
         del consistent  # memory always is
         with self._lock:
-            partition = sorted(self._partitions.get(partition_of(minute, shard), {}).items())
-        for _key, item in partition:
-            yield Entry.of(item) if isinstance(item, Task) else item
+            partition = self._partitions.get(partition_of(minute, shard), {})
+            found = [(key, partition[key]) for key in sorted(partition) if key > after]
+        page = [(key, Entry.of(item) if isinstance(item, Task) else item) for key, item in found[:MINUTE_PAGE]]
+        return MinutePage(page, page[-1][0] if len(found) > MINUTE_PAGE else None)
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
         """Ids of an owner's tasks in order of their home times."""

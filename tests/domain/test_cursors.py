@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime.domain.cursors import ALL, DISPATCH, Cursors, Progress, first_cursors, horizons
+from duetime.domain.limits import PATROL_DELAYS
+from duetime.domain.times import MINUTE, SECOND, minute_of, start_of
+from tests.domain.factories import NOW
+
+SHARDS = range(3)
+MINUTES = range(100, 108)
+_KEYS = "abcdef"
+Moves = list[tuple[int, int, str | None]]
+
+steps = st.lists(st.tuples(st.sampled_from(MINUTES), st.sampled_from(SHARDS), st.sampled_from([*_KEYS, None])))
+
+
+def _read(moves: Moves, begin: Progress | None = None) -> Progress:
+    """The progress of a reader that was so far in some shards of some minutes."""
+    progress = begin or Progress(99)
+    for minute, shard, key in moves:
+        progress = progress.begun(minute, SHARDS).moved(minute, {shard: key})
+    return progress
+
+
+def _done(progress: Progress) -> set[tuple[int, int, str]]:
+    """What is done, item by item, if there is one of each key in each shard of each minute."""
+    return {
+        (minute, shard, key)
+        for minute in MINUTES
+        for shard in SHARDS
+        for key in _KEYS
+        if minute <= progress.upto and key <= progress.open.get(minute, {}).get(shard, "~")
+    }
+
+
+@given(steps, steps)
+def test_what_either_reader_has_done_is_done(mine: Moves, others: Moves) -> None:
+    """Joined progress is done with exactly what one of the two was done with."""
+    a, b = _read(mine), _read(others)
+    assert _done(a.joined(b)) == _done(a) | _done(b)
+    assert a.joined(b) == b.joined(a)
+    assert a.joined(b).covers(a)
+
+
+@given(steps, steps)
+def test_progress_never_moves_back(first: Moves, then: Moves) -> None:
+    """Whatever is reported, in whatever order, what was done stays done."""
+    before = _read(first)
+    assert _done(before) <= _done(_read(then, before))
+
+
+@given(steps)
+def test_everything_up_to_the_floor_is_done(moves: Moves) -> None:
+    """Older code that only knows the floor leaves nothing out."""
+    progress = _read(moves)
+    assert all(progress.is_done(minute) for minute in range(90, progress.floor + 1))
+
+
+@given(steps, st.integers(98, 110))
+def test_limited_progress_forgets_what_lies_beyond(moves: Moves, upto: int) -> None:
+    """What a clock that was wrong has read is read again."""
+    progress = _read(moves).limited(upto)
+    assert progress.upto <= max(upto, 99)
+    assert not any(minute > upto for minute in progress.open)
+
+
+def test_a_queue_that_lags_holds_up_no_other() -> None:
+    """The others go on; it begins where it was left, and lags no more once it has caught up."""
+    cursors = Cursors.at((10, 8, 5, 1)).split(DISPATCH, "low").moved(DISPATCH, ALL, Progress(20))
+    assert (cursors.progress(DISPATCH, "low").upto, cursors.progress(DISPATCH, "high").upto) == (10, 20)
+    assert cursors.floors == (10, 8, 5, 1)
+    assert cursors.queues(DISPATCH) == [ALL, "low"]
+    caught_up = cursors.moved(DISPATCH, "low", Progress(20))
+    assert not caught_up.lags(DISPATCH, "low")
+    assert caught_up.floors == (20, 8, 5, 1)
+
+
+@given(st.integers(10, 14), st.integers(10, 14), st.integers(10, 14), st.integers(10, 14))
+def test_joined_cursors_are_joined_for_each_queue(main: int, low: int, other_main: int, other_low: int) -> None:
+    """A queue that lags here and not there is as far as the further of the two."""
+    here = Cursors.at((10,)).split(0, "low").moved(0, ALL, Progress(main)).moved(0, "low", Progress(low))
+    there = Cursors.at((10,)).split(0, "low").moved(0, ALL, Progress(other_main)).moved(0, "low", Progress(other_low))
+    joined = here.joined(there)
+    for queue in ("low", "high"):
+        expected = here.progress(0, queue).joined(there.progress(0, queue))
+        assert joined.progress(0, queue).covers(expected)
+    assert joined.progress(0, "high").upto == max(main, other_main)
+
+
+def test_the_first_reading_looks_ahead_and_scans_look_back() -> None:
+    """A scan reads only minutes that ended as long ago as its delay."""
+    ahead, *back = horizons(NOW, 180 * SECOND)
+    assert ahead == minute_of(NOW + 3 * MINUTE)
+    for minute, delay in zip(back, PATROL_DELAYS, strict=True):
+        assert start_of(minute + 1) + delay <= NOW < start_of(minute + 2) + delay
+
+
+def test_the_cursors_of_a_new_group_begin_at_an_instant() -> None:
+    """Nothing that was due after it is left out, by no reading."""
+    cursors = first_cursors(NOW)
+    delays = (0, *PATROL_DELAYS)
+    assert all(start_of(minute) <= NOW - delay for minute, delay in zip(cursors.floors, delays, strict=True))

@@ -1,0 +1,18 @@
+"""All that lies in one shard of a minute, for tests that look at a store directly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import MinuteItem, TaskStore
+
+
+def items_of(store: TaskStore, minute: int, shard: int, *, consistent: bool = True) -> list[MinuteItem]:
+    """The items of all pages, in order."""
+    page = store.read_page(minute, shard, "", consistent=consistent)
+    items = [item for _key, item in page.items]
+    while page.last is not None:
+        page = store.read_page(minute, shard, page.last, consistent=consistent)
+        items += [item for _key, item in page.items]
+    return items

@@ -1,0 +1,66 @@
+"""Queues that take long to acknowledge: everything is sent all the same, and nothing is left to chance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+
+TASKS = 60
+
+
+def _slow_sends(scenario: Scenario, duration: int) -> None:
+    """Each sending of the trigger takes so long."""
+
+    def slow(call: Call) -> None:
+        if call.machine.function == "trigger" and call.operation == "send_message_batch":
+            scenario.take(duration)
+
+    scenario.before_call = slow
+
+
+def test_sends_that_outlast_two_ticks_delay_nothing_but_themselves() -> None:
+    """The tasks of a minute, and of those after it, run no later than their own sending takes, each once."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        batch = [{"type": PLAIN, "delay_seconds": 600} for _ in range(TASKS)]
+        made = [
+            each["task"]["id"] for each in scenario.ask("POST", "/v1/tasks/batch", {"tasks": batch}).body["results"]
+        ]
+        later = [
+            scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": seconds}).body["id"]
+            for seconds in (660, 780, 1500)
+        ]
+        _slow_sends(scenario, 130 * SECOND)
+        scenario.run(30 * MINUTE)
+        for task_id in [*made, *later]:
+            assert scenario.record(task_id).state == "succeeded"
+            assert (scenario.record(task_id).lateness or 0) <= 131 * SECOND
+        sent = [line for line in scenario.lines if line[2:3] == ("send_message_batch",) and "trigger" in line[1]]
+        assert sum(len(line[3]["Entries"]) for line in sent) <= 2 * (TASKS + 3)
+
+
+def test_sends_that_are_refused_now_and_then_leave_nothing_out() -> None:
+    """Every third sending of the trigger is refused for half an hour; every task runs, and the cursors go on."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        made = [
+            scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 300 + 20 * number}).body["id"]
+            for number in range(TASKS)
+        ]
+        met: list[Call] = []
+
+        def refuse(call: Call) -> None:
+            if call.machine.function == "trigger" and call.operation == "send_message_batch":
+                met.append(call)
+                if len(met) % 3 == 0:
+                    call.refuse()
+
+        scenario.before_call = refuse
+        scenario.run(30 * MINUTE)
+        assert len(met) > 20
+        assert {scenario.record(task_id).state for task_id in made} == {"succeeded"}
+        assert max(scenario.record(task_id).lateness or 0 for task_id in made) < SECOND

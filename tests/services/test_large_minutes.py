@@ -1,0 +1,169 @@
+"""Minutes that hold more than one tick can send: everything is sent, and nothing else waits for it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.memory.cursors import MemoryCursorStore
+from duetime.domain.dispatch import Entry, Precision
+from duetime.domain.limits import GROUP_HOLD, MINUTE_PAGE, TICK_BUDGET
+from duetime.domain.states import State
+from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
+from duetime.ports.stores import MinutePage
+from duetime.services.dispatching import Dispatching
+from tests.virtual.world import LOOK_AHEAD, START, Facts, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from duetime.ports.queues import Outgoing
+
+SHARDS = 16
+LARGE = minute_of(START) + 10
+"""The minute with the many tasks."""
+SMALL = 10
+"""Tasks of each shard in each minute after it."""
+
+
+class Deployment:
+    """The trigger over a table whose pages are made when they are read, and over queues that take their time.
+
+    Attributes:
+        per_shard: tasks of each shard in the large minute; all are of normal priority but for the last one.
+        pace: milliseconds that a batch of ten messages takes.
+        sent: when each message of a minute was sent.
+        seen: how often each task was sent, by minute, shard and place.
+    """
+
+    def __init__(self, number: int, pace: Millis) -> None:
+        self.per_shard, self.pace = number // SHARDS, pace
+        self.time = START
+        self.sent: dict[tuple[int, Priority], list[Millis]] = defaultdict(list)
+        self.seen: dict[tuple[int, int], bytearray] = {}
+        self.facts = Facts()
+        self.dispatching = self._dispatching(self)
+
+    def _dispatching(self, ports: Any) -> Dispatching:  # noqa: ANN401 - it stands in for every port
+        cursors = MemoryCursorStore()
+        return Dispatching(
+            ports, cursors, ports, ports, ports, ports, self.facts, SHARDS, LOOK_AHEAD, Precision.NORMAL, ports
+        )
+
+    def now(self) -> Millis:
+        """The time, which passes while messages are sent."""
+        return self.time
+
+    def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Do the same for each item, one after the other."""
+        return [work(item) for item in items]
+
+    def backlog(self, _priority: Priority, _lane: str = "") -> int:
+        """Nothing waits."""
+        return 0
+
+    def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
+        """Make the next page; what was sent is claimed at once, so that scans find nothing."""
+        count = 0
+        if consistent and minute >= LARGE:
+            count = self.per_shard if minute == LARGE else SMALL
+        first = int(after) + 1 if after else 0
+        places = range(first, min(first + MINUTE_PAGE, count))
+        items = [(f"{place:09}", self._entry(minute, shard, place, count)) for place in places]
+        return MinutePage(items, items[-1][0] if places and places[-1] < count - 1 else None)
+
+    def _entry(self, minute: int, shard: int, place: int, count: int) -> Entry:
+        priority = Priority.HIGH if place == count - 1 else Priority.NORMAL
+        key: Any = (minute, shard, place)
+        return Entry(key, "me", State.SCHEDULED, priority, 0, start_of(minute), False, None, False)  # noqa: FBT003
+
+    def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
+        """Acknowledge everything, and take the time it takes."""
+        self.time += self.pace * -(-len(outgoing) // 10)
+        for each in outgoing:
+            key: Any = each.message.task_id
+            minute, shard, place = key
+            counts = self.seen.setdefault((minute, shard), bytearray(self.per_shard if minute == LARGE else SMALL))
+            counts[place] += 1
+            self.sent[minute, each.message.priority].append(self.time)
+        return []
+
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Tick every minute, or as soon as the tick before is over."""
+        tick = 0
+        while not is_over():
+            tick += 1
+            before = self.time
+            self.dispatching.tick(f"tick-{tick}")
+            self.time = max(self.time, (before // MINUTE + 1) * MINUTE)
+
+    def dispatched(self) -> int:
+        """How many messages of the large minute were sent."""
+        return sum(len(self.sent[LARGE, priority]) for priority in Priority)
+
+
+@pytest.mark.parametrize(("number", "pace"), [(200_000, 5), (50_000, 400), (20_000, 2_000)])
+def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> None:
+    """Each task is sent once, and only what is in the same queue waits for it."""
+    deployment = Deployment(number, pace)
+    deployment.run(lambda: deployment.dispatched() >= number)
+    assert [counts.count(1) for (minute, _), counts in sorted(deployment.seen.items()) if minute == LARGE] == [
+        number // SHARDS
+    ] * SHARDS
+    assert not any(count > 1 for counts in deployment.seen.values() for count in set(counts))
+    ended = max(deployment.sent[LARGE, Priority.NORMAL])
+    # What is urgent waits for no more than some slices, in this minute and in those after it.
+    slices = 25 * 50 * pace + 2 * MINUTE
+    assert max(deployment.sent[LARGE, Priority.HIGH]) < start_of(LARGE) - LOOK_AHEAD + slices
+    later = [minute for minute in range(LARGE + 1, minute_of(ended) - 1) if (minute, Priority.HIGH) in deployment.sent]
+    for minute in later:
+        assert max(deployment.sent[minute, Priority.HIGH]) < start_of(minute) - LOOK_AHEAD + slices
+
+
+def _slow_minute(world: World, minute: int, takes: Millis) -> None:
+    """Have one page of a minute take long to be read."""
+    read = world.tasks.read_page
+
+    def slow(asked: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
+        if asked == minute and consistent and shard == 0:
+            world.take(takes)
+        return read(asked, shard, after, consistent=consistent)
+
+    world.tasks.read_page = slow  # type: ignore[method-assign,assignment]
+
+
+@pytest.mark.parametrize("takes", [130 * SECOND, 10 * MINUTE])
+def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> None:
+    """Each reader is overtaken by the next tick; what it has done counts, and other minutes are read beside it."""
+    world = World()
+    world.pass_time(MINUTE)
+    _slow_minute(world, minute_of(START + 8 * MINUTE), takes)
+    slow = world.create(TaskSpec("report", delay=7 * MINUTE))
+    after = [world.create(TaskSpec("report", delay=delay * MINUTE)) for delay in (8, 9, 14, 29)]
+    world.pass_time(HOUR)
+    assert world.facts.counts["groups_taken_over"]
+    assert all((world.get(task).lateness or 0) < SECOND for task in after)
+    assert all(world.get(task).state is State.SUCCEEDED for task in after)
+    lateness = world.get(slow).lateness
+    assert lateness is not None
+    assert lateness < takes
+
+
+def test_messages_that_take_long_are_each_sent_by_one_reader() -> None:
+    """With every send slower than the hold, two thousand tasks of one minute run, most of them sent once."""
+    world = World()
+    tasks = [world.create(TaskSpec("report", delay=10 * MINUTE)) for _ in range(2000)]
+    later = world.create(TaskSpec("report", delay=20 * MINUTE))
+
+    def slow() -> bool:
+        world.take(GROUP_HOLD + TICK_BUDGET)
+        return False
+
+    world.queues.refuses = slow
+    world.pass_time(HOUR)
+    assert Counter(world.get(task).state for task in tasks) == {State.SUCCEEDED: 2000}
+    assert (world.get(later).lateness or 0) < GROUP_HOLD + TICK_BUDGET
+    assert len(world.queues.sent) < 2 * len(tasks)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.errors import Unavailable
+from duetime.ports.stores import MinutePage
+from duetime.services.minute_pages import MinutePages
+from tests.virtual.time import VirtualTime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PAGE = 4
+
+
+class Table:
+    """Shards with numbered items; those in `broken` cannot be read."""
+
+    def __init__(self, sizes: Mapping[int, int]) -> None:
+        self.sizes = sizes
+        self.broken: set[int] = set()
+        self.read = 0
+
+    def page(self, shard: int, after: str) -> MinutePage:
+        """The next items of a shard; the last page is empty if the one before was full."""
+        if shard in self.broken:
+            raise Unavailable("throttled")
+        first = int(after) + 1 if after else 0
+        places = range(first, min(first + PAGE, self.sizes[shard]))
+        self.read += len(places)
+        items: Any = [(f"{place:03}", (shard, place)) for place in places]
+        return MinutePage(items, items[-1][0] if len(places) == PAGE else None)
+
+
+def _pages(table: Table, positions: Mapping[int, str]) -> MinutePages:
+    return MinutePages(table.page, positions, VirtualTime(0))
+
+
+@pytest.mark.parametrize("most", [1, 3, 5, 100])
+def test_every_item_is_handed_on_once(most: int) -> None:
+    """Whatever the size of the slices; and a shard is at its end with the slice that has its last item."""
+    table = Table({0: 9, 1: 0, 2: 4})
+    pages = _pages(table, {0: "", 1: "", 2: ""})
+    found: list[Any] = []
+    ended: set[int] = set()
+    while len(ended) < 3:
+        piece = pages.next(most)
+        found += piece.items
+        ended |= {shard for shard, position in piece.positions.items() if position is None}
+    assert sorted(found) == [(0, place) for place in range(9)] + [(2, place) for place in range(4)]
+
+
+def test_reading_goes_on_from_the_positions_of_any_slice() -> None:
+    """A reader that begins where another one stopped repeats nothing and leaves nothing out."""
+    table = Table({0: 9, 1: 2})
+    positions: dict[int, str] = {0: "", 1: ""}
+    found: list[Any] = []
+    while positions:
+        piece = _pages(table, positions).next(3)
+        found += piece.items
+        moved = {shard: piece.positions.get(shard, before) for shard, before in positions.items()}
+        positions = {shard: position for shard, position in moved.items() if position is not None}
+    assert found == sorted(set(found), key=found.index)
+    assert sorted(found) == [(0, place) for place in range(9)] + [(1, place) for place in range(2)]
+
+
+def test_no_more_than_a_page_of_each_shard_is_held() -> None:
+    """A shard is read on only when all that was read of it has been handed on."""
+    table = Table({0: 100, 1: 100})
+    pages, handed_on = _pages(table, {0: "", 1: ""}), 0
+    for _ in range(30):
+        handed_on += len(pages.next(3).items)
+        assert table.read - handed_on <= 2 * PAGE
+
+
+def test_a_shard_that_cannot_be_read_holds_up_no_other() -> None:
+    """The others are handed on to their ends; it stays where it is."""
+    table = Table({0: 5, 1: 5})
+    table.broken.add(1)
+    pages = _pages(table, {0: "", 1: "002"})
+    found: list[Any] = []
+    positions: dict[int, str | None] = {}
+    while not pages.failed:
+        piece = pages.next(3)
+        found += piece.items
+        positions |= piece.positions
+    assert found == [(0, place) for place in range(5)]
+    assert positions == {0: None}
+    assert pages.error is not None
