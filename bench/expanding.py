@@ -10,6 +10,7 @@ from bench.timing import Comparison, compare
 from duetime.adapters.memory.contents import MemoryContentStore
 from duetime.adapters.memory.queues import MemoryQueues
 from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
+from duetime.adapters.memory.shards import MemoryShardStore
 from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.adapters.surroundings.clock import SystemChance
 from duetime.domain.creation import new_task
@@ -23,6 +24,7 @@ from duetime.services.expanding import Expanding
 from duetime.services.placing import Placing
 from duetime.services.producing import Producing
 from duetime.services.scheduling import Scheduling
+from duetime.services.shards import Shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,7 +84,8 @@ def _expansion() -> Callable[[], object]:
     placing = Placing(tasks, MemoryQueues(around, 0, lambda: None), around, chance, _LOOK_AHEAD, Precision.NORMAL)
     producing = Producing(contents, placing, around)
     expanding = Expanding(schedules, calendars, tasks, producing, around, chance, around, around, _LOOK_AHEAD)
-    scheduling = Scheduling(schedules, tasks, contents, placing, expanding, around, chance, 16, _LOOK_AHEAD, MINUTE)
+    shards = Shards(MemoryShardStore(), around, 16)
+    scheduling = Scheduling(schedules, tasks, contents, placing, expanding, around, chance, shards, _LOOK_AHEAD, MINUTE)
     spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
     made = scheduling.create(_OWNER, spec)
 

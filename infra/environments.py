@@ -14,6 +14,7 @@ from duetime.contract.fields import OWNER_PATTERN, TYPE_PATTERN
 from duetime.domain.arns import service_of
 from duetime.domain.costs import WORKER_GIGABYTES
 from duetime.domain.dispatch import Precision
+from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
 from duetime.domain.task import Priority
 from duetime.settings import Authentication
@@ -104,7 +105,7 @@ class Environment:
     """Memory and timeout of each function."""
 
     shards: int = 16
-    """S, the number of shards a minute is split into. It may only ever grow."""
+    """S, the number of shards that new tasks are spread over (1 to 65536)."""
     look_ahead_seconds: int = 180
     """How far ahead of the clock the trigger reads."""
     precision: Precision = Precision.NORMAL
@@ -168,6 +169,8 @@ class Environment:
 
     def __post_init__(self) -> None:
         """Refuse settings that would leave the deployment open or half configured."""
+        if not 1 <= self.shards <= MAX_SHARDS:
+            raise UnsafeEnvironment(f"environment {self.name!r}: {self.shards} shards; 1 to {MAX_SHARDS} are possible")
         if self.lease_seconds < SHORTEST_WORKER_LEASE_SECONDS:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: a lease of {self.lease_seconds} s cannot be renewed in time;"

@@ -16,6 +16,7 @@ from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
@@ -25,6 +26,7 @@ from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.keys import MemoryKeyStore
 from duetime.adapters.memory.locks import MemoryLockStore
 from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
+from duetime.adapters.memory.shards import MemoryShardStore
 from duetime.adapters.memory.switches import MemorySwitchStore
 from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.adapters.memory.topologies import MemoryTopologyStore
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         KeyStore,
         LockStore,
         ScheduleStore,
+        ShardStore,
         SwitchStore,
         TaskStore,
     )
@@ -108,6 +111,13 @@ def cursor_store(request: pytest.FixtureRequest) -> CursorStore:
     """An empty store of cursors."""
     cloud = cloud_of(request)
     return DynamoCursorStore(cloud.dynamodb, cloud.table()) if cloud else MemoryCursorStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def shard_store(request: pytest.FixtureRequest) -> ShardStore:
+    """An empty store of the number of shards."""
+    cloud = cloud_of(request)
+    return DynamoShardStore(cloud.dynamodb, cloud.table()) if cloud else MemoryShardStore()
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

@@ -101,4 +101,4 @@ def test_the_cursors_of_a_new_group_begin_at_an_instant() -> None:
     """Nothing that was due after it is left out, by no reading."""
     cursors = first_cursors(NOW)
     delays = (0, *PATROL_DELAYS)
-    assert all(start_of(minute) <= NOW - delay for minute, delay in zip(cursors.floors, delays, strict=True))
+    assert all(start_of(minute + 1) <= NOW - delay for minute, delay in zip(cursors.floors, delays, strict=True))

@@ -3,7 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.shards import groups_of, shards_in
+from duetime.domain.limits import SHARDS_SETTLE
+from duetime.domain.shards import GROUP_SIZE, ShardHistory, groups_of, shards_in
+from duetime.domain.times import DAY
+from tests.domain.factories import NOW
 
 
 @given(st.integers(1, 65_536))
@@ -11,3 +14,26 @@ def test_every_shard_is_in_exactly_one_group(shards: int) -> None:
     """No shard is forgotten and none is read twice."""
     members = [shard for group in groups_of(shards) for shard in shards_in(group, shards)]
     assert members == list(range(shards))
+
+
+steps = st.lists(st.tuples(st.integers(1, 200), st.integers(NOW, NOW + DAY)), min_size=1)
+
+
+@given(steps)
+def test_the_trigger_reads_every_shard_that_was_ever_announced(announced: list[tuple[int, int]]) -> None:
+    """Whatever is announced, in whatever order: the number never shrinks, and each group has its first instant."""
+    history = ShardHistory()
+    for shards, at in announced:
+        history = history.grown(shards, at)
+    assert history.number == max(shards for shards, _ in announced)
+    for group in groups_of(history.number):
+        assert history.since(group) == next(at for shards, at in announced if shards > group * GROUP_SIZE)
+
+
+@given(st.integers(NOW - DAY, NOW + 2 * DAY))
+def test_a_new_number_counts_for_old_things_only_when_everybody_knows_it(instant: int) -> None:
+    """What happened before a number had settled is spread over the number before, whenever that is asked."""
+    history = ShardHistory().grown(4, NOW)
+    grown = history.grown(16, NOW + DAY)
+    assert history.at(instant) == 4
+    assert grown.at(instant) == (16 if instant >= NOW + DAY + SHARDS_SETTLE else 4)

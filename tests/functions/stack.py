@@ -70,6 +70,8 @@ class Stack:
                 process=self.process,
             )
         )
+        # As a process does before its first task.
+        composed().shards.count()
 
     def create(self, spec: TaskSpec) -> Task:
         """Accept a task."""

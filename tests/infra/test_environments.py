@@ -55,6 +55,13 @@ def test_a_lease_that_cannot_be_renewed_in_time_is_refused() -> None:
         replace(environment_named("dev"), lease_seconds=14)
 
 
+@pytest.mark.parametrize("shards", [0, 65_537])
+def test_a_number_of_shards_that_no_id_can_name_is_refused(shards: int) -> None:
+    """An id has sixteen bits for its shard."""
+    with pytest.raises(UnsafeEnvironment, match=f"{shards} shards"):
+        replace(environment_named("dev"), shards=shards)
+
+
 @pytest.mark.parametrize("name", ["", "two words", "a\tb", "a#b"])
 def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
     """Identities are handed to the functions separated by spaces: one that has any would be two others."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.memory.cursors import MemoryCursorStore
+from duetime.adapters.memory.shards import MemoryShardStore
 from duetime.domain.dispatch import Entry, Precision
 from duetime.domain.limits import GROUP_HOLD, MINUTE_PAGE, TICK_BUDGET
 from duetime.domain.states import State
@@ -15,6 +16,7 @@ from duetime.domain.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.stores import MinutePage
 from duetime.services.dispatching import Dispatching
+from duetime.services.shards import Shards
 from tests.virtual.world import LOOK_AHEAD, START, Facts, World
 
 if TYPE_CHECKING:
@@ -48,9 +50,9 @@ class Deployment:
         self.dispatching = self._dispatching(self)
 
     def _dispatching(self, ports: Any) -> Dispatching:  # noqa: ANN401 - it stands in for every port
-        cursors = MemoryCursorStore()
+        cursors, shards = MemoryCursorStore(), Shards(MemoryShardStore(), ports, SHARDS)
         return Dispatching(
-            ports, cursors, ports, ports, ports, ports, self.facts, SHARDS, LOOK_AHEAD, Precision.NORMAL, ports
+            ports, cursors, ports, ports, ports, ports, self.facts, shards, LOOK_AHEAD, Precision.NORMAL, ports
         )
 
     def now(self) -> Millis:

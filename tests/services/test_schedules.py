@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
@@ -314,7 +315,7 @@ def test_a_changed_number_of_shards_changes_no_id() -> None:
     world = World(shards=4)
     make(world)
     world.pass_time(5 * MINUTE + 30 * SECOND)
-    world.shards = 16
+    world.shards = replace(world.shards, configured=16)
     behave, effects, tasks = world.behave, world.effects, world.tasks
     world._wire()
     world.behave, world.effects, world.tasks = behave, effects, tasks

@@ -12,6 +12,7 @@ from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.keys import MemoryKeyStore
 from duetime.adapters.memory.locks import MemoryLockStore
 from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
+from duetime.adapters.memory.shards import MemoryShardStore
 from duetime.domain.attempts import Ending, Failed, Succeeded, TargetEnding, failure
 from duetime.domain.dispatch import Precision
 from duetime.domain.errors import Unavailable
@@ -36,6 +37,7 @@ from duetime.services.producing import Producing
 from duetime.services.reading import Reading
 from duetime.services.recurring import Recurring
 from duetime.services.scheduling import Scheduling
+from duetime.services.shards import Shards
 from duetime.services.steering import Steering
 from duetime.services.undoing import Undoing
 from duetime.services.working import Working
@@ -124,7 +126,7 @@ class World:
         self.calendars: MemoryCalendarStore = around(MemoryCalendarStore())
         self.queues: FaultyQueues = around(FaultyQueues(self.time, 900 * SECOND, self._look_for_messages, {PULLED}))
         self.around = around
-        self.shards = shards
+        self.shards = Shards(MemoryShardStore(), self.time, shards)
         self.ticking = True
         self.receiving = True
         self.behave: Callable[[Work], TargetEnding] = lambda _work: Succeeded(b'"done"')

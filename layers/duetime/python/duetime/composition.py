@@ -19,6 +19,7 @@ from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
@@ -66,6 +67,7 @@ from duetime.services.reading import Reading
 from duetime.services.recurring import Recurring
 from duetime.services.reporting import Reporting
 from duetime.services.scheduling import Scheduling
+from duetime.services.shards import Shards
 from duetime.services.steering import Steering
 from duetime.services.sweeping import Sweeping
 from duetime.services.switching import Switching
@@ -200,6 +202,11 @@ class Composition:
         return DynamoSwitchStore(self._dynamodb, self.settings.table)
 
     @cached_property
+    def shards(self) -> Shards:
+        """How many shards there are."""
+        return Shards(DynamoShardStore(self._dynamodb, self.settings.table), self.outside.clock, self.settings.shards)
+
+    @cached_property
     def _circuits(self) -> DynamoCircuitStore:
         return DynamoCircuitStore(self._dynamodb, self.settings.table)
 
@@ -230,7 +237,7 @@ class Composition:
             outside.clock,
             outside.chance,
             outside.crew,
-            self.settings.shards,
+            self.shards,
             self._target_rules,
         )
 
@@ -338,7 +345,7 @@ class Composition:
     @cached_property
     def running(self) -> Running:
         """Runs topologies, state by state."""
-        settings, outside = self.settings, self.outside
+        outside = self.outside
         return Running(
             wholes=self._wholes,
             in_full=self._wholes_reading(_graph_of),
@@ -352,7 +359,7 @@ class Composition:
             clock=outside.clock,
             chance=outside.chance,
             crew=outside.crew,
-            shards=settings.shards,
+            shards=self.shards,
         )
 
     @cached_property
@@ -476,7 +483,7 @@ class Composition:
             self._expanding,
             outside.clock,
             outside.chance,
-            settings.shards,
+            self.shards,
             settings.look_ahead_ms,
             settings.retention_ms,
         )
@@ -554,7 +561,7 @@ class Composition:
             clock=outside.clock,
             crew=outside.crew,
             telemetry=self.telemetry,
-            shards=settings.shards,
+            shards=self.shards,
             look_ahead=settings.look_ahead_ms,
             precision=settings.precision,
             expanding=self._expanding,

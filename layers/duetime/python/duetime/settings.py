@@ -35,7 +35,7 @@ class Variable(StrEnum):
     QUEUE_LOW = "DUETIME_QUEUE_LOW"
     """URL of the queue of priority `low`."""
     SHARDS = "DUETIME_SHARDS"
-    """S, the number of shards a minute is split into (1 to 65536). Only ever grows."""
+    """S, the number of shards that new tasks are spread over (1 to 65536)."""
     LOOK_AHEAD_SECONDS = "DUETIME_LOOK_AHEAD_SECONDS"
     """How far ahead of the clock the trigger reads, in seconds."""
     PRECISION = "DUETIME_PRECISION"
@@ -121,7 +121,7 @@ class Settings:
 
     @property
     def shards(self) -> int:
-        """S, the number of shards a minute is split into."""
+        """S, the number of shards that new tasks are spread over."""
         return int(self.environ.get(Variable.SHARDS, "16"))
 
     @property

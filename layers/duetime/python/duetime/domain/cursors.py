@@ -167,8 +167,8 @@ class Cursors:
 
 
 def first_cursors(since: Millis) -> Cursors:
-    """Cursors of a group that nobody has read yet: they begin at an instant, each scan its delay before that."""
-    return Cursors.at((minute_of(since), *(minute_of(since - delay) for delay in PATROL_DELAYS)))
+    """Cursors of a group that nobody has read yet: they begin with the minute of an instant, each scan before that."""
+    return Cursors.at(minute_of(since - delay) - 1 for delay in (0, *PATROL_DELAYS))
 
 
 def horizons(now: Millis, look_ahead: Millis) -> Sequence[int]:

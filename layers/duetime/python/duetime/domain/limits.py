@@ -309,5 +309,10 @@ OPEN_MINUTES = 4
 LARGE_MINUTE = 5_000
 """Messages of one queue in one minute; a queue that has more, or more than one tick can send, goes on alone, so that
 the others need not wait for it."""
+SHARDS_SETTLE = HOUR
+"""A new number of shards counts so long after it was announced for what must get the same id again: everybody knows of
+it by then."""
+SHARDS_KNOWN = 10 * MINUTE
+"""How long a process goes by what it has read of the number of shards, where the same id must come out again."""
 OWNER_SPREAD = 16
 """Partitions of one owner's list. A constant: changing it needs the index written anew."""

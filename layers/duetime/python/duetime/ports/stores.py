@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.names import Edition
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.recurrence import Activity, Recurrence
+    from duetime.domain.shards import ShardHistory
     from duetime.domain.switches import Switches
     from duetime.domain.task import Content, LedgerLine, Task
     from duetime.domain.times import Millis
@@ -246,6 +247,22 @@ class CursorStore(Protocol):
 
         Returns:
             The cursors that are stored now, at a new epoch; `None` if somebody else holds the group.
+        """
+        ...
+
+
+class ShardStore(Protocol):
+    """How the number of shards has grown."""
+
+    def read(self) -> ShardHistory:
+        """Read every number that was announced, consistently."""
+        ...
+
+    def announce(self, shards: int, now: Millis) -> ShardHistory:
+        """Make it known that there may be tasks in so many shards from now on. Safe to resend.
+
+        Returns:
+            Every number that was announced by now.
         """
         ...
 

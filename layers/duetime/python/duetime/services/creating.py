@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import ContentStore, KeyStore, TaskStore
     from duetime.ports.surroundings import Chance, Clock, Crew
     from duetime.services.placing import Placing
+    from duetime.services.shards import Shards
 
 PAYLOAD = "payload"
 _TAIL_BITS = 64
@@ -71,7 +72,7 @@ class Creating:
     """Accepts tasks: once it has answered, the record is durable and everything else can be recovered.
 
     Attributes:
-        shards: S, the number of shards a minute is split into.
+        shards: how many shards ids are spread over.
         rules: what the settings let tasks call.
     """
 
@@ -82,7 +83,7 @@ class Creating:
     clock: Clock
     chance: Chance
     crew: Crew
-    shards: int
+    shards: Shards
     rules: TargetRules = DEFAULT_RULES
 
     def create(self, owner: str, order: Order) -> Task:
@@ -107,6 +108,7 @@ class Creating:
             except (RequestRefused, Unavailable) as refusal:
                 return refusal
 
+        self.shards.prepare()
         ends = self.crew.map(attempt, orders)
         self._send_new(ends)
         return [end[0] if isinstance(end, tuple) else end for end in ends]
@@ -120,6 +122,7 @@ class Creating:
             except Exception as error:  # noqa: BLE001 - a defect that one order meets must not take others with it
                 return error
 
+        self.shards.prepare()
         ends = self.crew.map(attempt, orders)
         self._send_new(ends)
         return [end[0] if isinstance(end, tuple) else end for end in ends]
@@ -160,10 +163,11 @@ class Creating:
         now = self.clock.now()
         if order.origin is None:
             due = due_of(order.spec, now)
-            return _Accepted(new_id(due, now, self.chance.below(self.shards), self.chance.bits(_TAIL_BITS)), due, now)
+            shard = self.chance.below(self.shards.count())
+            return _Accepted(new_id(due, now, shard, self.chance.bits(_TAIL_BITS)), due, now)
         order.origin.check(now)
         due = due_of(order.spec, order.origin.at)
-        return _Accepted(order.origin.task_id(due, self.shards), due, now)
+        return _Accepted(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
 
     def _is_costly(self, order: Order) -> bool:
         """Whether a repeated delivery would write something beside the record it finds: a payload, or a wake."""

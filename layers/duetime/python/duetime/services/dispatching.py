@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
 from duetime.domain.dispatch import Precision, ScheduleWake, at_first_reading, queue_of
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, PATROL_DELAYS, TICK_BUDGET
-from duetime.domain.shards import DEPLOY_TIME, groups_of, shards_in
+from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS, TICK_BUDGET
+from duetime.domain.shards import groups_of, shards_in
 from duetime.domain.times import Millis, start_of
 from duetime.services.due_messages import DueMessages
 from duetime.services.group_reader import GroupReader, Served
@@ -18,10 +18,12 @@ from duetime.services.recovery import RecoveryScan
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from duetime.domain.shards import ShardHistory
     from duetime.ports.queues import WorkQueues
     from duetime.ports.stores import CursorStore, MinuteItem, TaskStore
     from duetime.ports.surroundings import Clock, Crew, FanOut, Telemetry
     from duetime.services.expanding import Expanding
+    from duetime.services.shards import Shards
 
 _SAVES = 5
 """Attempts to store what was done while others store theirs."""
@@ -55,7 +57,7 @@ class Dispatching:
     would only send duplicates, which claims refuse. What each of them has done counts.
 
     Attributes:
-        shards: S, the number of shards a minute is split into.
+        shards: how many shards a minute is split into, as announced by those who use them.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
         expanding: makes the occurrences of schedules whose wakes are met.
@@ -68,16 +70,17 @@ class Dispatching:
     clock: Clock
     crew: Crew
     telemetry: Telemetry
-    shards: int
+    shards: Shards
     look_ahead: Millis
     precision: Precision
     expanding: Expanding
 
     def tick(self, holder: str) -> None:
         """Have every group read: here if there is only one, else each by an invocation of its own."""
-        groups = groups_of(self.shards)
+        history = self.shards.announced()
+        groups = groups_of(history.number)
         if len(groups) == 1:
-            self.read_group(groups[0], holder)
+            self._read_group(groups[0], holder, history)
         else:
             self.fan_out.read_groups(groups)
 
@@ -88,8 +91,16 @@ class Dispatching:
             group: number of the group.
             holder: who reads; unique to an invocation.
         """
+        self._read_group(group, holder, self.shards.announced())
+
+    def _read_group(self, group: int, holder: str, history: ShardHistory) -> None:
+        shards = shards_in(group, history.number)
+        if not shards:
+            # Minutes in which somebody may still place something must not be taken for read.
+            return
         now = self.clock.now()
-        taken = self.cursors.take(group, holder, now, now + GROUP_HOLD, first_cursors(now - DEPLOY_TIME))
+        first = first_cursors(min(history.since(group), now) - MAX_CLOCK_DIFFERENCE)
+        taken = self.cursors.take(group, holder, now, now + GROUP_HOLD, first)
         if taken is None:
             self.telemetry.count("groups_held_elsewhere")
             return
@@ -99,7 +110,7 @@ class Dispatching:
             crew=self.crew,
             telemetry=self.telemetry,
             group=group,
-            shards=shards_in(group, self.shards),
+            shards=shards,
             cursors=taken.limited(furthest(now, self.look_ahead)),
             horizons=horizons(now, self.look_ahead),
             readings=self._readings(),

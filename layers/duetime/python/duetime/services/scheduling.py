@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from duetime.ports.surroundings import Chance, Clock
     from duetime.services.expanding import Expanding
     from duetime.services.placing import Placing
+    from duetime.services.shards import Shards
 
 _TRIES = 10
 _PATIENCE = 3 * SECOND
@@ -60,7 +61,7 @@ class Scheduling:
     version `ScheduleVersionDiffers` if it is at another one. All may raise `Unavailable`.
 
     Attributes:
-        shards: S, the number of shards a minute is split into.
+        shards: how many shards ids are spread over.
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
         retention: how long the payload of a schedule that is gone is kept, in milliseconds.
     """
@@ -72,7 +73,7 @@ class Scheduling:
     expanding: Expanding
     clock: Clock
     chance: Chance
-    shards: int
+    shards: Shards
     look_ahead: Millis
     retention: Millis
 
@@ -84,7 +85,7 @@ class Scheduling:
             ScheduleExists: there is one of its name.
         """
         now = self.clock.now()
-        uid = TaskId.of(now, self.chance.below(self.shards), self.chance.bits(_TAIL_BITS))
+        uid = TaskId.of(now, self.chance.below(self.shards.count()), self.chance.bits(_TAIL_BITS))
         name = spec.name or f"schedule-{self.chance.bits(_NAME_BITS):010x}"
         # Its first instant may be this very one: that of a rate is.
         # Read first and named by the write: should that arrive late, it must not undo what has come since.
@@ -270,7 +271,7 @@ class Scheduling:
         return Recurrence(
             owner=owner,
             uid=uid,
-            shards=self.shards,
+            shards=self.shards.count(),
             spec=replace(spec, task=replace(spec.task, payload=b"")),
             payload=_NOTHING,
             created_at=now,

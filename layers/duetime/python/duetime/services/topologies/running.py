@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import TaskStore
     from duetime.ports.surroundings import Chance, Clock, Crew
     from duetime.ports.topologies import Machine, TopologyStore
+    from duetime.services.shards import Shards
     from duetime.services.steering import Steering
     from duetime.services.topologies.conducting import Conducting
     from duetime.services.topologies.making import Making
@@ -83,7 +84,7 @@ class Running:
     Attributes:
         wholes: reads outlines of graphs: all that a wait and a finish ask.
         in_full: reads whole graphs, with the templates of their nodes' tasks.
-        shards: S, the number of shards a minute is split into.
+        shards: how many shards ids are spread over.
     """
 
     wholes: Wholes
@@ -98,7 +99,7 @@ class Running:
     clock: Clock
     chance: Chance
     crew: Crew
-    shards: int
+    shards: Shards
 
     def plan(self, topology: TaskId, fence: int) -> Plan:
         """Begin a run, or take up one that was begun: every node has its task, and those that may start do."""
@@ -183,7 +184,7 @@ class Running:
         Returns:
             `None` while nodes of the last run have not ended: its user has retried one of them, perhaps.
         """
-        begun = Begun(self.clock.now(), self.shards)
+        begun = Begun(self.clock.now(), self.shards.count())
         head = self.store.read(task.id)
         if head is None:
             return self.wholes.save(Head(task.id, (begun,), task.fence), lambda known: known)

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.shards import Growth, ShardHistory
+from tests.adapters.examples import HOME
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import ShardStore
+
+
+def test_there_are_no_shards_before_anybody_announces_some(shard_store: ShardStore) -> None:
+    """A new table has no history."""
+    assert shard_store.read() == ShardHistory()
+
+
+def test_each_larger_number_is_kept_with_its_time(shard_store: ShardStore) -> None:
+    """A number that is not larger than all before it changes nothing; announcing twice is announcing once."""
+    for shards, at in ((4, HOME), (4, HOME + 1), (16, HOME + 2), (8, HOME + 3), (16, HOME + 4)):
+        shard_store.announce(shards, at)
+    assert shard_store.read() == ShardHistory((Growth(4, HOME), Growth(16, HOME + 2)))
+    assert shard_store.announce(2, HOME + 5) == shard_store.read()
