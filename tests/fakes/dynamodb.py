@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 from tests.fakes.attribute_values import MOST_BYTES, ValueInvalid, checked, order, size_of
@@ -117,13 +118,17 @@ class FakeDynamoDB:
         table.write(self.now(), key, new)
         match ReturnValues:
             case "ALL_NEW":
-                return {"Attributes": dict(new), **_META}
+                return {"Attributes": dict(new), "ResponseMetadata": self._metadata()}
             case "ALL_OLD":
                 return dict(_META) if before is None else {"Attributes": dict(before), **_META}
             case "NONE":
                 return dict(_META)
             case _:
                 raise NotImplementedError(ReturnValues)
+
+    def _metadata(self) -> dict[str, Any]:
+        """What an answer says of itself: by the service's own clock, among other things."""
+        return {"HTTPStatusCode": 200, "HTTPHeaders": {"date": formatdate(self.now() / 1000, usegmt=True)}}
 
     def delete_item(
         self,

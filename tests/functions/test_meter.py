@@ -121,7 +121,7 @@ def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, M
 
 
 def test_an_idle_tick_costs_two_writes_and_a_reading_of_each_shard(metered: tuple[Stack, Meter]) -> None:
-    """A minute in which nothing is due: 2 write units, at most 4 readings of each of the 4 shards, and one of their number."""
+    """A minute in which nothing is due: 2 write units, 4 readings of each of the 4 shards, and one of their number."""
     stack, meter = metered
     for _ in range(2):
         stack.call("trigger", {})

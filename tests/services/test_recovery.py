@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from duetime.domain.errors import Unavailable
 from duetime.domain.limits import PATROL_BACKLOG, PATROL_DELAYS
 from duetime.domain.states import State
 from duetime.domain.task import Priority, PullTarget, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from duetime.ports.queues import Outgoing
+from duetime.services.creating import IdempotencyKey, Order
 from duetime.services.placing import message_for
-from tests.virtual.world import PULLED, World
+from tests.virtual.world import OWNER, PULLED, START, World
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,3 +110,29 @@ def test_a_scan_sends_nothing_that_was_not_dispatched_yet() -> None:
     world.pass_time(20 * MINUTE)
     assert {world.get(task).state for task in tasks} == {State.SUCCEEDED}
     assert len(world.queues.sent) == len(tasks)
+
+
+def test_a_scan_that_cannot_send_does_not_move_on() -> None:
+    """What a recovery scan finds while its queue takes no messages is sent by the same scan as soon as it does."""
+    world = World()
+    world.queues.refuses = lambda: world.time.now() < START + 20 * MINUTE
+    task = world.create(LOST)
+    world.time.run_until(START + 23 * MINUTE)
+    assert world.get(task).state is State.SUCCEEDED
+
+
+def test_a_creation_that_comes_after_its_own_minute_is_not_lost() -> None:
+    """A repeated request makes the record long after the minute in its id: a timer lies where somebody still looks."""
+    world = World()
+    world.pass_time(MINUTE)
+    order = Order(LOST, key=IdempotencyKey("once", "hash"))
+    world.tasks.creatable = False
+    with pytest.raises(Unavailable):
+        world.creating.create(OWNER, order)
+    world.tasks.creatable = True
+    world.pass_time(20 * MINUTE)
+    world.queues.refuses = lambda: True
+    task = world.creating.create(OWNER, order)
+    world.queues.refuses = lambda: False
+    world.pass_time(4 * MINUTE)
+    assert world.get(task).state is State.SUCCEEDED

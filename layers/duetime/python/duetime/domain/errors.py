@@ -220,6 +220,13 @@ class Unavailable(Exception):
     """A service that duetime stands on throttles or fails; the request may be repeated."""
 
 
+class ClockWrong(Exception):
+    """This process's clock differs so much from the database's that nothing should be decided by it."""
+
+    def __init__(self, ahead: int) -> None:
+        super().__init__(f"this process's clock is {ahead / 1000:+.0f} s off")
+
+
 class RecordUnreadable(Exception):
     """A stored item cannot be read by this code: it was damaged, or written by another version."""
 

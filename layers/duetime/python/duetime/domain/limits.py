@@ -249,6 +249,9 @@ DELETION_MARKER_LIFE = 7 * DAY
 longer than any process lives, or a write travels (`LATEST_ARRIVAL`)."""
 DIRECT_SLACK = 30 * SECOND
 """How much later than its look-ahead the trigger may have read a minute, clocks and slowness included."""
+CLOCK_TOLERANCE = DIRECT_SLACK
+"""By how much the trigger's clock may differ from the database's; it does nothing while it differs more. The answer
+that tells it counts whole seconds."""
 MAX_DELAY = 900 * SECOND
 """Longest delay of an SQS message (Source: SQS quotas)."""
 MAX_HOLD = 5 * SECOND

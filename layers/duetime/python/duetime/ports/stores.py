@@ -231,6 +231,9 @@ class CursorStore(Protocol):
 
         Returns:
             Its cursors, at a new epoch; `None` if somebody else holds it.
+
+        Raises:
+            ClockWrong: the store's own clock differs too much from `now`; the group is not taken.
         """
         ...
 

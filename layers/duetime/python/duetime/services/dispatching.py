@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
 from duetime.domain.dispatch import Precision, ScheduleWake, at_first_reading, queue_of
-from duetime.domain.errors import Unavailable
+from duetime.domain.errors import ClockWrong, Unavailable
 from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS, TICK_BUDGET
 from duetime.domain.shards import groups_of, shards_in
 from duetime.domain.times import Millis, start_of
@@ -100,7 +100,13 @@ class Dispatching:
             return
         now = self.clock.now()
         first = first_cursors(min(history.since(group), now) - MAX_CLOCK_DIFFERENCE)
-        taken = self.cursors.take(group, holder, now, now + GROUP_HOLD, first)
+        try:
+            taken = self.cursors.take(group, holder, now, now + GROUP_HOLD, first)
+        except ClockWrong as error:
+            # Read too early, minutes would be taken for read that others still place tasks in.
+            self.telemetry.count("clock_wrong")
+            self.telemetry.note("nothing was read", group=group, error=str(error))
+            return
         if taken is None:
             self.telemetry.count("groups_held_elsewhere")
             return

@@ -8,14 +8,19 @@ there.
 from __future__ import annotations
 
 import json
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws import translated
 from duetime.adapters.dynamodb import schema, values
 from duetime.domain.cursors import ALL, Cursors, Progress
-from duetime.domain.limits import LONGEST_HOLD
+from duetime.domain.errors import ClockWrong
+from duetime.domain.limits import CLOCK_TOLERANCE, LONGEST_HOLD
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.values import Item, StoredItem, Value
@@ -68,7 +73,12 @@ class DynamoCursorStore:
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
                 return None
-        return _cursors(answer["Attributes"])
+        taken = _cursors(answer["Attributes"])
+        ahead = _ahead(now, answer["ResponseMetadata"])
+        if abs(ahead) > CLOCK_TOLERANCE:
+            self.advance(group, taken, 0)
+            raise ClockWrong(ahead)
+        return taken
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
         """Store how far a group has been read, and keep the hold until `until` (0: let it go)."""
@@ -110,6 +120,12 @@ class DynamoCursorStore:
             except self._client.exceptions.ConditionalCheckFailedException:
                 return False
         return True
+
+
+def _ahead(now: Millis, metadata: Mapping[str, Any]) -> Millis:
+    """How far a clock is ahead of the server that has just answered; nothing if the server does not say."""
+    date = metadata.get("HTTPHeaders", {}).get("date")
+    return now - round(parsedate_to_datetime(date).timestamp()) * SECOND if date else 0
 
 
 def _key_of(group: int) -> Item:

@@ -1,0 +1,112 @@
+"""Clocks that are wrong: nothing runs early or twice, and nothing is late once the clock is right again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.limits import MAX_CLOCK_DIFFERENCE
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+    from tests.simulation.faults import Call
+
+STEPS = [-2 * HOUR, -10 * MINUTE, -4 * MINUTE, -40 * SECOND, 40 * SECOND, 4 * MINUTE, 10 * MINUTE, 2 * HOUR]
+
+
+def _step(scenario: Scenario, function: str, step: Millis) -> None:
+    """Have the clocks of all processes of a function be off from now on."""
+
+    def off(call: Call) -> None:
+        if call.machine.function == function:
+            call.machine.clock.skew = step
+
+    for machine in scenario.machines:
+        if machine.function == function:
+            machine.clock.skew = step
+    scenario.before_call = off
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_clock_of_the_trigger_steps_away_and_back(step: Millis) -> None:
+    """For five minutes it is wrong; what falls due after that is on time, and what fell due meanwhile runs then."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        delays = range(30, 1500, 70)
+        before = [
+            scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": delay}).body["id"] for delay in delays
+        ]
+        scenario.run(3 * MINUTE)
+        _step(scenario, "trigger", step)
+        scenario.run(2 * MINUTE)
+        during = [
+            scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": delay}).body["id"] for delay in delays
+        ]
+        scenario.run(3 * MINUTE)
+        _step(scenario, "trigger", 0)
+        right_again = scenario.now
+        scenario.run(35 * MINUTE)
+        for task_id in [*before, *during]:
+            task = scenario.record(task_id)
+            assert task.state == "succeeded"
+            assert task.started_at is not None
+            assert task.started_at < max(task.due_at + SECOND, right_again + 2 * MINUTE)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_schedule_keeps_its_times_while_the_clock_of_the_trigger_is_wrong(step: Millis) -> None:
+    """Every occurrence that falls due when the clock is right again runs once; none of them counts as missed before."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        ran: list[str] = []
+        scenario.target = lambda _phase, context: ran.append(context.task_id)
+        schedule = {"name": "often", "cron": "* * * * *", "overlap": "allow_all", "task": {"type": PLAIN}}
+        assert scenario.ask("POST", "/v1/schedules", schedule).status == 201
+        scenario.run(5 * MINUTE)
+        _step(scenario, "trigger", step)
+        scenario.run(5 * MINUTE)
+        _step(scenario, "trigger", 0)
+        right_again = scenario.now + 2 * MINUTE
+        scenario.run(15 * MINUTE)
+        due = [scenario.record(task_id).due_at for task_id in ran]
+        assert len(set(due)) == len(due)
+        assert sum(right_again < at for at in due) >= 12
+        assert (
+            max(
+                scenario.record(task_id).lateness or 0
+                for task_id in ran
+                if scenario.record(task_id).due_at > right_again
+            )
+            < SECOND
+        )
+
+
+def test_clocks_may_differ_by_less_than_the_margin() -> None:
+    """Five seconds, as promised; a lease is taken over only after them."""
+    assert MAX_CLOCK_DIFFERENCE == 5 * SECOND
+
+
+@pytest.mark.parametrize("ahead", [0, MAX_CLOCK_DIFFERENCE - 100])
+def test_a_worker_whose_clock_is_ahead_takes_no_lease_over_too_early(ahead: Millis) -> None:
+    """A worker that is cut off has stopped before another one begins, although that one's clock is ahead."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        scenario.target = lambda _phase, _context: scenario.take(200 * SECOND)
+        made = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
+        assert scenario.run_until(lambda: scenario.record(made).state == "running")
+        (first,) = [each for each in scenario.machines if each.function == "worker"]
+        first.cut_off_until = scenario.now + 10 * MINUTE
+
+        def off(call: Call) -> None:
+            if call.machine.function == "worker" and call.machine is not first:
+                call.machine.clock.skew = ahead
+
+        scenario.before_call = off
+        scenario.target = lambda _phase, _context: "done"
+        for _ in range(60):
+            scenario.run(SECOND)
+            scenario.deliver_in_flight_again()
+        assert scenario.record(made).state == "succeeded"
+        assert scenario.record(made).attempt == 2
