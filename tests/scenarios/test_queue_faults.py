@@ -1,0 +1,108 @@
+"""Queues whose calls fail for long, and a dead-letter function that never works: the records bring every task back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.times import DAY
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.simulation.faults import Call
+
+
+def _refuse(scenario: Scenario, matches: Callable[[Call], bool]) -> list[Call]:
+    """Refuse every call that matches, from now on; the list gets those calls."""
+    refused: list[Call] = []
+
+    def refuse(call: Call) -> None:
+        if matches(call):
+            refused.append(call)
+            call.refuse()
+
+    scenario.before_call = refuse
+    return refused
+
+
+def _create(scenario: Scenario, delay: int = 0) -> str:
+    return str(scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": delay}).body["id"])
+
+
+def test_visibility_changes_that_fail_delay_no_task() -> None:
+    """Tasks run on time, once, and their messages are gone afterwards, though no message can be kept away."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        scenario.target = lambda _phase, _context: scenario.take(40 * SECOND)
+        refused = _refuse(scenario, lambda call: call.operation == "change_message_visibility_batch")
+        made = [_create(scenario, delay) for delay in (0, 20, 250, 400)]
+        scenario.run(20 * MINUTE)
+        assert refused
+        for task_id in made:
+            task = scenario.record(task_id)
+            assert (task.state, task.attempt) == ("succeeded", 1)
+            assert (task.lateness or 0) < SECOND
+        scenario.before_call = None
+        scenario.run(HOUR)
+        assert not any(queue.messages for queue in scenario.sqs.queues.values())
+
+
+def test_a_worker_that_dies_while_visibility_changes_fail_is_replaced() -> None:
+    """Its message stays away for as long as the queue says, a quarter of an hour; then another attempt runs."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        scenario.target = lambda _phase, _context: scenario.take(10 * MINUTE)
+        _refuse(scenario, lambda call: call.operation == "change_message_visibility_batch")
+        made = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "timeout_seconds": 800}).body["id"]
+        scenario.run(5 * MINUTE)
+        scenario.target = lambda _phase, _context: "done"
+        for machine in scenario.machines:
+            if machine.function == "worker":
+                machine.die()
+        assert scenario.run_until(lambda: scenario.record(made).state == "succeeded", within=17 * MINUTE), (
+            scenario.record(made)
+        )
+        assert scenario.record(made).attempt == 2
+
+
+def test_a_dead_letter_function_that_never_works_loses_no_task() -> None:
+    """While the table is away, messages end as dead letters, which nobody looks into: a scan finds their tasks."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        for queue in scenario.sqs.queues.values():
+            queue.most_receives = 3 if queue.dead_letters else 0
+        refused = _refuse(
+            scenario,
+            lambda call: (
+                call.machine.function == "deadletter"
+                or (call.machine.function == "worker" and call.operation == "update_item")
+            ),
+        )
+        made = [_create(scenario, delay) for delay in (0, 30, 200)]
+        scenario.run(20 * MINUTE)
+        dead = next(queue for queue in scenario.sqs.queues.values() if not queue.dead_letters)
+        assert dead.messages
+        refused.clear()
+        _refuse(scenario, lambda call: call.machine.function == "deadletter")
+        scenario.run(HOUR)
+        for task_id in made:
+            assert (scenario.record(task_id).state, scenario.record(task_id).attempt) == ("succeeded", 1)
+        assert dead.messages
+
+
+def test_messages_that_expired_while_everything_was_away_are_sent_again() -> None:
+    """SQS keeps a message for four days; after a longer absence of trigger and workers the records bring them back."""
+    with Scenario() as scenario:
+        scenario.faulty, scenario.receiving = True, False
+        made = [_create(scenario, delay) for delay in (0, 100, 300, 7200)]
+        scenario.run(10 * MINUTE)
+        scenario.ticking = False
+        scenario.run(30 * DAY)
+        for queue in scenario.sqs.queues.values():
+            queue.messages.clear()
+        scenario.expire()
+        scenario.ticking = scenario.receiving = True
+        assert scenario.run_until(
+            lambda: all(scenario.record(task_id).state == "succeeded" for task_id in made), within=HOUR
+        )
