@@ -39,11 +39,14 @@ class Deployment:
         pace: milliseconds that a batch of ten messages takes.
         sent: when each message of a minute was sent.
         seen: how often each task was sent, by minute, shard and place.
+        refused: which of the sendings fail.
     """
 
     def __init__(self, number: int, pace: Millis) -> None:
         self.per_shard, self.pace = number // SHARDS, pace
         self.time = START
+        self.sends = 0
+        self.refused: frozenset[int] = frozenset()
         self.sent: dict[tuple[int, Priority], list[Millis]] = defaultdict(list)
         self.seen: dict[tuple[int, int], bytearray] = {}
         self.facts = Facts()
@@ -85,6 +88,9 @@ class Deployment:
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
         """Acknowledge everything, and take the time it takes."""
         self.time += self.pace * -(-len(outgoing) // 10)
+        self.sends += 1
+        if self.sends in self.refused:
+            return list(outgoing)
         for each in outgoing:
             key: Any = each.message.task_id
             minute, shard, place = key
@@ -123,6 +129,15 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
     later = [minute for minute in range(LARGE + 1, minute_of(ended) - 1) if (minute, Priority.HIGH) in deployment.sent]
     for minute in later:
         assert max(deployment.sent[minute, Priority.HIGH]) < start_of(minute) - LOOK_AHEAD + slices
+
+
+def test_only_what_was_refused_is_sent_again() -> None:
+    """A queue that refuses messages now and then goes on from there by itself, until it has caught up."""
+    deployment = Deployment(20_000, 5)
+    deployment.refused = frozenset(range(3, 60, 7))
+    deployment.run(lambda: deployment.dispatched() >= 20_000)
+    for (minute, _), counts in deployment.seen.items():
+        assert minute > LARGE or counts.count(1) == len(counts)
 
 
 def _slow_minute(world: World, minute: int, takes: Millis) -> None:

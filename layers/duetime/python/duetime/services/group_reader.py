@@ -135,6 +135,7 @@ class GroupReader:
         piece = pages.next(SLICE)
         if pages.error is not None:
             self._note("a minute could not be read", minute, pages.error)
+            pages.error = None
         if pages.failed:
             self._block(key)
         early: set[str] = set()
@@ -193,7 +194,9 @@ class GroupReader:
             self.cursors = self.cursors.split(DISPATCH, most)
 
     def _is_blocked(self, reading: int, queue: str, minute: int) -> bool:
-        return (reading, queue) in self._blocked or (reading, queue, minute) in self._blocked
+        # A queue that has caught up is read together with all others from then on.
+        has_caught_up = queue != ALL and not self.cursors.lags(reading, queue)
+        return has_caught_up or (reading, queue) in self._blocked or (reading, queue, minute) in self._blocked
 
     def _block(self, key: tuple[int, str, int]) -> None:
         self._blocked.add(key)

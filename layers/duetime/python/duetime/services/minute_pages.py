@@ -83,7 +83,9 @@ class MinutePages:
 
     def _fill(self) -> None:
         """Read a page of each shard of which nothing is left."""
-        empty = [number for number, shard in self._shards.items() if shard.more and not shard.items]
+        empty = [
+            number for number, shard in self._shards.items() if shard.more and not shard.items and not shard.failed
+        ]
         for number, page in zip(empty, self._crew.map(self._page, empty), strict=True):
             shard = self._shards[number]
             if page is None:
