@@ -10,6 +10,8 @@ from duetime.adapters.dynamodb import schema
 from duetime.domain.times import to_iso
 from duetime.handlers import Accepted
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+from tests.simulation.account import PULLED
+from tests.simulation.endpoints import URL
 
 if TYPE_CHECKING:
     from tests.simulation.faults import Call
@@ -102,3 +104,54 @@ def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
         assert len(minutes[1:]) == len(set(minutes[1:])) <= 7
         scenario.run(HOUR)
         assert scenario.record(created["id"]).attempt > 1
+
+
+def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target() -> None:
+    """A timer that a refused change to a pull worker left brings nobody there: the accepted target is called, once."""
+    with Scenario() as scenario:
+        calls: list[str] = []
+        scenario.target = lambda phase, _context: calls.append(phase)
+        handled = {"type": PULLED, "target": {"kind": "http", "url": URL}, "delay_seconds": 3600}
+        created = scenario.ask("POST", "/v1/tasks", handled).body
+        path, due = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + 10) * MINUTE
+        at = to_iso(due)
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
+        headers = {"If-Match": f'"{created["version"]}"'}
+        first = scenario.send("PATCH", path, {"at": at, "name": "kept"}, headers=headers)
+        scenario.run(15)
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 120)
+        second = scenario.send("PATCH", path, {"at": at, "target": {"kind": "pull"}}, headers=headers)
+        scenario.time.run_until(due - 3 * SECOND)
+        assert (first[0].status, second[0].status) == (200, 412)
+        # The worker functions come late, so that the pull worker is the first to look.
+        scenario.receiving = False
+        wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 6}
+        assert scenario.ask("POST", "/v1/leases", wanted).body["leases"] == []
+        scenario.receiving = True
+        for strand in scenario._pollers.values():
+            scenario.time.nudge(strand)
+        scenario.run(5 * MINUTE)
+        task = scenario.record(created["id"])
+        assert (task.state, task.attempt, calls) == ("succeeded", 1, ["run"])
+
+
+def test_a_refused_change_to_another_target_does_not_delay_what_is_pulled() -> None:
+    """A timer that a refused change to an endpoint left brings the task to a worker, and it waits a second more."""
+    with Scenario() as scenario:
+        created = scenario.ask(
+            "POST", "/v1/tasks", {"type": PULLED, "delay_seconds": 3600, "timeout_seconds": 600}
+        ).body
+        path, due = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + 10) * MINUTE
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 40)
+        headers = {"If-Match": f'"{created["version"]}"'}
+        first = scenario.send("PATCH", path, {"at": to_iso(due), "name": "kept"}, headers=headers)
+        scenario.run(15)
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 120)
+        other = {"at": to_iso(due), "target": {"kind": "http", "url": URL}}
+        second = scenario.send("PATCH", path, other, headers=headers)
+        scenario.time.run_until(due + SECOND)
+        assert (first[0].status, second[0].status) == (200, 412)
+        wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 20}
+        (lease,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
+        assert lease["task"]["attempt"] == 1
+        assert scenario.now < due + 10 * SECOND

@@ -219,6 +219,9 @@ class Leasing:
     def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | LetGo | ComeBack:
         """Hand a claimed task out, unless it must not begin."""
         now = self.clock.now()
+        if not task.lane:
+            # The timer of a change that was refused, or made undone, brought its message here.
+            return self._ended(self._hold_back(task, HeldBack(now, "its own target")))
         if task.attempt > task.retry.max_attempts:
             end = self.finishing.give_up(task, RUN_ONLY)
             self.holding.locking.release_reservation(task)

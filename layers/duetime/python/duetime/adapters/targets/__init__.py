@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import HeldBack
+from duetime.domain.attempts import NotSent
 from duetime.domain.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Task, TopologyTarget
 
 if TYPE_CHECKING:
@@ -48,5 +48,6 @@ class Targets:
             case TopologyTarget():
                 return self.topologies.run(work)
             case PullTarget():
-                # Its type is not pulled any more, or this process does not know yet that it is: nothing is lost.
-                return HeldBack(work.deadline, f"pull workers of {work.task.type}")
+                # Its type is not pulled any more, or this process does not know yet that it is, or the timer of a
+                # change that was refused has brought it here: nothing is lost.
+                return NotSent(f"pull workers of {work.task.type}")
