@@ -11,6 +11,9 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
+from infra.door import NAMESPACE, service_of
+from infra.environments import FunctionName
+
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
     from aws_cdk import aws_sqs as sqs
@@ -55,8 +58,26 @@ class Alarms(Construct):
             evaluation_periods=5,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
-        for alarm in (stopped, undelivered, *([self._refused(rejects)] if rejects else [])):
+        for alarm in (stopped, undelivered, self._unavailable(), *([self._refused(rejects)] if rejects else [])):
             alarm.add_alarm_action(actions.SnsAction(self.topic))
+
+    def _unavailable(self) -> cloudwatch.Alarm:
+        held = cloudwatch.Metric(
+            namespace=NAMESPACE,
+            metric_name="handlers_unavailable",
+            dimensions_map={"service": service_of(FunctionName.WORKER)},
+            period=Duration.minutes(1),
+            statistic="Sum",
+        )
+        return held.create_alarm(
+            self,
+            "HandlersUnavailable",
+            alarm_description="The package of handlers cannot be imported: its tasks wait, and say why in `waits_for`",
+            threshold=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            evaluation_periods=1,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
 
     def _refused(self, rejects: sqs.Queue) -> cloudwatch.Alarm:
         visible = rejects.metric_approximate_number_of_messages_visible(period=Duration.minutes(1))

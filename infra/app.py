@@ -10,6 +10,7 @@ from aws_cdk import App, Tags
 from infra.environments import UnknownEnvironment, environment_named
 from infra.stack import DuetimeStack
 from layers import build
+from layers.handler_types import HandlersUnimportable
 
 if TYPE_CHECKING:
     from infra.environments import Environment
@@ -34,7 +35,11 @@ def main() -> None:
     except UnknownEnvironment as unknown:
         sys.exit(str(unknown))
     handlers = build.ROOT / environment.handlers_folder / environment.handlers_package
-    add_stack(app, environment, build.build(environment.target, handlers))
+    try:
+        layers = build.build(environment.target, handlers, importing=environment.handlers_imported)
+    except HandlersUnimportable as broken:
+        sys.exit(str(broken))
+    add_stack(app, environment, layers)
     app.synth()
 
 

@@ -24,6 +24,11 @@ FUNCTIONS = Path(__file__).parent.parent / "functions"
 _OUTSIDE_LOOPS = frozenset({FunctionName.API, FunctionName.EGRESS, FunctionName.TOPOLOGY})
 """Functions that no queue wakes."""
 
+NAMESPACE = "duetime"
+"""Of the metrics of all functions."""
+_TAKING_IN = frozenset({FunctionName.API, FunctionName.INTAKE})
+"""Functions that are asked for tasks: they refuse types that have no handler."""
+
 
 class Door(Construct):
     """A folder of `functions/`, deployed: it may do what `allow` and its event sources grant, and nothing else."""
@@ -50,7 +55,7 @@ class Door(Construct):
             architecture=layers.architecture,
             code=_code(name),
             handler=f"{name}.handler.handler",
-            layers=layers.with_handlers if name is FunctionName.WORKER else layers.own,
+            layers=_layers(name, layers),
             memory_size=environment.sizes[name].memory_mb,
             timeout=Duration.seconds(environment.sizes[name].timeout_seconds),
             environment={variable.value: value for variable, value in everything.items()},
@@ -77,6 +82,12 @@ class Door(Construct):
         self.role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
 
 
+def _layers(name: FunctionName, layers: LayerVersions) -> list[lambda_.LayerVersion]:
+    if name is FunctionName.WORKER:
+        return layers.with_handlers
+    return layers.with_types if name in _TAKING_IN else layers.own
+
+
 def _code(name: FunctionName) -> lambda_.Code:
     """The function's own folder, kept as a folder: deployed and in tests it is imported by the same path."""
     only = ["/*", f"!/{name}", "__pycache__"]
@@ -92,9 +103,14 @@ def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
     )
 
 
+def service_of(name: FunctionName) -> str:
+    """What a function's log lines and metrics belong to."""
+    return f"duetime-{name}"
+
+
 def _observability(name: FunctionName, environment: Environment) -> dict[Variable, str]:
     return {
-        Variable.SERVICE_NAME: f"duetime-{name}",
-        Variable.METRICS_NAMESPACE: "duetime",
+        Variable.SERVICE_NAME: service_of(name),
+        Variable.METRICS_NAMESPACE: NAMESPACE,
         Variable.LOG_LEVEL: environment.log_level,
     }

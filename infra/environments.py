@@ -139,6 +139,9 @@ class Environment:
     """Folder of your handlers: the package, its `requirements.txt` and its `grants.json`."""
     handlers_package: str = "example_handlers"
     """Import name of your package of handlers in that folder."""
+    handlers_imported: bool = True
+    """Whether that package is imported before it is deployed: one that cannot be is refused, and so are tasks of types
+    that it does not handle. `False` for a package that can be imported in Lambda only."""
     http_allow: tuple[str, ...] = ()
     """Hosts that HTTP targets may reach although they are not public."""
 

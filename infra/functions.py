@@ -83,6 +83,7 @@ class Functions(Construct):
                 Variable.OPERATORS: " ".join(settings.operators),
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
+                Variable.HANDLER_TYPES: self._layers.types_module,
                 **self._callable,
             },
         )
@@ -186,6 +187,7 @@ class Functions(Construct):
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 **self._callable,
+                Variable.HANDLER_TYPES: self._layers.types_module,
                 Variable.INTAKE_OWNER: settings.intake_owner,
                 Variable.INTAKE_REJECTS: intake.rejects.queue_url,
             },

@@ -8,13 +8,15 @@ from aws_cdk import AssetHashType
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from layers.handler_types import MODULE
+
 if TYPE_CHECKING:
     from layers.build import Layer, Layers
     from layers.target import Target
 
 
 class LayerVersions(Construct):
-    """Ours for every function, and the user's handlers for the worker alone."""
+    """Ours for every function, the user's handlers for the worker alone, and their types for whoever takes tasks in."""
 
     def __init__(self, scope: Construct, id_: str, *, target: Target, layers: Layers) -> None:
         super().__init__(scope, id_)
@@ -25,6 +27,8 @@ class LayerVersions(Construct):
         self.own = [self._version("Dependencies", layers.dependencies), self._version("Duetime", layers.duetime)]
         # Last, so that what the handlers bring along lies over what we left out.
         self.with_handlers = [*self.own, self._version("Handlers", layers.handlers)]
+        self.with_types = [*self.own, *([self._version("Types", layers.types)] if layers.types else [])]
+        self.types_module = MODULE if layers.types else ""
 
     def _version(self, id_: str, layer: Layer) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 from infra.environments import ENVIRONMENTS, environment_named
 from layers.bytecode import write_bytecode
+from layers.handler_types import MODULE, HandlersUnimportable, handler_types, module_text
 from layers.install import drop_unused_data, install
+from layers.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from layers.target import Target
 
 ROOT = Path(__file__).parent.parent
 OUTPUT = ROOT / "build" / "layers"
@@ -44,16 +44,28 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The three layers of one deployment."""
+    """The layers of one deployment."""
 
     dependencies: Layer
     duetime: Layer
     handlers: Layer
+    types: Layer | None = None
+    """The list of the types that have a handler; none if the package of handlers is not to be imported here."""
 
 
-def build(target: Target, handlers: Path) -> Layers:
-    """Build what is not built yet; `handlers` is the user's package, beside its `requirements.txt`."""
-    return Layers(dependencies_layer(target), duetime_layer(target), handlers_layer(target, handlers))
+def build(target: Target, handlers: Path, *, importing: bool = True) -> Layers:
+    """Build what is not built yet.
+
+    Args:
+        target: what the layers must fit.
+        handlers: the user's package, beside its `requirements.txt`.
+        importing: whether to import it.
+
+    Raises:
+        HandlersUnimportable: it cannot be imported.
+    """
+    types = types_layer(target, handlers) if importing else None
+    return Layers(dependencies_layer(target), duetime_layer(target), handlers_layer(target, handlers), types)
 
 
 def dependencies_layer(target: Target) -> Layer:
@@ -86,6 +98,21 @@ def handlers_layer(target: Target, package: Path) -> Layer:
 
     pins = CONSTRAINTS.read_text() if needed else ""
     return _layer("handlers", target, _digest(_digest_of_files(package), text, pins), fill)
+
+
+def types_layer(target: Target, package: Path) -> Layer:
+    """The list of the types that the user's package handles: it is imported for that, as it is for this machine.
+
+    Raises:
+        HandlersUnimportable: it cannot be imported.
+    """
+    here = handlers_layer(Target.of_this_machine(), package)
+
+    def fill(packages: Path) -> None:
+        types = handler_types(package.name, [here.folder / "python", PACKAGE.parent])
+        (packages / f"{MODULE}.py").write_text(module_text(types))
+
+    return _layer("types", target, _digest(here.fingerprint, _digest_of_files(PACKAGE)), fill)
 
 
 def _layer(name: str, target: Target, inputs: str, fill: Callable[[Path], None]) -> Layer:
@@ -145,8 +172,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--env", choices=sorted(ENVIRONMENTS), default="local")
     environment = environment_named(parser.parse_args().env)
-    built = build(environment.target, ROOT / environment.handlers_folder / environment.handlers_package)
-    for layer in (built.dependencies, built.duetime, built.handlers):
+    package = ROOT / environment.handlers_folder / environment.handlers_package
+    try:
+        built = build(environment.target, package, importing=environment.handlers_imported)
+    except HandlersUnimportable as error:
+        sys.exit(str(error))
+    for layer in filter(None, (built.dependencies, built.duetime, built.handlers, built.types)):
         size = sum(path.stat().st_size for path in layer.folder.rglob("*") if path.is_file())
         sys.stdout.write(f"{size / 1e6:6.1f} MB  {layer.folder.relative_to(ROOT)}\n")
 

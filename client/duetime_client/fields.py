@@ -69,7 +69,10 @@ Target = HttpTarget | PullTarget | AwsTarget
 
 
 class TaskFields(TypedDict, total=False):
-    """Everything about a task that its creator chooses, except its type."""
+    """Everything about a task that its creator chooses, except its type.
+
+    `allow_unknown_type`, which only a creation takes, accepts a type whose handler a later deployment brings.
+    """
 
     payload: object
     at: datetime | str
@@ -84,6 +87,7 @@ class TaskFields(TypedDict, total=False):
     callback_url: str | None
     tags: Mapping[str, str]
     name: str
+    allow_unknown_type: bool
 
 
 class NewTask(TaskFields, total=False):

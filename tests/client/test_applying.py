@@ -223,7 +223,7 @@ def test_the_defaults_are_those_of_the_api() -> None:
     assert named == SCHEDULE_DEFAULTS
     told = {name: task[name].get("default") for name in TASK_DEFAULTS if name != "tags"}
     assert told == {name: value for name, value in TASK_DEFAULTS.items() if name != "tags"}
-    assert set(task) - {"type", "target", "retry"} == set(TASK_DEFAULTS)
+    assert set(task) - {"type", "target", "retry", "allow_unknown_type"} == set(TASK_DEFAULTS)
     retry = {name: field["default"] for name, field in schemas["Retry"]["properties"].items()}
     assert retry == RETRY_DEFAULTS
 

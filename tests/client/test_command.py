@@ -227,6 +227,12 @@ def test_cancel_prints_the_cancelled_task(duetime: Run, deployment: Deployment) 
     assert json.loads(duetime("tasks", "cancel", task_id, "--json").stdout)["state"] == "cancelled"
 
 
+def test_a_type_that_is_not_known_yet_can_be_allowed(duetime: Run, deployment: Deployment) -> None:
+    """Only where it is asked for, the request says so."""
+    assert duetime("tasks", "create", "later", "--allow-unknown-type").exit_code == 0
+    assert deployment.received[-1].document == {"type": "later", "allow_unknown_type": True}
+
+
 @pytest.mark.parametrize(
     ("state", "exit_code"), [("succeeded", 0), ("failed", 1), ("cancelled", 1), ("rolled_back", 1)]
 )

@@ -67,10 +67,10 @@ def new_app(folder: Path) -> App:
 
 
 def empty_layers(folder: Path) -> Layers:
-    """Three layers with nothing in them: templates do not depend on what layers hold."""
+    """Layers with nothing in them: templates do not depend on what layers hold."""
     (folder / "python").mkdir()
-    dependencies, duetime, handlers = (Layer(folder, digit * 64) for digit in "abc")
-    return Layers(dependencies, duetime, handlers)
+    dependencies, duetime, handlers, types = (Layer(folder, digit * 64) for digit in "abcd")
+    return Layers(dependencies, duetime, handlers, types)
 
 
 def referred(intrinsic: Any) -> str:  # noqa: ANN401 (an intrinsic of the template)

@@ -10,6 +10,7 @@ from duetime.composition import Composition, Outside
 from duetime.settings import Variable
 from infra.environments import FunctionName
 from layers.build import ROOT
+from layers.handler_types import MODULE
 from tests.infra.synthesis import referred
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ EVERYWHERE = {
 USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
-    | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
+    | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HANDLER_TYPES},
     "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
@@ -48,7 +49,8 @@ USED = {
         Variable.SIGNING_SECRET,
     },
     "intake": EVERYWHERE
-    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS},
+    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HANDLER_TYPES}
+    | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS},
 }
 
 PARTS = {
@@ -166,10 +168,16 @@ def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> No
 
 
 def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
-    """Every function has our two layers, and the worker alone the third, over them."""
+    """Every function has our two layers, the worker alone the handlers too, and who takes tasks in their types."""
     layers = {name: [referred(layer) for layer in body["Layers"]] for name, body in every.functions().items()}
-    assert all(own == layers["worker"][:-1] for name, own in layers.items() if name != "worker")
-    assert len(layers["worker"]) == len(every.of_type("AWS::Lambda::LayerVersion"))
+    own, taking_in = layers["trigger"], {"api", "intake"} & set(layers)
+    assert len(own) == 2
+    assert all(given[:2] == own for given in layers.values())
+    assert {name for name, given in layers.items() if len(given) > 2} == {"worker"} | taking_in
+    assert len(every.of_type("AWS::Lambda::LayerVersion")) == 4
+    for name in taking_in:
+        assert layers[name][2:] == layers["api"][2:] != layers["worker"][2:]
+        assert every.functions()[name]["Environment"]["Variables"][Variable.HANDLER_TYPES.value] == MODULE
 
 
 @pytest.mark.parametrize("function", ["trigger", "worker", "deadletter"])

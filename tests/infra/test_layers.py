@@ -11,13 +11,14 @@ import pytest
 
 from infra.environments import CLOUD, environment_named
 from layers import build, bytecode
+from layers.handler_types import HandlersUnimportable
 from layers.install import AWS_SERVICES
 from layers.target import Target
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from layers.build import Layers
+    from layers.build import Layer, Layers
 
 UNCHECKED_HASH = 0b01
 """Second word of a `.pyc`: it is found by the hash of its source, which nobody compares (PEP 552)."""
@@ -146,3 +147,34 @@ def test_requirements_of_the_handlers_are_installed_with_them(package: Path) -> 
     pinned = [line for line in build.CONSTRAINTS.read_text().splitlines() if line.startswith("jmespath==")]
     (installed,) = (layer.folder / "python").glob("jmespath-*.dist-info")
     assert pinned == [f"jmespath=={installed.name.removeprefix('jmespath-').removesuffix('.dist-info')}"]
+
+
+def types_in(layer: Layer | None) -> str:
+    """What the layer of types says."""
+    assert layer is not None
+    (module,) = (layer.folder / "python").glob("*.py")
+    return module.read_text()
+
+
+def test_the_types_of_the_handlers_are_written_down(package: Path) -> None:
+    """Importing the package tells them; the module that lists them imports nothing, for the cloud's Python as well."""
+    (package / "__init__.py").write_text("from own_handlers import jobs\n")
+    lines = "from duetime.handlers import handler\n\n\nhandler('b')(print)\nhandler('a')(print)\nprint('hello')\n"
+    (package / "jobs.py").write_text(lines)
+    for target in (Target.of_this_machine(), CLOUD):
+        text = types_in(build.types_layer(target, package))
+        assert "TYPES = ('a', 'b')" in text
+        assert "import" not in text
+
+
+def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> None:
+    """The build stops, names the package, and shows the error; unless it is told not to import."""
+    (package / "__init__.py").write_text("import nosuchmodule\n")
+    with pytest.raises(HandlersUnimportable, match=r"own_handlers(.|\n)*No module named 'nosuchmodule'"):
+        build.types_layer(CLOUD, package)
+    assert not list(build.OUTPUT.rglob("types-*"))
+
+
+def test_the_example_handlers_are_known(built: Layers) -> None:
+    """The list that the local stack is deployed with."""
+    assert "'ci.job'" in types_in(built.types)

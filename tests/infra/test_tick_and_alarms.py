@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from duetime.settings import Variable
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, referred
 
@@ -43,6 +44,16 @@ def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
     (dimension,) = alarm["Dimensions"]
     assert "RedrivePolicy" not in every.properties("AWS::SQS::Queue")[referred(dimension["Value"])]
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)
+
+
+def test_handlers_that_cannot_be_imported_are_an_alarm(every: Synthesis) -> None:
+    """One task that is held back for them sets it off: by the metric that the worker function writes."""
+    alarm = alarm_named(every, "HandlersUnavailable")
+    variables = every.functions()["worker"]["Environment"]["Variables"]
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
+    assert alarm["Namespace"] == variables[Variable.METRICS_NAMESPACE.value]
+    assert (alarm["MetricName"], alarm["Threshold"]) == ("handlers_unavailable", 1)
+    assert alarm["TreatMissingData"] == "notBreaching"
 
 
 def test_every_alarm_is_told_to_the_topic(every: Synthesis) -> None:

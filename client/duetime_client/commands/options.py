@@ -66,6 +66,9 @@ HttpQueries = Annotated[
     list[HttpQuery] | None,
     typer.Option("--http-query", help="What the endpoint answers when asked; may be repeated. Needs --http-url."),
 ]
+AllowUnknownType = Annotated[
+    bool, typer.Option("--allow-unknown-type", help="Accept a type whose handler a later deployment brings.")
+]
 CallbackUrl = Annotated[
     str | None, typer.Option(metavar="URL", help="Post the outcome here, signed. An empty one takes it back.")
 ]

@@ -12,6 +12,7 @@ from duetime_client.commands.arguments import moment, task_fields
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import show_json
 from duetime_client.commands.options import (
+    AllowUnknownType,
     Deadline,
     HttpPhases,
     HttpUrl,
@@ -136,6 +137,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     rollback: Rollback = None,
     lock: LockKey = None,
     lock_limit: LockLimit = None,
+    allow_unknown_type: AllowUnknownType = False,
     as_json: AsJson = False,
     auth: Auth = Authentication.NONE,
     owner: Owner = None,
@@ -180,6 +182,8 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
         lock=lock,
         lock_limit=lock_limit,
     )
+    if allow_unknown_type:
+        template["allow_unknown_type"] = True
     with connected(context, url, auth, owner) as client:
         fields["task"] = {"type": task_type, **template}
         schedule = client.create_schedule(name, **fields)

@@ -12,6 +12,7 @@ from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connect
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.notices import show_created, waiting_line
 from duetime_client.commands.options import (
+    AllowUnknownType,
     AnyTaskId,
     Arn,
     Async,
@@ -84,6 +85,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     rollback: Rollback = None,
     lock: LockKey = None,
     lock_limit: LockLimit = None,
+    allow_unknown_type: AllowUnknownType = False,
     idempotency_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Creating again with the same key creates nothing new.")
     ] = None,
@@ -116,6 +118,8 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
         lock=lock,
         lock_limit=lock_limit,
     )
+    if allow_unknown_type:
+        fields["allow_unknown_type"] = True
     with connected(context, url, auth, owner) as client:
         task = client.create_task(task_type, idempotency_key=idempotency_key, **fields)
         if wait:

@@ -45,6 +45,8 @@ RETRY_DEFAULTS: Mapping[str, Any] = {"max_attempts": 5, "initial_seconds": 1, "m
 LOCK_DEFAULTS: Mapping[str, Any] = {"limit": 1, "scope": "task"}
 _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 """Targets that a task has by its type; a file need not name them."""
+_SAID_ONCE = "allow_unknown_type"
+"""What the API takes and does not keep."""
 _INSTANTS = frozenset({"start_at", "end_at"})
 
 
@@ -152,7 +154,7 @@ def _task_differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) ->
 
 def _whole_task(task: Mapping[str, Any]) -> dict[str, Any]:
     """A task with its defaults; what the API answers as null for "none" is as it would be written."""
-    given = {name: value for name, value in task.items() if value is not None}
+    given = {name: value for name, value in task.items() if value is not None and name != _SAID_ONCE}
     whole = {**TASK_DEFAULTS, **given, "retry": {**RETRY_DEFAULTS, **_mapping(given.get("retry"))}}
     if whole["lock"] is not None:
         whole["lock"] = {**LOCK_DEFAULTS, **_mapping(whole["lock"])}

@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.targets.handlers import HandlerRunner, load
+from duetime.adapters.targets.handlers import HandlerRunner, HandlersPackage, known_types
 from duetime.domain.attempts import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
+from duetime.domain.limits import HANDLERS_RETRY
 from duetime.domain.task import Asked, Phase, Progress
 from duetime.domain.times import to_datetime
 from duetime.handlers import (
@@ -22,9 +24,11 @@ from duetime.handlers import (
     registered_as,
 )
 from tests.adapters.targets.works import work
+from tests.clocks import StandingClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from duetime.ports.targets import Work
 
@@ -127,11 +131,72 @@ def test_a_type_can_have_one_handler_only() -> None:
     assert REGISTRY["tests.twice"] == Registered({"run": first})
 
 
-def test_a_missing_package_of_handlers_is_an_error_at_the_start() -> None:
-    """A wrong setting is found when the function starts, not when the first task fails."""
-    with pytest.raises(ImportError):
-        load("no_such_package_of_handlers")
-    assert load("") is REGISTRY
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The source of a package of handlers that can be imported."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    folder = tmp_path / "own_handlers"
+    folder.mkdir()
+    yield folder / "__init__.py"
+    REGISTRY.pop("tests.own", None)
+    sys.modules.pop("own_handlers", None)
+
+
+SOUND = 'from duetime.handlers import handler\n\n\n@handler("tests.own")\ndef own(context, payload):\n    return 1\n'
+
+
+def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
+    """Its handlers are registered, and nothing is broken; no package is none."""
+    package.write_text(SOUND)
+    own = HandlersPackage("own_handlers", StandingClock())
+    assert own.why_broken() is None
+    package.write_text("raise ValueError")
+    assert own.why_broken() is None
+    assert "tests.own" in REGISTRY
+    assert HandlersPackage("", StandingClock()).why_broken() is None
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("import nosuchmodule", "ModuleNotFoundError: No module named 'nosuchmodule'"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("def broken(:", "SyntaxError"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_broken_package_says_why_and_is_tried_again(package: Path, line: str, why: str) -> None:
+    """Whatever it raises is told, not raised; a minute later it is imported anew, and registers nothing twice."""
+    clock = StandingClock()
+    package.write_text(f"{SOUND}\n\n{line}\n")
+    own = HandlersPackage("own_handlers", clock)
+    assert why in (own.why_broken() or "")
+    assert "tests.own" not in REGISTRY
+    package.write_text(SOUND)
+    assert why in (own.why_broken() or "")
+    clock.at += HANDLERS_RETRY
+    assert own.why_broken() is None
+    assert "tests.own" in REGISTRY
+
+
+def test_a_handler_of_a_broken_package_may_offer_anything() -> None:
+    """Until it can be asked nothing is left out: neither cleaning up nor an undo; and a call fails for a while only."""
+    runner = HandlerRunner({}, lambda: "importing 'x' raised ImportError")
+    assert runner.phases(work().task) == {Phase.RUN, Phase.CLEAN, Phase.ROLLBACK}
+    ending = runner.run(work())
+    assert isinstance(ending, Failed)
+    assert (ending.error.kind, ending.retriable) == ("HandlersUnavailable", True)
+
+
+def test_known_types_are_read_from_their_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a setting, or a module of that name, they are not known."""
+    module = ModuleType("own_types")
+    module.TYPES = ("a", "b")  # type: ignore[attr-defined]  # as it is written when the layers are built
+    monkeypatch.setitem(sys.modules, "own_types", module)
+    assert known_types("own_types") == frozenset({"a", "b"})
+    assert known_types("") is None
+    assert known_types("no_such_module_of_types") is None
 
 
 class Transfer:

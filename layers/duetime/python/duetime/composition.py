@@ -36,13 +36,14 @@ from duetime.adapters.targets.aws import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.adapters.targets.direct import DirectCaller
 from duetime.adapters.targets.egress import Egress, EgressCaller, LambdaInvocation
-from duetime.adapters.targets.handlers import HandlerRunner, load
+from duetime.adapters.targets.handlers import HandlerRunner, HandlersPackage, known_types
 from duetime.adapters.targets.http import HttpRunner
 from duetime.adapters.targets.resources import Resources
 from duetime.adapters.targets.signing import Signer, SigningSecrets
 from duetime.adapters.targets.topologies import TopologyRunner
 from duetime.domain.target_rules import TargetRules
 from duetime.domain.topologies.outline import outline_of
+from duetime.handlers import REGISTRY
 from duetime.services.asking import Asking
 from duetime.services.attempting import Attempting
 from duetime.services.breaking import Breaking
@@ -56,6 +57,7 @@ from duetime.services.expanding import Expanding
 from duetime.services.finishing import Finishing
 from duetime.services.foreseeing import Foreseeing
 from duetime.services.freeing import Freeing
+from duetime.services.handler_availability import HandlerAvailability
 from duetime.services.heeding import Heeding
 from duetime.services.holding import Holding
 from duetime.services.keeping_calendars import KeepingCalendars
@@ -222,7 +224,8 @@ class Composition:
     @cached_property
     def _target_rules(self) -> TargetRules:
         settings = self.settings
-        return TargetRules(settings.pulled_queue_urls.keys(), settings.callable_arns, settings.http_allow)
+        handled = known_types(settings.handler_types)
+        return TargetRules(settings.pulled_queue_urls.keys(), settings.callable_arns, settings.http_allow, handled)
 
     @cached_property
     def creating(self) -> Creating:
@@ -274,7 +277,18 @@ class Composition:
         """What tasks call."""
         aws = AwsRunner(Resources(self.outside.clients), self.settings.callable_arns)
         topologies = TopologyRunner(self._machine)
-        return Targets(HandlerRunner(load(self.settings.handlers)), HttpRunner(self.caller), aws, topologies)
+        # Imported before its first task, while Lambda gives a starting process more of a processor.
+        self._handlers.why_broken()
+        handlers = HandlerRunner(REGISTRY, self._handlers.why_broken)
+        return Targets(handlers, HttpRunner(self.caller), aws, topologies)
+
+    @cached_property
+    def _handlers(self) -> HandlersPackage:
+        return HandlersPackage(self.settings.handlers, self.outside.clock)
+
+    @cached_property
+    def _availability(self) -> HandlerAvailability:
+        return HandlerAvailability(self._handlers.why_broken, self.outside.clock, self.telemetry)
 
     @cached_property
     def _machine(self) -> StepFunctionsMachine:
@@ -468,8 +482,8 @@ class Composition:
         return Holding(self.locking, self._held)
 
     def _held(self, task: Task) -> HeldBack | Skipped | None:
-        """Whether a task that was just claimed may not begin: an operator stops it, or its schedule."""
-        return self.heeding.held(task) or self.recurring.heed(task)
+        """Whether a task that was just claimed may not begin: for an operator, its broken handler, or its schedule."""
+        return self.heeding.held(task) or self._availability.held(task) or self.recurring.heed(task)
 
     @cached_property
     def scheduling(self) -> Scheduling:
@@ -597,6 +611,7 @@ class Composition:
             telemetry=self.telemetry,
             lease=settings.lease_ms,
             held=self._held,
+            unavailable=self._availability.held,
             inputs=self.giving.inputs_of,
             look_after=self.overseeing.look_after,
         )

@@ -50,6 +50,8 @@ class Variable(StrEnum):
     """Identities, separated by spaces, that may do what concerns all owners; `*` for everybody."""
     HANDLERS = "DUETIME_HANDLERS"
     """Import name of the user's package of Python handlers; empty for none."""
+    HANDLER_TYPES = "DUETIME_HANDLER_TYPES"
+    """Import name of the module that lists the types with a handler; empty where they are not known."""
     EGRESS_FUNCTION = "DUETIME_EGRESS_FUNCTION"
     """Name of the function that makes HTTP calls; empty to make them in one's own process."""
     SIGNING_SECRET = "DUETIME_SIGNING_SECRET"  # noqa: S105 - a variable's name
@@ -158,6 +160,11 @@ class Settings:
     def handlers(self) -> str:
         """Import name of the user's package of handlers, or the empty string."""
         return self.environ.get(Variable.HANDLERS, "")
+
+    @property
+    def handler_types(self) -> str:
+        """Import name of the module that lists the types with a handler, or the empty string."""
+        return self.environ.get(Variable.HANDLER_TYPES, "")
 
     @property
     def egress_function(self) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from duetime.contract.fields import (
+    AllowUnknownType,
     At,
     CallbackUrl,
     DeadlineSeconds,
@@ -201,6 +202,7 @@ class TaskCreate(TaskFields):
     model_config = ConfigDict(json_schema_extra=_as_creation)
 
     type: TaskType
+    allow_unknown_type: AllowUnknownType = False
 
 
 class TaskPatch(TaskFields):

@@ -182,6 +182,7 @@ def spec_of(body: TaskCreate, place: _Place = _ROOT) -> TaskSpec:
         payload=_payload(body, place),
         due_at=body.at,
         delay=_delay(body),
+        allow_unknown_type=body.allow_unknown_type,
         **_plain_fields(body),
     )
     if not isinstance(body.target, TopologyTarget):

@@ -179,6 +179,13 @@ ErrorClass = Annotated[
 ErrorMessage = Annotated[
     str, Field(description=f"What happened; beyond {MAX_ERROR_MESSAGE_LENGTH} characters it is cut, and says so.")
 ]
+AllowUnknownType = Annotated[
+    bool,
+    Field(
+        description="Whether the type may be one that no handler is known for, because a later deployment brings it. "
+        "Without that it is refused."
+    ),
+]
 TargetUrl = Annotated[
     str,
     Field(

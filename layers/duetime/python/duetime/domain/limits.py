@@ -271,6 +271,8 @@ CALLBACK_PAUSE = SECOND
 """Wait between the first try of a callback and the second; it doubles."""
 CALLBACK_ROOM = 20 * SECOND
 """How much longer a worker may take to follow an outcome up, if there is a callback to be made."""
+HANDLERS_RETRY = MINUTE
+"""A package of handlers that cannot be imported is tried again after this long, and so are the tasks that need it."""
 OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may still end by itself before its process is ended."""
 FUNCTION_END_ROOM = 10 * SECOND

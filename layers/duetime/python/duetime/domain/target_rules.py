@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 _NO_ARNS = ArnPatterns()
+_MOST_TOLD = 20
+"""Types that a refusal names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,25 @@ class TargetRules:
         pulled: the types that the settings declare as pulled.
         callable_arns: the AWS resources that tasks may call.
         reachable_hosts: hosts that HTTP calls may reach although they are not public.
+        handled: the types that have a handler; `None` where that is not known, and no type is refused.
     """
 
     pulled: Collection[str] = ()
     callable_arns: ArnPatterns = _NO_ARNS
     reachable_hosts: Collection[str] = ()
+    handled: Collection[str] | None = None
+
+    def accept(self, spec: TaskSpec) -> Target:
+        """What a task that is asked for now calls; later `target_of` says it, whatever has become of its type.
+
+        Raises:
+            FieldInvalid: as by `target_of`; or it is of a type that no handler is known for, and that is not allowed.
+        """
+        target = self.target_of(spec)
+        is_known = self.handled is None or spec.type in self.handled or spec.allow_unknown_type
+        if isinstance(target, HandlerTarget) and not is_known:
+            raise FieldInvalid("type", self._unknown(spec.type))
+        return target
 
     def target_of(self, spec: TaskSpec) -> Target:
         """What a task calls: what was asked for, else the workers that pull its type, else its handler.
@@ -53,9 +69,23 @@ class TargetRules:
             raise FieldInvalid("rollback", f"needs a target that offers it; {why}")
         return target
 
+    def _unknown(self, task_type: str) -> str:
+        pulled = f"; pulled types: {_told(self.pulled)}" if self.pulled else ""
+        return (
+            f"{task_type!r} is not known to this deployment; its handlers are for {_told(self.handled or ())}{pulled};"
+            " give `allow_unknown_type` for one that a later deployment brings"
+        )
+
     def _check_url(self, field: str, url: str) -> None:
         if why := refusal(url, self.reachable_hosts):
             raise FieldInvalid(field, why)
+
+
+def _told(types: Collection[str]) -> str:
+    """Some types, by name."""
+    names = sorted(types)
+    more = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
+    return ", ".join(map(repr, names[:_MOST_TOLD])) + more if names else "none"
 
 
 DEFAULT_RULES = TargetRules()

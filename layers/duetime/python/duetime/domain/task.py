@@ -299,6 +299,7 @@ class TaskSpec:
         rollback: whether a final failure is undone by the target's `rollback`.
         lock: what it needs for itself, or shares with few, while it runs.
         callback_url: where its outcome is told.
+        allow_unknown_type: whether its type may be one that no handler is known for yet.
     """
 
     type: str
@@ -315,6 +316,7 @@ class TaskSpec:
     callback_url: str | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    allow_unknown_type: bool = False
 
     def of_graph(self, payload: bytes, deadline_seconds: int) -> TaskSpec:
         """The same as a topology's task, with the graph for its payload and the time that the whole may take."""

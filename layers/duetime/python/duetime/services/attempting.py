@@ -123,6 +123,7 @@ class Attempting:
         lease: length of a lease, in milliseconds.
         inputs: what a node of a topology is given of its parents' results; may raise `InputsTooLarge`.
         look_after: sees to it that a topology which runs comes to its end, whatever became of its frame.
+        unavailable: whether the handler that a task needs cannot be called just now.
         held: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
     """
 
@@ -138,6 +139,7 @@ class Attempting:
     telemetry: Telemetry
     lease: Millis
     held: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
+    unavailable: Callable[[Task], HeldBack | None] = field(default=lambda _task: None)
     inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
     look_after: Callable[[Task], None] = field(default=lambda _task: None)
 
@@ -234,6 +236,9 @@ class Attempting:
         self._begin(shift, task)
         # Of an attempt that another worker began, or that never came to its lock: taken now.
         cleans = Phase.CLEAN in self.targets.phases(task)
+        has_begun = task.started_at is not None
+        if cleans and has_begun and (held := self.unavailable(task)):
+            return held
         if cleans and (held := self._lock(shift, task, LockScope.TASK)):
             return held
         if ended := self._ended_unnoticed(shift, task):

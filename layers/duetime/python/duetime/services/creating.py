@@ -133,7 +133,7 @@ class Creating:
 
     def _write(self, owner: str, order: Order) -> tuple[Task, bool]:
         """Make the record exist; says whether it was this call that wrote it."""
-        spec = replace(order.spec, target=self.rules.target_of(order.spec))
+        spec = replace(order.spec, target=self.rules.accept(order.spec))
         accepted = self._accepted(order)
         if order.key is not None:
             task_id, accepted = accepted.task_id, self._remember(owner, order.key, accepted)

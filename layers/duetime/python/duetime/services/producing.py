@@ -13,11 +13,11 @@ from duetime.domain.task import Cause
 from duetime.services.creating import PAYLOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.recurrence import Recurrence
-    from duetime.domain.task import Task
+    from duetime.domain.task import Task, TaskSpec
     from duetime.ports.stores import ContentStore
     from duetime.ports.surroundings import Clock
     from duetime.services.placing import Placing
@@ -56,10 +56,15 @@ class Producing:
         Raises:
             FieldInvalid: its task's target may not be called.
         """
-        try:
-            self.rules.target_of(recurrence.spec.task)
-        except FieldInvalid as refusal:
-            raise FieldInvalid(f"task.{refusal.field}", refusal.reason) from None
+        _within_task(self.rules.target_of, recurrence.spec.task)
+
+    def accept(self, task: TaskSpec) -> None:
+        """Refuse the task of a schedule as the same task by itself is refused when it is asked for.
+
+        Raises:
+            FieldInvalid: its target may not be called, or no handler is known for its type.
+        """
+        _within_task(self.rules.accept, task)
 
     def payload_of(self, recurrence: Recurrence) -> bytes:
         """What each of its tasks is given."""
@@ -97,3 +102,10 @@ class Producing:
             # Also when another has written the record: it may not have come so far.
             self.contents.retain(task_id, content, expiry)
         return task
+
+
+def _within_task(check: Callable[[TaskSpec], object], task: TaskSpec) -> None:
+    try:
+        check(task)
+    except FieldInvalid as refusal:
+        raise FieldInvalid(f"task.{refusal.field}", refusal.reason) from None

@@ -84,6 +84,7 @@ class Scheduling:
             FieldInvalid: a field cannot be accepted, or its time never comes.
             ScheduleExists: there is one of its name.
         """
+        self.expanding.producing.accept(spec.task)
         now = self.clock.now()
         uid = TaskId.of(now, self.chance.below(self.shards.count()), self.chance.bits(_TAIL_BITS))
         name = spec.name or f"schedule-{self.chance.bits(_NAME_BITS):010x}"
@@ -128,6 +129,8 @@ class Scheduling:
             FieldInvalid: a field cannot be accepted, or its time never comes.
         """
         task = change.fields.get("task")
+        if task is not None:
+            self.expanding.producing.accept(task)
         payload: Content | None = None
 
         def changed(recurrence: Recurrence) -> Recurrence:

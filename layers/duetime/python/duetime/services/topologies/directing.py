@@ -54,11 +54,11 @@ class Directing:
         """Accept a topology: an ordinary task, whose payload is the graph.
 
         Raises:
-            FieldInvalid: the target of a node may not be called.
+            FieldInvalid: the target of a node may not be called, or no handler is known for its type.
         """
         for node in graph.nodes:
             try:
-                self.creating.rules.target_of(node.spec)
+                self.creating.rules.accept(node.spec)
             except FieldInvalid as refusal:
                 raise FieldInvalid(f"nodes.{node.key}.{refusal.field}", refusal.reason) from None
         return self.creating.create(owner, order)

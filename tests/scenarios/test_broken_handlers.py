@@ -1,0 +1,49 @@
+"""A package of handlers that cannot be imported: its tasks wait and say why, and others do not notice."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from duetime.settings import Variable
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
+from tests.simulation.endpoints import URL
+
+if TYPE_CHECKING:
+    import pytest
+
+PACKAGE = "absent_handlers"
+
+
+def test_tasks_of_a_broken_package_wait_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No attempt is spent; the reason is told; and once the package can be imported, the task runs."""
+    with Scenario() as scenario:
+        scenario.environ[Variable.HANDLERS] = PACKAGE
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
+        scenario.run(3 * MINUTE + 30 * SECOND)
+        waiting = scenario.ask("GET", f"/v1/tasks/{task}").body
+        assert (waiting["state"], waiting["attempt"]) == ("postponed", 0)
+        assert waiting["waits_for"].startswith("HandlersUnavailable: ")
+        assert f"No module named {PACKAGE!r}" in waiting["waits_for"]
+        monkeypatch.setitem(sys.modules, PACKAGE, ModuleType(PACKAGE))
+        assert scenario.run_until(lambda: scenario.record(task).state == "succeeded", within=5 * MINUTE)
+        assert scenario.record(task).attempt == 1
+
+
+def test_other_targets_do_not_need_the_package() -> None:
+    """An HTTP target is called on time while every handler task waits."""
+    with Scenario() as scenario:
+        scenario.environ[Variable.HANDLERS] = PACKAGE
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "http", "url": URL}}).body["id"]
+        assert scenario.run_until(lambda: scenario.record(task).state == "succeeded", within=MINUTE)
+
+
+def test_a_task_of_a_broken_package_can_be_cancelled() -> None:
+    """While it waits, it is cancelled as any other task."""
+    with Scenario() as scenario:
+        scenario.environ[Variable.HANDLERS] = PACKAGE
+        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
+        scenario.run(2 * MINUTE)
+        assert scenario.ask("DELETE", f"/v1/tasks/{task}").status == 200
+        assert scenario.record(task).state == "cancelled"

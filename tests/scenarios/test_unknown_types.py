@@ -1,0 +1,72 @@
+"""Types that no handler is known for are refused when they are asked for, unless the client allows them."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from duetime.settings import Variable
+from tests.scenarios.scenario import PLAIN, Scenario
+from tests.simulation.account import PULLED
+from tests.simulation.endpoints import URL
+
+LATER = {"type": "later", "allow_unknown_type": True}
+
+
+@pytest.fixture
+def scenario(monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 - a scenario, once begun
+    """A deployment whose handlers are for one type."""
+    types = ModuleType("types_of_a_scenario")
+    types.TYPES = (PLAIN,)  # type: ignore[attr-defined]  # as it is written when the layers are built
+    monkeypatch.setitem(sys.modules, types.__name__, types)
+    with Scenario() as scenario:
+        scenario.environ[Variable.HANDLER_TYPES] = types.__name__
+        yield scenario
+
+
+def faults(reply: Any) -> dict[str, str]:  # noqa: ANN401 - of the scenario
+    """What a 422 finds fault with."""
+    assert (reply.status, reply.body["code"]) == (422, "fields_invalid")
+    return {fault["field"]: fault["reason"] for fault in reply.body["errors"]}
+
+
+def test_a_task_of_an_unknown_type_is_refused_by_name(scenario: Scenario) -> None:
+    """With the known types in the reason: those with a handler, and those that are pulled."""
+    (reason,) = [faults(scenario.ask("POST", "/v1/tasks", {"type": "later"}))["type"]]
+    assert all(text in reason for text in (repr("later"), repr(PLAIN), repr(PULLED), "allow_unknown_type"))
+    assert scenario.ask("GET", "/v1/tasks").body["tasks"] == []
+    batch = scenario.ask("POST", "/v1/tasks/batch", {"tasks": [{"type": PLAIN}, {"type": "later"}, LATER]})
+    assert [each["status"] for each in batch.body["results"]] == [201, 422, 201]
+    assert batch.body["results"][1]["problem"]["errors"][0]["field"] == "tasks[1].type"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"type": PLAIN}, {"type": PULLED}, {"type": "any", "target": {"kind": "http", "url": URL}}, LATER],
+    ids=["handled", "pulled", "http", "allowed"],
+)
+def test_what_may_run_is_accepted(scenario: Scenario, body: dict[str, Any]) -> None:
+    """A type with a handler or with pull workers, any type that calls an endpoint, and one that is allowed by name."""
+    assert scenario.ask("POST", "/v1/tasks", {**body, "delay_seconds": 3600}).status == 201
+
+
+def test_schedules_and_nodes_of_unknown_types_are_refused(scenario: Scenario) -> None:
+    """What will make tasks is asked for as the tasks are; a change of anything else does not ask again."""
+    schedule = {"name": "hourly", "cron": "0 * * * *"}
+    unknown = {"type": "later"}
+    assert list(faults(scenario.ask("POST", "/v1/schedules", {**schedule, "task": unknown}))) == ["task.type"]
+    assert scenario.ask("POST", "/v1/schedules", {**schedule, "task": LATER}).status == 201
+    assert scenario.ask("PATCH", "/v1/schedules/hourly", {"cron": "30 * * * *"}).status == 200
+    assert list(faults(scenario.ask("PATCH", "/v1/schedules/hourly", {"task": unknown}))) == ["task.type"]
+    nodes = scenario.ask("POST", "/v1/topologies", {"nodes": {"first": unknown}})
+    assert list(faults(nodes)) == ["nodes.first.type"]
+    assert scenario.ask("POST", "/v1/topologies", {"nodes": {"first": LATER}}).status == 201
+
+
+def test_where_the_types_are_not_known_none_is_refused() -> None:
+    """A deployment whose package of handlers was not imported when it was built takes any type."""
+    with Scenario() as scenario:
+        assert scenario.ask("POST", "/v1/tasks", {"type": "later", "delay_seconds": 3600}).status == 201
