@@ -112,7 +112,7 @@ def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, ot
     timers = [timer, replace(timer, **other)]
     for each in timers:
         task_store.add_wake(each)
-    found = list(task_store.read_minute(minute_of(HOME), 3, consistent=True))
+    found = items_of(task_store, minute_of(HOME), 3)
     assert sorted(found, key=repr) == sorted(timers, key=repr)
 
 
