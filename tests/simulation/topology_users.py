@@ -78,8 +78,7 @@ class TopologyUsers:
         asked = [partial(self.users.ask, "POST", f"{path}/{verb}") for verb in ("cancel", "pause", "resume")]
         calls: list[Callable[[], object]] = [*asked, partial(self._rerun, topology)]
         self.storm.topologies.steered.add(topology)
-        calls += [calls[-1], partial(self.users.ask, "GET", path)]
-        self.random.choice(calls)()
+        self.random.choice([*calls, calls[-1], partial(self.users.ask, "GET", path)])()
 
     def _rerun(self, topology: str) -> None:
         """Run it again; what was answered 200 must run."""

@@ -12,7 +12,7 @@ from duetime.domain.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from duetime.domain.dispatch import Entry, ScheduleWake, Wake
+    from duetime.domain.dispatch import BulkTimer, Entry, ScheduleWake, Wake
     from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Content, Task
@@ -40,7 +40,9 @@ class FaultyTaskStore(MemoryTaskStore):
             raise Unavailable("away")
         return super().create(task)
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
+    def read_minute(
+        self, minute: int, shard: int, *, consistent: bool
+    ) -> Iterator[Entry | Wake | ScheduleWake | BulkTimer]:
         """Read a shard of a minute, unless that is not possible just now."""
         if not self.readable:
             raise Unavailable("throttled")

@@ -86,6 +86,18 @@ class ScheduleWake:
 
 
 @dataclass(frozen=True, slots=True)
+class BulkTimer:
+    """A reminder in the minute of `at` to see whether somebody carries out a bulk operation.
+
+    Attributes:
+        operation: its id; says the shard.
+    """
+
+    operation: TaskId
+    at: Millis
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """What it takes for a task to be looked at in time.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from duetime.domain.circuits import Circuit
-    from duetime.domain.dispatch import Entry, ScheduleWake, Wake
+    from duetime.domain.dispatch import BulkTimer, Entry, ScheduleWake, Wake
     from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
     from duetime.domain.keys import RememberedKey
@@ -84,7 +84,13 @@ class TaskStore(Protocol):
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
         ...
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
+    def add_bulk_timer(self, timer: BulkTimer) -> None:
+        """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
+        ...
+
+    def read_minute(
+        self, minute: int, shard: int, *, consistent: bool
+    ) -> Iterator[Entry | Wake | ScheduleWake | BulkTimer]:
         """All that the trigger needs of the records and wakes in one shard of one minute."""
         ...
 

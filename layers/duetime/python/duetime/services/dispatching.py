@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch import (
+    BulkTimer,
     Entry,
     Message,
     Precision,
@@ -26,7 +27,7 @@ from duetime.ports.queues import Outgoing
 from duetime.services.placing import message_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.ports.queues import WorkQueues
     from duetime.ports.stores import CursorStore, TaskStore
@@ -49,6 +50,7 @@ class Dispatching:
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
         expanding: makes the occurrences of schedules whose wakes are met.
+        resume_bulk: sees to the bulk operations whose timers are met; says whether it could.
     """
 
     tasks: TaskStore
@@ -62,6 +64,7 @@ class Dispatching:
     look_ahead: Millis
     precision: Precision
     expanding: Expanding
+    resume_bulk: Callable[[Sequence[BulkTimer]], bool] = lambda _timers: True
 
     def tick(self, holder: str) -> None:
         """Have every group read: here if there is only one, else each by an invocation of its own."""
@@ -118,18 +121,21 @@ class Dispatching:
         is_sent = self._send(messages)
         return self._expand(wakes) and is_sent
 
-    def _expand(self, wakes: Sequence[ScheduleWake]) -> bool:
+    def _expand(self, met: Sequence[ScheduleWake | BulkTimer]) -> bool:
         """Make what schedules have to place exist, and send what of it is due; says whether it all exists.
 
         What the queue does not take is found by the first patrol, as with every new task.
         """
+        timers = [item for item in met if isinstance(item, BulkTimer)]
+        is_resumed = self.resume_bulk(timers) if timers else True
+        wakes = [item for item in met if isinstance(item, ScheduleWake)]
         if not wakes:
-            return True
+            return is_resumed
         expanded = self.expanding.expand(wakes)
         now = self.clock.now()
         self.telemetry.count("occurrences", len(expanded.tasks))
         self._send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])
-        return expanded.done
+        return expanded.done and is_resumed
 
     def _patrol(self, group: int, reading: int, minute: int) -> bool:
         items, wakes = self._items(group, minute, consistent=False)
@@ -162,15 +168,17 @@ class Dispatching:
         at = self.clock.now() + DAY
         self.tasks.add_wake(Wake(entry.task_id, entry.turn, at, entry.priority, entry.owner, lane=entry.lane))
 
-    def _items(self, group: int, minute: int, *, consistent: bool) -> tuple[list[Entry | Wake], list[ScheduleWake]]:
-        """What lies in a minute: of tasks, and of schedules."""
+    def _items(
+        self, group: int, minute: int, *, consistent: bool
+    ) -> tuple[list[Entry | Wake], list[ScheduleWake | BulkTimer]]:
+        """What lies in a minute: of tasks; and of schedules and bulk operations."""
 
-        def read(shard: int) -> list[Entry | Wake | ScheduleWake]:
+        def read(shard: int) -> list[Entry | Wake | ScheduleWake | BulkTimer]:
             return list(self.tasks.read_minute(minute, shard, consistent=consistent))
 
         found = [item for items in self.crew.map(read, shards_in(group, self.shards)) for item in items]
-        items = [item for item in found if not isinstance(item, ScheduleWake)]
-        return items, [item for item in found if isinstance(item, ScheduleWake)]
+        items = [item for item in found if isinstance(item, Entry | Wake)]
+        return items, [item for item in found if isinstance(item, ScheduleWake | BulkTimer)]
 
     def _entries(self, items: Sequence[Entry | Wake]) -> list[Entry]:
         """The entries among the items, and those of the records that the wakes stand for."""

@@ -16,7 +16,7 @@ from duetime.domain.writes import Applied, Refused, applied, permits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from duetime.domain.dispatch import ScheduleWake, Wake
+    from duetime.domain.dispatch import BulkTimer, ScheduleWake, Wake
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Content
     from duetime.domain.writes import Write, WriteResult
@@ -28,7 +28,7 @@ class MemoryTaskStore:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._partitions: dict[str, dict[str, Task | Wake | ScheduleWake]] = {}
+        self._partitions: dict[str, dict[str, Task | Wake | ScheduleWake | BulkTimer]] = {}
         self._tasks: dict[TaskId, Task] = {}
 
     def create(self, task: Task) -> bool:
@@ -75,7 +75,15 @@ class MemoryTaskStore:
         with self._lock:
             self._partitions.setdefault(partition, {})[f"{wake.uid} schedule {wake}"] = wake
 
-    def read_minute(self, minute: int, shard: int, *, consistent: bool) -> Iterator[Entry | Wake | ScheduleWake]:
+    def add_bulk_timer(self, timer: BulkTimer) -> None:
+        """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
+        partition = partition_of(minute_of(timer.at), timer.operation.shard)
+        with self._lock:
+            self._partitions.setdefault(partition, {})[f"{timer.operation} bulk"] = timer
+
+    def read_minute(
+        self, minute: int, shard: int, *, consistent: bool
+    ) -> Iterator[Entry | Wake | ScheduleWake | BulkTimer]:
         """All that the trigger needs of the records and wakes in one shard of one minute."""
         del consistent  # memory always is
         with self._lock:
