@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from infra.layer_versions import LayerVersions
 
 FUNCTIONS = Path(__file__).parent.parent / "functions"
-_OUTSIDE_LOOPS = frozenset({FunctionName.API, FunctionName.EGRESS, FunctionName.TOPOLOGY})
+_OUTSIDE_LOOPS = frozenset({FunctionName.API, FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.BULK})
 """Functions that no queue wakes."""
 
 NAMESPACE = "duetime"

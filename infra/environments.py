@@ -57,6 +57,8 @@ class FunctionName(StrEnum):
     """Makes tasks of events; deployed where the settings name their owner."""
     TOPOLOGY = "topology"
     """Does the states of the state machine that frames the runs of topologies."""
+    BULK = "bulk"
+    """Carries out what concerns many tasks: cancels by a filter, pauses of large topologies."""
     EGRESS = "egress"
     """Makes the HTTP calls of the worker and the API; it may do nothing else."""
 
@@ -83,6 +85,8 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.INTAKE: FunctionSize(memory_mb=512, timeout_seconds=60),
     # Creates the tasks of up to 10 000 nodes.
     FunctionName.TOPOLOGY: FunctionSize(memory_mb=1024, timeout_seconds=300),
+    # As long as Lambda allows: what is slow on purpose goes on for hours, in one invocation after the other.
+    FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
     # It waits; but ten handshakes at once should not take their time from the endpoints.
     FunctionName.EGRESS: FunctionSize(memory_mb=512, timeout_seconds=900),
 }

@@ -63,6 +63,7 @@ class Functions(Construct):
         self._layers = layers
         self._stores = stores
         self.egress = self._egress()
+        self.bulk = self._bulk()
         self.api = self._api()
         self.trigger = self._trigger()
         self.topology = self._topology()
@@ -88,6 +89,7 @@ class Functions(Construct):
             },
         )
         self._let_call(door)
+        self._let_start_bulk(door)
         door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
         door.allow(["dynamodb:Query"], self._stores.tables.index_arns)
         self._lend(door)
@@ -106,6 +108,7 @@ class Functions(Construct):
         # Schedules hand their payloads on to the tasks that the trigger makes for them.
         self._stores.content.open_to(door)
         door.allow(["sqs:GetQueueAttributes"], self._queue_arns)
+        self._let_start_bulk(door)
         # The next tick catches up what this one missed; a repeat by Lambda would only overlap with it.
         door.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         # With many shards it invokes itself. A policy of its own, as one of the role's would have to exist before
@@ -125,7 +128,25 @@ class Functions(Construct):
             },
         )
         door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
+        self._let_start_bulk(door)
         self._stores.content.open_to(door)
+        return door
+
+    def _bulk(self) -> Door:
+        settings = self._environment
+        door = self._door(
+            FunctionName.BULK,
+            {
+                Variable.BUCKET: self._stores.content.bucket.bucket_name,
+                Variable.RETENTION_DAYS: str(settings.retention_days),
+                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+            },
+        )
+        door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
+        door.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        self._stores.content.open_to(door)
+        # Whatever becomes of a start, the operation's timer is met within two minutes.
+        door.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         return door
 
     def _worker(self) -> Door:
@@ -145,6 +166,7 @@ class Functions(Construct):
         self.machine.let_start(door)
         door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
         self._let_call(door)
+        self._let_start_bulk(door)
         let_call(door, settings.aws_targets)
         self._stores.content.open_to(door)
         grants = ROOT / settings.handlers_folder / "grants.json"
@@ -220,6 +242,11 @@ class Functions(Construct):
         """Let a function have HTTP calls made."""
         door.allow(["lambda:InvokeFunction"], [self.egress.function.function_arn])
 
+    def _let_start_bulk(self, door: Door) -> None:
+        """Let a function have bulk operations carried out."""
+        door.function.add_environment(Variable.BULK_FUNCTION, self.bulk.function.function_name)
+        door.allow(["lambda:InvokeFunction"], [self.bulk.function.function_arn])
+
     @property
     def doors(self) -> list[tuple[FunctionName, Door]]:
         """The functions by name."""
@@ -229,6 +256,7 @@ class Functions(Construct):
             (FunctionName.TOPOLOGY, self.topology),
             (FunctionName.WORKER, self.worker),
             (FunctionName.DEADLETTER, self.deadletter),
+            (FunctionName.BULK, self.bulk),
             (FunctionName.EGRESS, self.egress),
             *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
         ]

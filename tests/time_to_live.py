@@ -58,17 +58,26 @@ NODE = Rule(
     "test_a_topology_that_outlasts_the_retention_succeeds",
 )
 
+BULK = Rule("its end and the time for which it can be read", "test_a_bulk_operation_can_be_read_after_its_end")
+BULK_LATEST = Rule(
+    "as long as an operation on the topology may run, and be read",
+    "test_the_latest_operation_on_a_topology_stays_known",
+)
+
 WRITERS: dict[str, Rule] = {
     "adapters/contents.py:SplitContentStore._expire_item": CONTENT,
     "adapters/contents.py:SplitContentStore._retain_item": CONTENT,
     "adapters/contents.py:SplitContentStore.expire_items": CONTENT,
     "adapters/contents.py:_ttl": CONTENT,
     "adapters/dynamodb/attributes.py:": RECORD,
+    "adapters/dynamodb/bulk.py:DynamoBulkStore.set_latest": BULK_LATEST,
+    "adapters/dynamodb/bulk.py:_item_of": BULK,
     "adapters/dynamodb/circuits.py:_item_of": CIRCUIT,
     "adapters/dynamodb/keys.py:_item_of": KEY,
     "adapters/dynamodb/locks.py:DynamoLockStore.join": WAITER,
     "adapters/dynamodb/locks.py:DynamoLockStore.renew": LOCK,
     "adapters/dynamodb/locks.py:_item_of": LOCK,
+    "adapters/dynamodb/minutes.py:bulk_timer_item_of": TIMER,
     "adapters/dynamodb/minutes.py:schedule_wake_item_of": TIMER,
     "adapters/dynamodb/minutes.py:wake_item_of": TIMER,
     "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,
@@ -81,10 +90,14 @@ WRITERS: dict[str, Rule] = {
 """The functions of the adapters that write the attribute; an empty name is the module itself."""
 
 DECIDERS: dict[str, Rule] = {
+    "domain/bulk.py:BulkOperation.expires_at": BULK,
     "domain/locks.py:Lock.expires_at": LOCK,
     "domain/locks.py:Lock.renewal_expires_at": LOCK,
     "domain/topologies/head.py:status_of": NODE,
     "services/breaking.py:Breaking._save": CIRCUIT,
+    "services/bulk/operations.py:BulkOperations._note_latest": BULK_LATEST,
+    "services/bulk/requests.py:BulkRequests._remembered": KEY,
+    "services/bulk/requests.py:BulkRequests.take": CONTENT,
     "services/changing.py:Changing._apply": CONTENT,
     "services/changing.py:Changing._cancel": RECORD,
     "services/changing.py:Changing.cancel": RECORD,

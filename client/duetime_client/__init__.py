@@ -9,6 +9,7 @@ with Client("https://example.org") as client:
 """
 
 from duetime_client.authentication import BearerToken
+from duetime_client.bulk import BulkOperation
 from duetime_client.client import Client
 from duetime_client.errors import (
     AddressInvalid,
@@ -64,6 +65,7 @@ __all__ = [
     "Attempt",
     "AwsTarget",
     "BearerToken",
+    "BulkOperation",
     "Calendar",
     "CalendarFields",
     "Circuit",

@@ -37,7 +37,7 @@ class DeadLetters(Sweeps):
     def redrive_dead_letters(
         self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[SweepOptions]
     ) -> Iterator[Swept]:
-        """Have every failed task that a filter means tried again, piece by piece, as `cancel_tasks` goes.
+        """Have every failed task that a filter means tried again, as `cancel_tasks` goes.
 
         One task alone is tried again by `retry_task`.
         """

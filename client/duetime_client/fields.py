@@ -139,7 +139,7 @@ class ListedDeadLetters(DeadLetterFilter, total=False):
 
 
 class SweepOptions(TypedDict, total=False):
-    """How to go through many tasks: `all` says that an empty filter is meant, `limit` is of one piece."""
+    """How to go through many tasks: `all` says that an empty filter is meant; with `limit`, piece by piece."""
 
     all: bool
     order: Literal["asc", "desc"]

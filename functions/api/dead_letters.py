@@ -6,14 +6,14 @@ from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
 from duetime.contract import routes, tokens
-from duetime.contract.encoding import json_text
-from duetime.contract.queries import dead_letter_query, no_query
-from duetime.contract.sweeps import RedriveMany, read_sweep, scope_of, sweep_of, swept_answer
+from duetime.contract.queries import dead_letter_query
+from duetime.contract.sweeps import RedriveMany
 from duetime.ports.stores import ListQuery
 
 from . import requests
 from .identity import asked
-from .responses import answer, page_answer
+from .responses import page_answer
+from .sweeps import take
 
 router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
 
@@ -32,10 +32,5 @@ def list_dead_letters() -> Response[str]:
 
 @router.post(routes.REDRIVE)
 def redrive_dead_letters() -> Response[str]:
-    """Have a piece of them tried again."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    body = read_sweep(RedriveMany, requests.body(event))
-    scope = scope_of(body, owner)
-    swept = composed().sweeping.redrive(owner, sweep_of(body, scope))
-    return answer(json_text(swept_answer(swept, scope)))
+    """Have them tried again."""
+    return take(router, RedriveMany)

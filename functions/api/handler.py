@@ -14,6 +14,7 @@ from duetime.contract.routes import methods_of
 from duetime.domain.errors import Unavailable
 
 from . import (
+    bulk,
     calendars,
     dead_letters,
     leases,
@@ -39,6 +40,7 @@ logger = Logger()
 app = APIGatewayHttpResolver(debug=False)
 app.include_router(sweeps.router)
 app.include_router(dead_letters.router)
+app.include_router(bulk.router)
 app.include_router(tasks.router)
 app.include_router(steering.router)
 app.include_router(leases.router)

@@ -55,6 +55,11 @@ def body(event: Mapping[str, Any], *, wrapped: int = 0) -> Document:
     return guard.read(event.get("body"), is_base64=is_base64, depth=MAX_JSON_DEPTH + wrapped)
 
 
+def text(event: Mapping[str, Any]) -> bytes:
+    """The body of a request that has been read already, in UTF-8."""
+    return guard.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded"))).encode()
+
+
 def is_icalendar(event: Mapping[str, Any]) -> bool:
     """Whether the body is declared to be an iCalendar file."""
     return (header(event, "Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR

@@ -18,6 +18,7 @@ from duetime.domain.task import Query
 from . import requests
 from .identity import asked
 from .responses import answer, task_answer
+from .topologies import control_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,14 +34,14 @@ router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its const
 @router.post(requests.pattern(routes.PAUSE))
 def pause_task(task_id: str) -> Response[str]:
     """Hold a task that has not started; ask a running one to pause."""
-    task = composed().directing.heed(_steered(task_id, composed().steering.pause))
-    return _answer(task, HTTPStatus.OK if task.state is State.PAUSED else HTTPStatus.ACCEPTED)
+    result = composed().directing.heed(_steered(task_id, composed().steering.pause))
+    return control_answer(result, is_done=result.task.state is State.PAUSED)
 
 
 @router.post(requests.pattern(routes.RESUME))
 def resume_task(task_id: str) -> Response[str]:
     """Let a paused task go on."""
-    return _answer(composed().directing.heed(_steered(task_id, composed().steering.resume)))
+    return control_answer(composed().directing.heed(_steered(task_id, composed().steering.resume)), is_done=True)
 
 
 @router.post(requests.pattern(routes.RUN))

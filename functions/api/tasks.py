@@ -24,6 +24,7 @@ from duetime.services.creating import IdempotencyKey, Order
 from . import requests
 from .identity import asked
 from .responses import answer, caching, not_modified, page_answer, task_answer
+from .topologies import control_answer
 
 _TASK = requests.pattern(routes.TASK)
 _BATCH_NESTING = 2 * MAX_JSON_DEPTH
@@ -115,9 +116,8 @@ def cancel_task(task_id: str) -> Response[str]:
     wanted = requests.task_id(task_id)
     inside = composed()
     cancel = inside.steering.cancel_by_force if query.force else inside.changing.cancel
-    task = inside.directing.heed(cancel(owner, wanted, version))
-    status = HTTPStatus.OK if task.is_terminal else HTTPStatus.ACCEPTED
-    return task_answer(inside.reading.with_contents(task), status)
+    result = inside.directing.heed(cancel(owner, wanted, version))
+    return control_answer(result, is_done=result.task.is_terminal)
 
 
 def _key(text: str | None, value: object) -> IdempotencyKey | None:

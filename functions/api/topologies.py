@@ -15,16 +15,17 @@ from duetime.contract.queries import no_query
 from duetime.contract.topology_answers import topology_answer
 from duetime.contract.topology_decoding import topology_asked
 from duetime.services.creating import IdempotencyKey, Order
+from duetime.services.topologies.directing import ControlResult
 
 from . import requests
 from .identity import asked
 from .responses import answer, task_answer
+from .sweeps import location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.task import Task
 
 router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
 
@@ -51,13 +52,14 @@ def get_topology(task_id: str) -> Response[str]:
     inside = composed()
     view = inside.directing.get(owner, requests.task_id(task_id))
     now = inside.outside.clock.now()
-    return answer(json_text(topology_answer(view.task, view.graph, view.head, view.statuses, now)))
+    return answer(json_text(topology_answer(view, now)))
 
 
 @router.post(requests.pattern(routes.TOPOLOGY_RERUN))
 def rerun_topology(task_id: str) -> Response[str]:
     """Run a failed topology again."""
-    return _steered(task_id, composed().directing.rerun)
+    directing = composed().directing
+    return _steered(task_id, lambda *asked: ControlResult(directing.rerun(*asked)))
 
 
 @router.post(requests.pattern(routes.TOPOLOGY_CANCEL))
@@ -78,11 +80,23 @@ def resume_topology(task_id: str) -> Response[str]:
     return _steered(task_id, composed().directing.resume)
 
 
-def _steered(task_id: str, steer: Callable[[str, TaskId, int | None], Task]) -> Response[str]:
+def _steered(task_id: str, steer: Callable[[str, TaskId, int | None], ControlResult]) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     version = version_wanted(requests.header(event, "If-Match"))
     requests.no_body(event)
-    task = steer(owner, requests.task_id(task_id), version)
-    status = HTTPStatus.OK if task.asked is None else HTTPStatus.ACCEPTED
-    return task_answer(composed().reading.with_contents(task), status)
+    return control_answer(steer(owner, requests.task_id(task_id), version))
+
+
+def control_answer(result: ControlResult, *, is_done: bool | None = None) -> Response[str]:
+    """The answer to what was asked of a topology, or of any task.
+
+    Args:
+        result: what came of it.
+        is_done: whether the task itself has heeded it; if it is left out, whether it is asked nothing.
+    """
+    task, operation = result.task, result.operation
+    is_done = task.asked is None if is_done is None else is_done
+    status = HTTPStatus.OK if is_done and operation is None else HTTPStatus.ACCEPTED
+    headers = {} if operation is None else location(operation)
+    return task_answer(composed().reading.with_contents(task), status, headers)

@@ -51,6 +51,57 @@ def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployme
     assert last.changed == 3
 
 
+def operation(changed: int, state: str = "running", status: int = 200, **refused: int) -> Answer:
+    """What the API says of a bulk operation."""
+    told = {"id": "01OP", "kind": "cancel", "state": state, "created_at": "2026-11-21T12:00:00Z", "topology_id": None}
+    matched = changed + sum(refused.values())
+    return Answer(status, {**told, "examined": 10, "matched": matched, "changed": changed, "refused": refused})
+
+
+def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deployment, waits: list[float]) -> None:
+    """Each piece tells what was done since the one before; the request has a key, so that it begins one operation."""
+    deployment.scripted += [operation(3, status=202), operation(5), operation(9, "succeeded", move_refused=1)]
+    pieces = list(client.cancel_tasks({"type": "report"}))
+    assert [(piece.changed, dict(piece.refused), piece.state) for piece in pieces] == [
+        (3, {}, "running"),
+        (2, {}, "running"),
+        (4, {"move_refused": 1}, "succeeded"),
+    ]
+    asked, *looks = deployment.received
+    assert asked.headers["Idempotency-Key"]
+    assert {look.path for look in looks} == {"/stage/v1/bulk-operations/01OP"}
+    assert len(waits) == 1
+
+
+def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deployment) -> None:
+    """A list, one of them, one that is watched, and a cancel, which is the exit code of a look."""
+    listed = Answer(200, {"operations": [operation(7).document]})
+    deployment.scripted += [listed, operation(7, move_refused=2)]
+    assert "01OP" in duetime("bulk", "list").stdout
+    assert "2 refused: move_refused" in duetime("bulk", "show", "01OP").stdout
+    deployment.scripted += [
+        operation(8),
+        operation(9, "succeeded"),
+        operation(9, "cancelled"),
+        operation(9, "cancelled"),
+    ]
+    assert json.loads(duetime("bulk", "show", "01OP", "--watch", "--json").stdout)["changed"] == 9
+    deployment.scripted += 2 * [operation(9, "cancelled")]
+    stopped = duetime("bulk", "cancel", "01OP")
+    assert (stopped.exit_code, "cancelled" in stopped.stdout) == (0, True)
+    assert duetime("bulk", "show", "01OP").exit_code == 1
+    assert deployment.received[-2].path == "/stage/v1/bulk-operations/01OP/cancel"
+
+
+def test_a_command_whose_operation_is_cancelled_says_so(duetime: Run, deployment: Deployment) -> None:
+    """It names the operation as soon as it knows it, and ends with exit code 1."""
+    deployment.scripted += [operation(1, status=202), operation(2, "cancelled")]
+    result = duetime("tasks", "cancel", *WANTED, "--yes")
+    assert result.exit_code == 1
+    assert "duetime bulk cancel 01OP" in result.stderr
+    assert "2 cancelled" in result.stdout
+
+
 def test_nothing_is_done_before_it_is_asked_for(client: Client, deployment: Deployment) -> None:
     """A generator that nobody reads sends nothing, and a refusal is an error like any other."""
     pieces = client.cancel_tasks({})

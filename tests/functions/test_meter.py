@@ -16,8 +16,11 @@ import pytest
 from duetime import composition
 from duetime.adapters.targets.calls import Answer
 from duetime.composition import composed
+from duetime.contract.sweeps import read_stored
 from duetime.domain.attempts import HeldBack, Succeeded, failure
+from duetime.domain.bulk import BulkKind
 from duetime.domain.creation import TaskChange
+from duetime.domain.dispatch import BulkTimer
 from duetime.domain.filters import TaskFilter
 from duetime.domain.limits import CIRCUIT_THRESHOLD
 from duetime.domain.operators import Operators
@@ -385,8 +388,26 @@ def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stac
     _stack, meter = metered
     composed().creating.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
-    swept = composed().sweeping.cancel(OWNER, Sweep(TaskFilter(type="report")), force=False)
+    swept = composed().bulk_requests.sweeping.cancel(OWNER, Sweep(TaskFilter(type="report")), force=False)
     assert (swept.changed, meter.table_units, meter.index_units) == (30, 30, 0)
     meter.reset()
-    assert composed().sweeping.cancel(OWNER, Sweep(TaskFilter(type="report")), force=False).matched == 0
+    assert composed().bulk_requests.sweeping.cancel(OWNER, Sweep(TaskFilter(type="report")), force=False).matched == 0
     assert meter.table_units == 0
+
+
+def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter]) -> None:
+    """And one each for its item, its timer and being taken up; a minute that it lasts is a write and a read."""
+    stack, meter = metered
+    composed().creating.create_many(OWNER, orders(30, delay=20 * MINUTE))
+    meter.reset()
+    request = read_stored(BulkKind.CANCEL, b'{"filter": {"type": "report"}, "per_second": 2}')
+    operation = composed().bulk_requests.take(OWNER, request, None)
+    assert operation.progress.changed == 2
+    composed().bulk_executor.carry_out(operation.id, "holder")
+    ended = composed().bulk_operations.get(OWNER, operation.id)
+    assert (ended.state, ended.progress.changed) == ("succeeded", 30)
+    assert (meter.table_units - 30, meter.index_units) == (6, 1)
+    going_on = composed().bulk_operations.start(composed().bulk_operations.new(OWNER, BulkKind.CANCEL))
+    meter.reset()
+    assert composed().bulk_operations.resume([BulkTimer(going_on.id, stack.clock.now())])
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)

@@ -34,12 +34,14 @@ EVERYWHERE = {
 USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
-    | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HANDLER_TYPES},
-    "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
+    | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES},
+    "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
-    | {Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.TOPOLOGY_MACHINE},
-    "topology": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
+    | {Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.TOPOLOGY_MACHINE, Variable.BULK_FUNCTION},
+    "topology": EVERYWHERE
+    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
+    "bulk": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "egress": {
         Variable.SERVICE_NAME,
@@ -56,11 +58,12 @@ USED = {
 PARTS = {
     "api": (
         *("creating", "reading", "changing", "steering", "asking", "leasing", "reporting", "queues", "telemetry"),
-        *("scheduling", "foreseeing", "keeping_calendars"),
+        *("scheduling", "foreseeing", "keeping_calendars", "bulk_requests", "bulk_operations", "directing"),
     ),
     "trigger": ("dispatching", "queues", "telemetry"),
     "worker": ("working", "queues", "telemetry"),
     "topology": ("running", "telemetry"),
+    "bulk": ("bulk_executor", "telemetry"),
     "deadletter": ("burying", "queues", "telemetry"),
     "egress": ("egress",),
     "intake": ("taking_in", "queues", "telemetry"),
@@ -196,10 +199,10 @@ def test_functions_are_traced_and_log_json_at_their_level(every: Synthesis) -> N
 
 
 def test_a_failed_tick_is_not_repeated(every: Synthesis) -> None:
-    """The next tick catches up, so Lambda does not invoke the trigger again for one that failed."""
-    (config,) = every.properties("AWS::Lambda::EventInvokeConfig").values()
-    assert every.function_named(config["FunctionName"]) == "trigger"
-    assert config["MaximumRetryAttempts"] == 0
+    """The next tick catches up, so Lambda does not invoke the trigger again; nor `bulk`, whose timer stands in."""
+    configs = list(every.properties("AWS::Lambda::EventInvokeConfig").values())
+    assert {every.function_named(config["FunctionName"]) for config in configs} == {"trigger", "bulk"}
+    assert {config["MaximumRetryAttempts"] for config in configs} == {0}
 
 
 @pytest.mark.parametrize("function", USED)

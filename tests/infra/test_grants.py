@@ -46,7 +46,12 @@ GRANTED = {
     | CONSUMES
     | {"sqs:SendMessage", "lambda:InvokeFunction"}
     | {"states:StartExecution", "states:DescribeExecution", "states:SendTaskSuccess"},
-    "topology": OBSERVED | MOVES | READS | OBJECTS | {"sqs:SendMessage", "states:SendTaskSuccess"},
+    "topology": OBSERVED
+    | MOVES
+    | READS
+    | OBJECTS
+    | {"sqs:SendMessage", "states:SendTaskSuccess", "lambda:InvokeFunction"},
+    "bulk": OBSERVED | MOVES | READS | OBJECTS | {"sqs:SendMessage"},
     "deadletter": OBSERVED | MOVES | CONSUMES | {"sqs:SendMessage"},
     "egress": OBSERVED | {"secretsmanager:GetSecretValue"},
     "intake": OBSERVED | MOVES | OBJECTS | CONSUMES | {"sqs:SendMessage"},
@@ -101,10 +106,17 @@ def test_only_tracing_is_granted_on_everything(every: Synthesis) -> None:
 
 
 def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(every: Synthesis) -> None:
-    """They may invoke that one function; the trigger may invoke itself."""
-    for caller, called in (("api", "egress"), ("worker", "egress"), ("trigger", "trigger")):
-        (statement,) = [one for one in every.statements_of(caller) if one["Action"] == "lambda:InvokeFunction"]
-        assert every.function_named(statement["Resource"]) == called
+    """They may invoke that one function, the trigger itself, and each of them what carries out bulk operations."""
+    may = {
+        "api": {"egress", "bulk"},
+        "worker": {"egress", "bulk"},
+        "trigger": {"trigger", "bulk"},
+        "topology": {"bulk"},
+    }
+    for caller in every.functions():
+        invoked = [one for one in every.statements_of(caller) if "lambda:InvokeFunction" in as_list(one["Action"])]
+        named = {every.function_named(resource) for one in invoked for resource in as_list(one["Resource"])}
+        assert named == may.get(caller, set())
 
 
 def test_the_signing_secret_is_read_by_the_egress_alone(every: Synthesis) -> None:
@@ -129,8 +141,8 @@ def test_the_signing_secret_is_read_by_the_egress_alone(every: Synthesis) -> Non
     assert statement["Resource"] == {"Ref": id_}
 
 
-def test_only_the_api_reads_indexes(every: Synthesis) -> None:
-    """The lists of an owner are read by the API alone; the path of a task needs no index."""
+def test_only_the_api_and_bulk_operations_read_indexes(every: Synthesis) -> None:
+    """The lists of an owner are read by nothing else; the path of a task needs no index."""
     of_indexes = {
         function: {
             action
@@ -140,7 +152,7 @@ def test_only_the_api_reads_indexes(every: Synthesis) -> None:
         }
         for function in every.functions()
     }
-    assert of_indexes.pop("api") == {"dynamodb:Query"}
+    assert of_indexes.pop("api") == of_indexes.pop("bulk") == {"dynamodb:Query"}
     assert not any(of_indexes.values())
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
 from duetime.adapters.dynamodb.locks import DynamoLockStore
-from duetime.adapters.dynamodb.minutes import schedule_wake_item_of, wake_item_of
+from duetime.adapters.dynamodb.minutes import bulk_timer_item_of, schedule_wake_item_of, wake_item_of
 from duetime.adapters.memory.circuits import MemoryCircuitStore
 from duetime.domain.attempts import failure
-from duetime.domain.dispatch import ScheduleWake, Wake
+from duetime.domain.dispatch import BulkTimer, ScheduleWake, Wake
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import (
     CIRCUIT_THRESHOLD,
@@ -118,10 +118,11 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
 
 @given(st.integers(NOW, NOW + MAX_DUE_AHEAD))
 def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
-    """A task's and a schedule's: a year after its time it is still there."""
+    """A task's, a schedule's and a bulk operation's: a year after its time it is still there."""
     wake = Wake(TASKS[0], 1, at, Priority.NORMAL, "me")
     assert _removed_at(wake_item_of(wake)) >= at + LONGEST_ABSENCE
     assert _removed_at(schedule_wake_item_of(ScheduleWake(TASKS[0], "me", "nightly", 1, at))) >= at + LONGEST_ABSENCE
+    assert _removed_at(bulk_timer_item_of(BulkTimer(TASKS[0], at))) >= at + LONGEST_ABSENCE
 
 
 def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None:

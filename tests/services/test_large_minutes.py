@@ -55,7 +55,7 @@ class Deployment:
     def _dispatching(self, ports: Any) -> Dispatching:  # noqa: ANN401 - it stands in for every port
         cursors, shards = MemoryCursorStore(), Shards(MemoryShardStore(), ports, SHARDS)
         return Dispatching(
-            ports, cursors, ports, ports, ports, ports, self.facts, shards, LOOK_AHEAD, Precision.NORMAL, ports
+            ports, cursors, ports, ports, ports, ports, self.facts, shards, LOOK_AHEAD, Precision.NORMAL, ports, ports
         )
 
     def now(self) -> Millis:

@@ -41,6 +41,7 @@ TIMEOUTS = {
     "deadletter": MINUTE,
     "topology": 5 * MINUTE,
     "intake": 30 * SECOND,
+    "bulk": 15 * MINUTE,
 }
 """How long an invocation of each function may take, as the settings of the deployment have it."""
 PULLED = "storm-pulled"
@@ -184,6 +185,7 @@ class Account:
             Variable.AWS_TARGETS: SINK,
             Variable.INTAKE_OWNER: INTAKE_OWNER,
             Variable.INTAKE_REJECTS: rejects,
+            Variable.BULK_FUNCTION: "bulk",
             "AWS_LAMBDA_FUNCTION_NAME": "trigger",
         }
         composition.use_by_process(self._composition)

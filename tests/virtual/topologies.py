@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from duetime.domain.attempts import TargetEnding
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
+    from duetime.domain.topologies.view import View
     from duetime.ports.targets import Work
-    from duetime.services.topologies.directing import View
     from tests.virtual.time import Strand
 
 _PATIENCE = 5 * SECOND
@@ -81,7 +81,7 @@ class Topologies(World):
             crew=time,
             shards=self.shards,
         )
-        self.directing = Directing(wholes, self.conducting, self.creating, self.reading, self.steering)
+        self.directing = Directing(wholes, self.conducting, self.creating, self.reading, self.steering, time)
         closing = replace(self.attempting.closing, follow=self.following.follow)
         giving = Giving(wholes, self.tasks, self.contents)
         finishing = replace(self.attempting.finishing, closing=closing)

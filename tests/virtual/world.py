@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from duetime.adapters.bulk import LambdaBulkStarter
+from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.keys import MemoryKeyStore
 from duetime.adapters.memory.locks import MemoryLockStore
@@ -21,6 +23,7 @@ from duetime.domain.task import Phase, Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
 from duetime.services.attempting import Attempting
+from duetime.services.bulk.operations import BulkOperations
 from duetime.services.burying import Burying
 from duetime.services.calling_back import CallingBack
 from duetime.services.changing import Changing
@@ -42,6 +45,7 @@ from duetime.services.steering import Steering
 from duetime.services.undoing import Undoing
 from duetime.services.working import Working
 from tests.clocks import NOW
+from tests.fakes.dynamodb import FakeDynamoDB
 from tests.virtual.faults import FaultyContentStore, FaultyQueues, FaultyTaskStore
 from tests.virtual.time import SeededChance, Strand, VirtualTime
 
@@ -223,8 +227,16 @@ class World:
             LOOK_AHEAD,
             Precision.NORMAL,
             self.expanding,
+            self._bulk_operations(),
         )
         self.burying = Burying(self.tasks, self.queues, self.placing, finishing_elsewhere, elsewhere, time, facts)
+
+    def _bulk_operations(self) -> BulkOperations:
+        """Bulk operations over a table of their own; nothing here starts any."""
+        fake: Any = FakeDynamoDB(self.time.now)
+        starter = LambdaBulkStarter(fake, "", self.facts)
+        store = DynamoBulkStore(fake, "bulk")
+        return BulkOperations(store, self.tasks, starter, self.time, self.chance, self.facts, self.shards, LOOK_AHEAD)
 
     # The world plays the targets, the process and the fan-out itself.
 

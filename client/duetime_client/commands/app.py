@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from duetime_client.commands import (
+    bulk,
     calendars,
     dead_letters,
     locks,
@@ -27,6 +28,7 @@ app = typer.Typer(
 tasks.app.add_typer(steering.app)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(dead_letters.app, name="dead-letters")
+app.add_typer(bulk.app, name="bulk")
 app.add_typer(locks.app, name="locks")
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(calendars.app, name="calendars")

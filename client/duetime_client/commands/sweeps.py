@@ -97,6 +97,8 @@ class Sum:
     matched: int = 0
     changed: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    operation_id: str | None = None
+    state: str | None = None
 
     def add(self, swept: Swept) -> None:
         """Add a piece."""
@@ -104,6 +106,7 @@ class Sum:
         self.matched += swept.matched
         self.changed += swept.changed
         self.refused.update(swept.refused)
+        self.operation_id, self.state = swept.operation_id, swept.state
 
     @property
     def document(self) -> dict[str, Any]:
@@ -150,7 +153,9 @@ def sweep(
         typer.confirm(f"{total} tasks will be {done}. Go on?", abort=True, err=True)
     came_to = shown_on_the_way(pieces(meant, wanted.options), total)
     show_sum(came_to, done, as_json=as_json)
-    if came_to.refused:
+    if came_to.state == "cancelled":
+        console(stderr=True).print("the operation was cancelled before its end", style="yellow")
+    if came_to.refused or came_to.state == "cancelled":
         raise typer.Exit(1)
 
 
@@ -177,6 +182,9 @@ def shown_on_the_way(pieces: Iterator[Swept], total: int | None) -> Sum:
     with Progress(*columns, console=console(stderr=True), transient=True) as progress:
         bar = progress.add_task("", total=total)
         for piece in pieces:
+            if piece.operation_id is not None and came_to.operation_id is None:
+                said = f"goes on by itself; to stop it: duetime bulk cancel {piece.operation_id}"
+                progress.console.print(said, style="dim")
             came_to.add(piece)
             progress.update(bar, completed=came_to.matched, description=f"{came_to.examined} looked at")
     return came_to

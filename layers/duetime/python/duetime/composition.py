@@ -12,7 +12,9 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws import Clients
+from duetime.adapters.bulk import LambdaBulkStarter
 from duetime.adapters.contents import SplitContentStore
+from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.circuits import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
@@ -47,6 +49,10 @@ from duetime.handlers import REGISTRY
 from duetime.services.asking import Asking
 from duetime.services.attempting import Attempting
 from duetime.services.breaking import Breaking
+from duetime.services.bulk.executor import BulkExecutor
+from duetime.services.bulk.operations import BulkOperations
+from duetime.services.bulk.requests import BulkRequests
+from duetime.services.bulk.topologies import TopologySteps
 from duetime.services.burying import Burying
 from duetime.services.calling_back import CallingBack
 from duetime.services.changing import Changing
@@ -96,9 +102,11 @@ if TYPE_CHECKING:
 
     from duetime.adapters.targets.calls import Caller
     from duetime.domain.attempts import HeldBack, Skipped
+    from duetime.domain.bulk import BulkKind, BulkOperation, BulkProgress
     from duetime.domain.errors import RecordUnreadable
     from duetime.domain.schedules.calendars import Calendar, Kind
     from duetime.domain.schedules.zones import Zone
+    from duetime.domain.sweeps import BulkRequest
     from duetime.domain.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
@@ -303,8 +311,10 @@ class Composition:
         return self._wholes_reading(outline_of)
 
     def _wholes_reading(self, read_graph: Callable[[bytes], Graph]) -> Wholes:
-        chance, clock = self.outside.chance, self.outside.clock
-        return Wholes(self.tasks, self.contents, self._topologies, chance, read_graph, clock)
+        outside = self.outside
+        return Wholes(
+            self.tasks, self.contents, self._topologies, outside.chance, read_graph, outside.clock, outside.crew
+        )
 
     @cached_property
     def _nodes(self) -> Nodes:
@@ -317,7 +327,10 @@ class Composition:
         retention = Retention(
             self._wholes, self.tasks, self.contents, outside.clock, outside.chance, outside.crew, period
         )
-        return Conducting(self._wholes, self._nodes, retention, self.steering, outside.clock, outside.crew)
+        in_background = self.bulk_operations.end_topology
+        return Conducting(
+            self._wholes, self._nodes, retention, self.steering, outside.clock, outside.crew, in_background
+        )
 
     @cached_property
     def following(self) -> Following:
@@ -354,7 +367,15 @@ class Composition:
     def directing(self) -> Directing:
         """Accepts, shows and steers topologies."""
         wholes = self._wholes_reading(_graph_of)
-        return Directing(wholes, self._conducting, self.creating, self.reading, self.steering)
+        return Directing(
+            wholes,
+            self._conducting,
+            self.creating,
+            self.reading,
+            self.steering,
+            self.outside.clock,
+            self.bulk_operations,
+        )
 
     @cached_property
     def running(self) -> Running:
@@ -422,9 +443,44 @@ class Composition:
         return Breaking(self.targets, self._circuits, outside.clock, outside.chance, self.telemetry)
 
     @cached_property
-    def sweeping(self) -> Sweeping:
-        """Cancels and changes tasks by a filter."""
-        return Sweeping(self.tasks, self.reading, self.changing, self.steering, self.outside.clock)
+    def bulk_requests(self) -> BulkRequests:
+        """Does something with the tasks that a filter means."""
+        outside = self.outside
+        sweeping = Sweeping(self.tasks, self.reading, self.changing, self.steering, outside.clock, outside.crew)
+        keys = DynamoKeyStore(self._dynamodb, self.settings.table)
+        return BulkRequests(
+            self.bulk_operations, sweeping, self.contents, keys, outside.clock, outside.chance, _bulk_request_of
+        )
+
+    @cached_property
+    def bulk_operations(self) -> BulkOperations:
+        """Starts, shows and cancels bulk operations."""
+        settings, outside = self.settings, self.outside
+        return BulkOperations(
+            self._bulk,
+            self.tasks,
+            LambdaBulkStarter(outside.clients.lambdas(), settings.bulk_function, self.telemetry),
+            outside.clock,
+            outside.chance,
+            self.telemetry,
+            self.shards,
+            settings.look_ahead_ms,
+        )
+
+    @cached_property
+    def bulk_executor(self) -> BulkExecutor:
+        """Carries out bulk operations."""
+        outside = self.outside
+        of_topologies, of_filters = TopologySteps(self._wholes, self._conducting).step, self.bulk_requests.step
+
+        def step(operation: BulkOperation, until: Millis) -> BulkProgress:
+            return (of_filters if operation.topology is None else of_topologies)(operation, until)
+
+        return BulkExecutor(self._bulk, outside.clock, outside.chance, self.telemetry, step)
+
+    @cached_property
+    def _bulk(self) -> DynamoBulkStore:
+        return DynamoBulkStore(self._dynamodb, self.settings.table)
 
     @cached_property
     def steering(self) -> Steering:
@@ -579,6 +635,7 @@ class Composition:
             look_ahead=settings.look_ahead_ms,
             precision=settings.precision,
             expanding=self._expanding,
+            bulk=self.bulk_operations,
         )
 
     @cached_property
@@ -649,6 +706,13 @@ def _graph_of(payload: bytes) -> Graph:
     from duetime.contract.topology_decoding import read_graph  # noqa: PLC0415 - see the line above
 
     return read_graph(payload)
+
+
+def _bulk_request_of(kind: BulkKind, text: bytes) -> BulkRequest:
+    # The same: pydantic.
+    from duetime.contract.sweeps import read_stored  # noqa: PLC0415 - see the line above
+
+    return read_stored(kind, text)
 
 
 def _entry(task: Task) -> Mapping[str, object]:

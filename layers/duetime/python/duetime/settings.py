@@ -54,6 +54,8 @@ class Variable(StrEnum):
     """Import name of the module that lists the types with a handler; empty where they are not known."""
     EGRESS_FUNCTION = "DUETIME_EGRESS_FUNCTION"
     """Name of the function that makes HTTP calls; empty to make them in one's own process."""
+    BULK_FUNCTION = "DUETIME_BULK_FUNCTION"
+    """Name of the function that carries out bulk operations; empty to leave their start to the trigger's timers."""
     SIGNING_SECRET = "DUETIME_SIGNING_SECRET"  # noqa: S105 - a variable's name
     """Name or ARN of the secret that HTTP calls are signed with; empty to send them unsigned."""
     HTTP_ALLOW = "DUETIME_HTTP_ALLOW"
@@ -170,6 +172,11 @@ class Settings:
     def egress_function(self) -> str:
         """Name of the function that makes HTTP calls, or the empty string."""
         return self.environ.get(Variable.EGRESS_FUNCTION, "")
+
+    @property
+    def bulk_function(self) -> str:
+        """Name of the function that carries out bulk operations, or the empty string."""
+        return self.environ.get(Variable.BULK_FUNCTION, "")
 
     @property
     def signing_secret(self) -> str:

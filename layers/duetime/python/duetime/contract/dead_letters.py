@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from duetime.contract import answers, queries, routes
-from duetime.contract.operation import OWNED, OWNER, READ_BODY, Operation
-from duetime.contract.sweeps import BOUNDS, RedriveMany, SweptAnswer
+from duetime.contract.bulk import LOCATION, BulkAnswer
+from duetime.contract.operation import KEY, OWNED, OWNER, Operation
+from duetime.contract.sweeps import ACCEPTED, BULK, REFUSALS, RedriveMany, SweptAnswer
 
 DEAD_LETTER_OPERATIONS = (
     Operation(
@@ -26,11 +27,14 @@ DEAD_LETTER_OPERATIONS = (
         path=routes.REDRIVE,
         summary="Have failed tasks tried again by a filter",
         description="Each as `retryTask` would: from its first attempt on, by its whole retry policy. One that gives "
-        f"up again is a dead letter again, and meant again by a piece that is repeated. {BOUNDS}",
+        f"up again is a dead letter again, and meant again by a piece that is repeated. {BULK}",
         body=RedriveMany,
         answer=SweptAnswer,
-        answer_description="What was done, and how to go on.",
-        headers=(OWNER,),
-        refusals=(*OWNED, *READ_BODY),
+        answer_description="What was done.",
+        accepted=ACCEPTED,
+        accepted_answer=BulkAnswer,
+        accepted_headers=LOCATION,
+        headers=(KEY, OWNER),
+        refusals=REFUSALS,
     ),
 )

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from duetime.contract import (
     answers,
     bodies,
+    bulk,
     calendars,
     leases,
     locks,
@@ -45,6 +46,8 @@ _DESCRIBED: tuple[tuple[type, Literal["validation", "serialization"]], ...] = (
     (sweeps.CancelMany, "validation"),
     (sweeps.ChangeMany, "validation"),
     (sweeps.RedriveMany, "validation"),
+    (bulk.BulkAnswer, "serialization"),
+    (bulk.BulkPage, "serialization"),
     (switches.SwitchFields, "validation"),
     (leases.LeaseAsk, "validation"),
     (leases.LeaseHeartbeat, "validation"),
@@ -90,6 +93,10 @@ _PATH_PARAMETERS: Schema = {
             "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$",
             "examples": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"],
         },
+    },
+    "operation_id": {
+        "description": "The operation's id.",
+        "schema": {"type": "string", "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
     },
     "lease_id": {"description": "The lease.", "schema": {"type": "string", "pattern": TOKEN_PATTERN}},
     "key": {"description": "The lock's key.", "schema": {"type": "string", "pattern": LOCK_KEY_PATTERN}},
@@ -208,6 +215,13 @@ def _successes(operation: Operation) -> dict[str, Schema]:
     found = {str(operation.status): answered}
     if operation.accepted:
         found["202"] = {**answered, "description": operation.accepted}
+        if operation.accepted_answer is not None:
+            found["202"]["content"] = {"application/json": {"schema": _reference(operation.accepted_answer)}}
+        if operation.accepted_headers:
+            headers = {**operation.answer_headers, **operation.accepted_headers}
+            found["202"]["headers"] = {
+                name: {"description": text, "schema": {"type": "string"}} for name, text in headers.items()
+            }
     if operation.has_not_modified:
         found["304"] = {
             "description": "The caller's copy, named by `If-None-Match`, is still the task.",

@@ -62,6 +62,8 @@ class Operation:
         answer: model of its answer's body.
         answer_schema: instead of a reference to that model.
         accepted: what its 202 means, if it answers that besides `status`.
+        accepted_answer: model of that answer's body, if it is another.
+        accepted_headers: of that answer, besides the others.
         query: model of its parameters.
         has_not_modified: it may answer 304.
         refusals: the errors it may answer besides an unforeseen one.
@@ -83,5 +85,7 @@ class Operation:
     answer_headers: Mapping[str, str] = field(default_factory=dict)
     headers: tuple[Header, ...] = ()
     accepted: str = ""
+    accepted_answer: type | None = None
+    accepted_headers: Mapping[str, str] = field(default_factory=dict)
     query: type[Body] | None = None
     has_not_modified: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from duetime.contract import answers, bodies, queries, routes
 from duetime.contract.actions import ACTIONS
+from duetime.contract.bulk import BULK_OPERATIONS
 from duetime.contract.dead_letters import DEAD_LETTER_OPERATIONS
 from duetime.contract.leases import LEASE_OPERATIONS
 from duetime.contract.locks import LOCK_OPERATIONS
@@ -111,6 +112,7 @@ OPERATIONS = (
     ),
     *ACTIONS,
     *SWEEP_OPERATIONS,
+    *BULK_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
     *LOCK_OPERATIONS,
     *LEASE_OPERATIONS,

@@ -58,6 +58,9 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, "operator_required", "Only an operator may do this"),
     errors.SwitchUnknown: Kind(HTTPStatus.NOT_FOUND, "switch_unknown", "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, "switches_full", "There are too many switches"),
+    errors.BulkUnknown: Kind(HTTPStatus.NOT_FOUND, "bulk_operation_unknown", "There is no such bulk operation"),
+    errors.BulkEnded: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
+    errors.BulkOfTopology: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
     errors.LockUnknown: Kind(HTTPStatus.NOT_FOUND, "lock_unknown", "There is no such lock"),
     errors.ScheduleUnknown: Kind(HTTPStatus.NOT_FOUND, "schedule_unknown", "There is no such schedule"),
     errors.BackfillUnknown: Kind(HTTPStatus.NOT_FOUND, "backfill_unknown", "There is no such backfill"),
@@ -87,6 +90,11 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.TargetSilent: Kind(HTTPStatus.GATEWAY_TIMEOUT, "target_silent", "The target did not answer in time"),
     errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "Try again in a moment"),
 }
+
+
+def code_of(name: str) -> str:
+    """The code of a refusal whose class is called so, as a stored bulk operation counts it."""
+    return next((kind.code for refusal, kind in KINDS.items() if refusal.__name__ == name), "refused")
 
 
 def kind_of(error: Exception) -> Kind:

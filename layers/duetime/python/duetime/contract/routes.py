@@ -25,6 +25,9 @@ ATTEMPTS = f"{TASK}/attempts"
 TARGET = f"{TASK}/target"
 DEAD_LETTERS = "/v1/dead-letters"
 REDRIVE = f"{DEAD_LETTERS}/redrive"
+BULK_OPERATIONS = "/v1/bulk-operations"
+BULK_OPERATION = f"{BULK_OPERATIONS}/{{operation_id}}"
+BULK_OPERATION_CANCEL = f"{BULK_OPERATION}/cancel"
 SWITCHES = "/v1/switches"
 LEASES = "/v1/leases"
 LEASE = "/v1/leases/{lease_id}"
@@ -70,6 +73,9 @@ METHODS: Mapping[str, Sequence[str]] = {
     TARGET: ("GET",),
     DEAD_LETTERS: ("GET",),
     REDRIVE: ("POST",),
+    BULK_OPERATIONS: ("GET",),
+    BULK_OPERATION: ("GET",),
+    BULK_OPERATION_CANCEL: ("POST",),
     SWITCHES: ("GET", "PUT", "DELETE"),
     LEASES: ("POST",),
     **dict.fromkeys((LEASE_HEARTBEAT, LEASE_COMPLETE, LEASE_FAIL, LEASE_RELEASE, LEASE_PAUSE, LEASE_CANCEL), ("POST",)),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract import routes, tokens
+from duetime.contract import guard, routes, tokens
 from duetime.contract.bodies import Body, TaskPatch
-from duetime.contract.decoding import refuse_marked
+from duetime.contract.bulk import LOCATION, BulkAnswer, bulk_answer
+from duetime.contract.decoding import change_of, refuse_marked
 from duetime.contract.faults import validated
 from duetime.contract.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
     At,
@@ -20,20 +21,25 @@ from duetime.contract.fields import (  # noqa: TC001 - pydantic reads the annota
     TaskType,
     WantedName,
 )
-from duetime.contract.operation import OWNED, OWNER, READ_BODY, Operation
+from duetime.contract.operation import KEY, OWNED, OWNER, READ_BODY, Operation
 from duetime.contract.problems import KINDS
 from duetime.contract.refusals import Fault, FieldsInvalid, ParametersInvalid
+from duetime.domain import errors
+from duetime.domain.bulk import BulkKind
 from duetime.domain.filters import TaskFilter
-from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE, MAX_SWEEP_PACE, MIN_SWEEP_PACE, SWEEP_BUDGET
+from duetime.domain.limits import MAX_EXAMINED, MAX_JSON_DEPTH, MAX_PAGE, MAX_SWEEP_PACE, MIN_SWEEP_PACE
 from duetime.domain.states import TERMINAL, State
-from duetime.domain.sweeps import Sweep
-from duetime.domain.times import SECOND
+from duetime.domain.sweeps import BulkRequest, Sweep
 
 if TYPE_CHECKING:
     from duetime.contract.guard import Document
+    from duetime.domain.bulk import BulkOperation
     from duetime.domain.ids import TaskId
     from duetime.domain.sweeps import Swept
 
+CHANGE = "change"
+WRAPPED = 1
+"""Levels of nesting that a body puts around what is changed."""
 S = TypeVar("S", bound="SweepFields")
 
 
@@ -98,7 +104,14 @@ class SweepFields(Body):
     filter: Annotated[Conditions, Field(description="Which tasks; an empty one needs `all`.")]
     all: Annotated[bool, Field(description="Every task is meant: the filter is empty on purpose.")] = False
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
-    limit: Annotated[int, Field(ge=1, le=MAX_PAGE, description="Most tasks that one request changes.")] = MAX_PAGE
+    limit: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=MAX_PAGE,
+            description="Do one piece only, of at most so many tasks, and hand out a token; null for all of them.",
+        ),
+    ] = None
     per_second: Annotated[
         float | None,
         Field(ge=MIN_SWEEP_PACE, le=MAX_SWEEP_PACE, description="Most tasks a second; null for as fast as it goes."),
@@ -161,24 +174,51 @@ def read_sweep(model: type[S], document: Document) -> S:
     return body
 
 
-def sweep_of(body: SweepFields, scope: str) -> Sweep:
+def request_of(body: SweepFields, scope: str, text: bytes) -> BulkRequest:
     """What a body asks for.
 
     Args:
         body: the request.
         scope: of its token, from `scope_of`.
+        text: the body as it came.
 
     Raises:
-        FieldsInvalid: its token is another request's.
+        FieldsInvalid: its token is another request's, or its change contradicts itself.
     """
-    return Sweep(
+    return _request_of(body, _after(body.next_token, scope), text)
+
+
+def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
+    """What a body asks for that was accepted before, and is carried out later."""
+    body = read_sweep(_MODELS[kind], guard.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED))
+    return _request_of(body, None, text)
+
+
+def is_piece(body: SweepFields) -> bool:
+    """Whether one piece is to be done, or counted, and nothing later."""
+    return body.dry_run or body.limit is not None
+
+
+def _request_of(body: SweepFields, after: TaskId | None, text: bytes) -> BulkRequest:
+    sweep = Sweep(
         wanted=body.filter.meant,
-        after=_after(body.next_token, scope),
+        after=after,
         descending=body.order == "desc",
-        limit=body.limit,
+        limit=MAX_PAGE if body.limit is None else body.limit,
         per_second=body.per_second,
         is_dry=body.dry_run,
     )
+    kind = next(kind for kind, model in _MODELS.items() if isinstance(body, model))
+    force = isinstance(body, CancelMany) and body.force
+    change = change_of(body.change, (CHANGE,)) if isinstance(body, ChangeMany) else None
+    return BulkRequest(kind, sweep, text, force, change)
+
+
+_MODELS: Mapping[BulkKind, type[SweepFields]] = {
+    BulkKind.CANCEL: CancelMany,
+    BulkKind.CHANGE: ChangeMany,
+    BulkKind.REDRIVE: RedriveMany,
+}
 
 
 def scope_of(body: SweepFields, owner: str) -> str:
@@ -197,6 +237,18 @@ def swept_answer(swept: Swept, scope: str) -> SweptAnswer:
     )
 
 
+def done_answer(operation: BulkOperation) -> SweptAnswer:
+    """What an operation came to that has ended."""
+    answer = bulk_answer(operation)
+    return SweptAnswer(
+        examined=answer["examined"],
+        matched=answer["matched"],
+        changed=answer["changed"],
+        refused=answer["refused"],
+        next_token=None,
+    )
+
+
 def _refuse_unclear(body: SweepFields) -> None:
     """Nobody means all of their tasks by mistake."""
     is_empty = body.filter.is_empty
@@ -204,6 +256,8 @@ def _refuse_unclear(body: SweepFields) -> None:
         raise FieldsInvalid([Fault("filter", "is empty: give a condition, or say all: true")])
     if body.all and not is_empty:
         raise FieldsInvalid([Fault("all", "cannot be given together with a condition")])
+    if body.limit is not None and body.per_second is not None and not body.dry_run:
+        raise FieldsInvalid([Fault("limit", "cannot be given together with per_second: a pace takes its time")])
     if isinstance(body.filter, SweepFilter) and body.filter.state in TERMINAL:
         raise FieldsInvalid([Fault("filter.state", "is an end: such tasks can be neither cancelled nor changed")])
 
@@ -215,36 +269,37 @@ def _after(token: str | None, scope: str) -> TaskId | None:
         raise FieldsInvalid(refusal.faults) from None
 
 
-BOUNDS = (
-    f"One request examines at most {MAX_EXAMINED} tasks, changes at most {MAX_PAGE} and takes about "
-    f"{SWEEP_BUDGET // SECOND} seconds: repeat it with the `next_token` of the answer until that is null."
+BULK = (
+    "What is done within about a second is answered at once. If there is more, the answer is 202, and a bulk operation "
+    "does the rest, whatever crashes. The same request with the same idempotency key answers the same operation. With "
+    f"`limit` or `dry_run`, one piece is done or counted, {MAX_EXAMINED} tasks at most: repeat it with `next_token` "
+    "of the answer until that is null."
 )
-"""How far one piece of a sweep goes."""
-_OPEN = f"{BOUNDS} Doing a piece again does no harm. Tasks that have ended are passed over."
-_REFUSALS = (*OWNED, *READ_BODY)
+"""How requests that name tasks by a filter go on."""
+_OPEN = f"{BULK} Doing a piece again does no harm. Tasks that have ended are passed over."
+REFUSALS = (*OWNED, *READ_BODY, errors.KeyReused)
+
+
+def _operation(id_: str, path: str, summary: str, body: type[SweepFields]) -> Operation:
+    return Operation(
+        id=id_,
+        method="POST",
+        path=path,
+        summary=summary,
+        description=_OPEN,
+        body=body,
+        answer=SweptAnswer,
+        answer_description="What was done.",
+        accepted=ACCEPTED,
+        accepted_answer=BulkAnswer,
+        accepted_headers=LOCATION,
+        headers=(KEY, OWNER),
+        refusals=REFUSALS,
+    )
+
+
+ACCEPTED = "There is more to do than fits into an answer: the operation goes on."
 SWEEP_OPERATIONS = (
-    Operation(
-        id="cancelTasks",
-        method="POST",
-        path=routes.CANCEL_MANY,
-        summary="Cancel tasks by a filter",
-        description=_OPEN,
-        body=CancelMany,
-        answer=SweptAnswer,
-        answer_description="What was done, and how to go on.",
-        headers=(OWNER,),
-        refusals=_REFUSALS,
-    ),
-    Operation(
-        id="changeTasks",
-        method="POST",
-        path=routes.CHANGE_MANY,
-        summary="Change tasks by a filter",
-        description=_OPEN,
-        body=ChangeMany,
-        answer=SweptAnswer,
-        answer_description="What was done, and how to go on.",
-        headers=(OWNER,),
-        refusals=_REFUSALS,
-    ),
+    _operation("cancelTasks", routes.CANCEL_MANY, "Cancel tasks by a filter", CancelMany),
+    _operation("changeTasks", routes.CHANGE_MANY, "Change tasks by a filter", ChangeMany),
 )

@@ -9,6 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.answers import ErrorAnswer, Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.bulk import BulkAnswer, bulk_answer
 from duetime.contract.encoding import error_answer, instant
 from duetime.domain.states import State  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.task import Asked  # noqa: TC001 - pydantic reads the annotations
@@ -19,11 +20,10 @@ from duetime.domain.topologies.rules import TriggerRule  # noqa: TC001 - pydanti
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.task import Task
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.graph import Graph, Node
-    from duetime.domain.topologies.head import Head
-    from duetime.domain.topologies.statuses import NodeStatus, Statuses
+    from duetime.domain.topologies.graph import Node
+    from duetime.domain.topologies.statuses import NodeStatus
+    from duetime.domain.topologies.view import View
 
 
 class NodeAnswer(TypedDict):
@@ -70,11 +70,16 @@ class TopologyAnswer(TypedDict):
     percent: Annotated[int, Field(description="How far it has come, each node by how long it is expected to run.")]
     counts: Annotated[Mapping[str, int], Field(description="How many nodes stand where.")]
     critical_path: PathAnswer
+    operation: Annotated[
+        BulkAnswer | None,
+        Field(description="What was started last to have all nodes heed a request; a small topology needs none."),
+    ]
     nodes: Mapping[str, NodeAnswer]
 
 
-def topology_answer(task: Task, graph: Graph, head: Head | None, statuses: Statuses, now: Millis) -> TopologyAnswer:
+def topology_answer(view: View, now: Millis) -> TopologyAnswer:
     """A topology as it stands now."""
+    task, graph, head, statuses = view.task, view.graph, view.head, view.statuses
     path = critical_path(graph, durations(graph, statuses, now))
     return TopologyAnswer(
         id=task.id.text,
@@ -95,6 +100,7 @@ def topology_answer(task: Task, graph: Graph, head: Head | None, statuses: Statu
         percent=percent(graph, statuses),
         counts=counted(statuses),
         critical_path=PathAnswer(nodes=list(path.nodes), seconds=path.seconds),
+        operation=None if view.operation is None else bulk_answer(view.operation),
         nodes={
             node.key: _node_answer(node, head.task_id(node.key) if head else None, statuses[node.key])
             for node in graph.nodes

@@ -10,6 +10,8 @@ from duetime.contract.topology_answers import TopologyAnswer
 from duetime.contract.topology_bodies import TopologyCreate
 from duetime.domain import errors
 
+_GOES_ON = " What is asked holds for the whole at once; with many nodes, a bulk operation has them heed it."
+
 
 def _action(
     id_: str,
@@ -19,6 +21,9 @@ def _action(
     also: tuple[type[Exception], ...] = (),
     **more: Any,  # noqa: ANN401 - fields of Operation
 ) -> Operation:
+    if "accepted" in more:
+        more["accepted_headers"] = {"Location": "Path of the bulk operation, if the nodes do not heed it yet."}
+        description += _GOES_ON
     return Operation(
         id=id_,
         method="POST",
@@ -86,5 +91,11 @@ TOPOLOGY_OPERATIONS = (
         "Nothing more starts; what runs goes on to its end.",
         accepted="It has begun, and holds.",
     ),
-    _action("resumeTopology", routes.TOPOLOGY_RESUME, "Let a paused topology go on", "With all its nodes."),
+    _action(
+        "resumeTopology",
+        routes.TOPOLOGY_RESUME,
+        "Let a paused topology go on",
+        "With all its nodes.",
+        accepted="Its nodes are being resumed.",
+    ),
 )

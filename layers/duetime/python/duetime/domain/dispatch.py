@@ -37,6 +37,8 @@ def delay_seconds(due: Millis, now: Millis, precision: Precision) -> int:
 
 SCHEDULES = "schedules"
 """What stands for a queue's name where schedules are expanded."""
+BULK_OPERATIONS = "bulk operations"
+"""What stands for a queue's name where bulk operations are resumed."""
 _PULLED = "pulled:"
 
 
@@ -87,6 +89,18 @@ class ScheduleWake:
     owner: str
     name: str
     turn: int
+    at: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class BulkTimer:
+    """A reminder in the minute of `at` to see whether somebody carries out a bulk operation.
+
+    Attributes:
+        operation: its id; says the shard.
+    """
+
+    operation: TaskId
     at: Millis
 
 

@@ -200,6 +200,30 @@ class CalendarUsed(RequestRefused):
         self.schedule = schedule
 
 
+class BulkUnknown(RequestRefused):
+    """There is no such bulk operation, or it belongs to another owner, or it ended long ago."""
+
+    def __init__(self, operation_id: TaskId) -> None:
+        super().__init__(f"there is no bulk operation {operation_id}")
+        self.operation_id = operation_id
+
+
+class BulkEnded(RequestRefused):
+    """The bulk operation has ended by itself."""
+
+    def __init__(self, operation_id: TaskId) -> None:
+        super().__init__(f"the bulk operation {operation_id} has succeeded and cannot be cancelled")
+        self.operation_id = operation_id
+
+
+class BulkOfTopology(RequestRefused):
+    """The bulk operation does what was asked of a topology."""
+
+    def __init__(self, operation_id: TaskId) -> None:
+        super().__init__(f"the operation {operation_id} is of a topology: pause, resume or cancel that instead")
+        self.operation_id = operation_id
+
+
 class KeyReused(RequestRefused):
     """The idempotency key was used before, with another body."""
 

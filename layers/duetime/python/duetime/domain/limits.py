@@ -25,8 +25,22 @@ MAX_PAGE = 100
 MAX_EXAMINED = 1_000
 """Records that one page of a filtered list reads at most before it hands out a token to go on."""
 
-SWEEP_BUDGET = 20 * SECOND
-"""How long one request to cancel or change by filter goes on: API Gateway waits thirty seconds."""
+BULK_INLINE = 1_200
+"""Milliseconds that a request which concerns many tasks works before it is answered; what is left then goes on in a
+bulk operation."""
+BULK_INLINE_NODES = 500
+"""A topology of more nodes than this is paused, resumed or stopped by a bulk operation."""
+BULK_STEP = 5 * SECOND
+"""How long a bulk operation goes on before it stores how far it is, and looks whether it is still wanted."""
+BULK_LEASE = 30 * SECOND
+"""Whoever carries out a bulk operation and stores nothing for so long is replaced; longer than a step and the longest
+pause of its pace."""
+BULK_INVOCATION = 12 * MINUTE
+"""How long one invocation carries out an operation; the next goes on from there."""
+BULK_RETENTION = 7 * DAY
+"""How long a bulk operation that has ended can be read."""
+MAX_BULK_PAGE = 50
+"""Bulk operations in one list: the latest."""
 MIN_SWEEP_PACE = 0.1
 """Slowest pace of such a request, in tasks a second."""
 MAX_SWEEP_PACE = 1_000

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import MAX_PAGE
+from duetime.domain.limits import BULK_STEP, MAX_PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.bulk import BulkKind
+    from duetime.domain.creation import TaskChange
     from duetime.domain.errors import RequestRefused
     from duetime.domain.filters import TaskFilter
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
+    from duetime.domain.times import Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Sweep:
         limit: most tasks that are cancelled or changed, or refuse to be.
         per_second: most of them a second; `None` for as fast as it goes.
         is_dry: nothing is done, only counted.
+        budget: how long a piece goes on.
     """
 
     wanted: TaskFilter
@@ -33,10 +37,28 @@ class Sweep:
     limit: int = MAX_PAGE
     per_second: float | None = None
     is_dry: bool = False
+    budget: Millis = BULK_STEP
 
     def means(self, task: Task) -> bool:
         """Whether it means a task: what has ended only if its end is asked for by name."""
         return (not task.is_terminal or task.state is self.wanted.state) and self.wanted.matches(task)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRequest:
+    """What a user asks for.
+
+    Attributes:
+        text: the body as it came, in UTF-8: what goes on later is read from it.
+        force: of a cancel: whether running tasks are asked to stop.
+        change: of a change: what is changed.
+    """
+
+    kind: BulkKind
+    sweep: Sweep
+    text: bytes = b""
+    force: bool = False
+    change: TaskChange | None = None
 
 
 @dataclass(frozen=True, slots=True)

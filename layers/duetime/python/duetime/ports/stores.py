@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.circuits import Circuit
     from duetime.domain.cursors import Cursors
-    from duetime.domain.dispatch import Entry, ScheduleWake, Wake
+    from duetime.domain.dispatch import BulkTimer, Entry, ScheduleWake, Wake
     from duetime.domain.expiry import Expiry
     from duetime.domain.ids import TaskId
     from duetime.domain.keys import RememberedKey
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.writes import Write, WriteResult
 
-    MinuteItem: TypeAlias = Entry | Wake | ScheduleWake
+    MinuteItem: TypeAlias = Entry | Wake | ScheduleWake | BulkTimer
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,10 @@ class TaskStore(Protocol):
 
     def add_schedule_wake(self, wake: ScheduleWake) -> None:
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
+        ...
+
+    def add_bulk_timer(self, timer: BulkTimer) -> None:
+        """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
         ...
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
-from duetime.domain.dispatch import Precision, ScheduleWake, at_first_reading, queue_of
+from duetime.domain.dispatch import Entry, Precision, Wake, at_first_reading, queue_of
 from duetime.domain.errors import ClockWrong, Unavailable
 from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS, TICK_BUDGET
 from duetime.domain.shards import groups_of, shards_in
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.stores import CursorStore, MinuteItem, TaskStore
     from duetime.ports.surroundings import Clock, Crew, FanOut, Telemetry
+    from duetime.services.bulk.operations import BulkOperations
     from duetime.services.expanding import Expanding
     from duetime.services.shards import Shards
 
@@ -38,13 +39,13 @@ class FirstReading:
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
         """Send what is due, of those queues that are wanted."""
-        tasks = [item for item in items if not isinstance(item, ScheduleWake)]
+        tasks = [item for item in items if isinstance(item, Entry | Wake)]
         messages = [message for item in tasks if (message := at_first_reading(item, minute))]
         wanted = {queue: wants(queue) for queue in sorted({queue_of(message) for message in messages})}
         messages = [message for message in messages if wanted[queue_of(message)]]
         self.telemetry.count("dispatched", len(messages))
         sent = self.due_messages.send(messages)
-        refused = self.due_messages.expand([item for item in items if isinstance(item, ScheduleWake)], wants)
+        refused = self.due_messages.follow_timers(items, wants)
         return Served(sent.sent, sent.refused | refused)
 
 
@@ -61,6 +62,7 @@ class Dispatching:
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
         expanding: makes the occurrences of schedules whose wakes are met.
+        bulk: sees to the bulk operations whose timers are met.
     """
 
     tasks: TaskStore
@@ -74,6 +76,7 @@ class Dispatching:
     look_ahead: Millis
     precision: Precision
     expanding: Expanding
+    bulk: BulkOperations
 
     def tick(self, holder: str) -> None:
         """Have every group read: here if there is only one, else each by an invocation of its own."""
@@ -125,7 +128,9 @@ class Dispatching:
             self.telemetry.measure("cursor_lag", max(0, now - start_of(reader.cursors.floors[DISPATCH])))
 
     def _readings(self) -> list[FirstReading | RecoveryScan]:
-        messages = DueMessages(self.queues, self.expanding, self.clock, self.telemetry, self.look_ahead, self.precision)
+        messages = DueMessages(
+            self.queues, self.expanding, self.bulk, self.clock, self.telemetry, self.look_ahead, self.precision
+        )
         scans = [
             RecoveryScan(
                 self.tasks, self.queues, messages, self.clock, self.crew, self.telemetry, is_last=scan == LAST_SCAN

@@ -1,4 +1,4 @@
-"""Sends the messages of due tasks, each queue for itself, and has due schedules expanded."""
+"""Sends the messages of due tasks, each queue for itself, and sees to due schedules and bulk operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch import SCHEDULES, Message, Precision, ScheduleWake, delay_seconds, is_direct, queue_of
+from duetime.domain.dispatch import (
+    BULK_OPERATIONS,
+    SCHEDULES,
+    BulkTimer,
+    Message,
+    Precision,
+    ScheduleWake,
+    delay_seconds,
+    is_direct,
+    queue_of,
+)
 from duetime.ports.queues import Outgoing
 from duetime.services.group_reader import Served
 from duetime.services.placing import message_for
@@ -16,7 +26,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
+    from duetime.ports.stores import MinuteItem
     from duetime.ports.surroundings import Clock, Telemetry
+    from duetime.services.bulk.operations import BulkOperations
     from duetime.services.expanding import Expanding
 
 
@@ -26,12 +38,14 @@ class DueMessages:
 
     Attributes:
         expanding: makes the occurrences of schedules whose wakes are met.
+        bulk: sees to the bulk operations whose timers are met.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
     """
 
     queues: WorkQueues
     expanding: Expanding
+    bulk: BulkOperations
     clock: Clock
     telemetry: Telemetry
     look_ahead: Millis
@@ -50,15 +64,23 @@ class DueMessages:
         sent = Counter(queue_of(message) for message in messages)
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
 
-    def expand(self, wakes: Sequence[ScheduleWake], wants: Callable[[str], bool]) -> frozenset[str]:
-        """Make what schedules have to place exist, and send what of it is due; what was refused, if it was.
+    def follow_timers(self, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> frozenset[str]:
+        """See to the schedules and bulk operations whose timers are among the items; what was refused of them.
 
-        What the queue does not take is found by the first recovery scan, as with every new task.
+        What the queue does not take of a schedule's tasks is found by the first recovery scan, as with every new task.
         """
-        if not wakes or not wants(SCHEDULES):
-            return frozenset()
+        wakes = [item for item in items if isinstance(item, ScheduleWake)]
+        timers = [item for item in items if isinstance(item, BulkTimer)]
+        refused = set[str]()
+        if wakes and wants(SCHEDULES) and not self._expand(wakes):
+            refused.add(SCHEDULES)
+        if timers and wants(BULK_OPERATIONS) and not self.bulk.resume(timers):
+            refused.add(BULK_OPERATIONS)
+        return frozenset(refused)
+
+    def _expand(self, wakes: Sequence[ScheduleWake]) -> bool:
         expanded = self.expanding.expand(wakes)
         now = self.clock.now()
         self.telemetry.count("occurrences", len(expanded.tasks))
         self.send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])
-        return frozenset() if expanded.done else frozenset({SCHEDULES})
+        return expanded.done

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch import Entry, ScheduleWake, Wake, is_left_behind, is_open_past_due, queue_of
+from duetime.domain.dispatch import Entry, Wake, is_left_behind, is_open_past_due, queue_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import PATROL_BACKLOG
 from duetime.domain.times import DAY
@@ -45,7 +45,7 @@ class RecoveryScan:
             Unavailable: the table did not answer; nothing of it counts.
         """
         del minute
-        refused = set(self.due_messages.expand([item for item in items if isinstance(item, ScheduleWake)], wants))
+        refused = set(self.due_messages.follow_timers(items, wants))
         now = self.clock.now()
         entries = self._entries(items)
         overdue = [each for each in entries if is_left_behind(each, now) or is_open_past_due(each, now)]

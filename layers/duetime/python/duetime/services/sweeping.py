@@ -8,14 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable, VersionDiffers
-from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE, SWEEP_BUDGET
+from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.states import State
 from duetime.domain.sweeps import Swept
 from duetime.domain.times import SECOND
 from duetime.ports.stores import ListQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.creation import TaskChange
     from duetime.domain.ids import TaskId
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from duetime.domain.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.stores import TaskStore
-    from duetime.ports.surroundings import Clock
+    from duetime.ports.surroundings import Clock, Crew
     from duetime.services.changing import Changing
     from duetime.services.reading import Reading
     from duetime.services.steering import Steering
 
 
+_AT_ONCE = 48
+"""Tasks that are acted on before it is asked again whether there is time for more."""
 _TRIES = 5
 """How often a task is acted on anew that others write in between."""
 
@@ -57,6 +59,7 @@ class Sweeping:
     changing: Changing
     steering: Steering
     clock: Clock
+    crew: Crew | None = None
 
     def cancel(self, owner: str, sweep: Sweep, *, force: bool) -> Swept:
         """Cancel a piece; by force, ask those that run to stop."""
@@ -91,33 +94,68 @@ class Sweeping:
         while tally.examined < MAX_EXAMINED:
             query = ListQuery(owner, tally.after, descending=sweep.descending, limit=MAX_PAGE, failed_only=failed_only)
             ids = self.tasks.list_ids(query)
-            for task in self.reading.get_many(owner, ids):
+            tasks: Sequence[Task] = self.reading.get_many(owner, ids)
+            while tasks:
                 if pace.is_over(tally):
                     return
-                self._do(task, sweep, tally, pace, act)
-                tally.examined += 1
-                tally.after = task.id
+                segment, tasks = _split(tasks, sweep, self._at_once(sweep, tally))
+                self._do(segment, sweep, tally, pace, act)
             if len(ids) < MAX_PAGE:
                 tally.after = None
                 return
             tally.after = ids[-1]
 
-    @staticmethod
-    def _do(task: Task, sweep: Sweep, tally: _Tally, pace: _Pace, act: Callable[[Task], object]) -> None:
-        if not sweep.means(task):
-            return
-        if not sweep.is_dry:
-            try:
-                act(task)
-                tally.changed += 1
-            except NoLongerMatched:
-                return
-            except RequestRefused as refusal:
-                if isinstance(refusal, FieldInvalid) and not tally.changed and sweep.after is None:
-                    raise
-                tally.refused[type(refusal)] += 1
+    def _at_once(self, sweep: Sweep, tally: _Tally) -> int:
+        """How many tasks may be acted on at a time: one while a pace is kept, and at first, which may refuse all."""
+        if sweep.is_dry:
+            return MAX_EXAMINED
+        is_first = not tally.changed and sweep.after is None
+        return 1 if self.crew is None or sweep.per_second or is_first else min(_AT_ONCE, sweep.limit - tally.matched)
+
+    def _do(
+        self, segment: Sequence[Task], sweep: Sweep, tally: _Tally, pace: _Pace, act: Callable[[Task], object]
+    ) -> None:
+        """Act on those of some tasks that are meant; the tally moves behind them all, unless the store fails."""
+        meant = [task for task in segment if sweep.means(task)]
+        ends: list[Exception | None] = []
+        if not sweep.is_dry and meant:
+            attempt = partial(_attempted, act)
+            ends = self.crew.map(attempt, meant) if self.crew and len(meant) > 1 else [attempt(each) for each in meant]
+        refusals = [end for end in ends if isinstance(end, RequestRefused)]
+        failures = [end for end in ends if isinstance(end, Unavailable)]
+        for refusal in refusals:
+            if isinstance(refusal, FieldInvalid) and not tally.changed and sweep.after is None:
+                raise refusal
+            tally.refused[type(refusal)] += 1
+        left_alone = sum(isinstance(end, NoLongerMatched) for end in ends)
+        tally.changed += len(ends) - len(refusals) - len(failures) - left_alone
+        if failures:
+            # Those before it in the list may be done; doing them again does no harm.
+            raise failures[0]
+        tally.matched += len(meant) - left_alone
+        tally.examined += len(segment)
+        tally.after = segment[-1].id
+        if len(ends) > left_alone:
             pace.keep(tally)
-        tally.matched += 1
+
+
+def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
+    """What kept a task from being acted on."""
+    try:
+        act(task)
+    except (NoLongerMatched, RequestRefused, Unavailable) as error:
+        return error
+    return None
+
+
+def _split(tasks: Sequence[Task], sweep: Sweep, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
+    """The first of the tasks, up to the one that makes it as many as may be acted on at once; and the rest."""
+    meant = 0
+    for number, task in enumerate(tasks):
+        meant += sweep.means(task)
+        if meant == most:
+            return tasks[: number + 1], tasks[number + 1 :]
+    return tasks, ()
 
 
 def _act_while_meant(sweep: Sweep, act: Callable[[Task], object], task: Task) -> None:
@@ -148,15 +186,18 @@ class _Pace:
         self._started = clock.now()
 
     def is_over(self, tally: _Tally) -> bool:
-        """Whether nothing more can be begun."""
-        is_full = not self._sweep.is_dry and tally.matched >= self._sweep.limit
-        return is_full or self._clock.now() + self._step > self._started + SWEEP_BUDGET
+        """Whether nothing more can be begun; something always can, however slow its pace."""
+        if not self._sweep.is_dry and tally.matched >= self._sweep.limit:
+            return True
+        is_late = self._clock.now() + self._step > self._started + self._sweep.budget
+        return is_late and tally.examined > 0
 
     def keep(self, tally: _Tally) -> None:
         """Wait after a task, so that even whoever goes on at once keeps the pace."""
         if self._step:
-            self._clock.sleep_until(self._started + (tally.matched + 1) * self._step)
+            self._clock.sleep_until(self._started + tally.matched * self._step)
 
     @property
     def _step(self) -> Millis:
-        return 0 if self._sweep.per_second is None else round(SECOND / self._sweep.per_second)
+        pace = None if self._sweep.is_dry else self._sweep.per_second
+        return 0 if pace is None else round(SECOND / pace)

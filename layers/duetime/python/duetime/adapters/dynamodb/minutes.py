@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb import schema, values
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded, encoded
 from duetime.adapters.dynamodb.records import owner_of, told_unreadable
-from duetime.domain.dispatch import Entry, ScheduleWake, Wake
+from duetime.domain.dispatch import BulkTimer, Entry, ScheduleWake, Wake
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import WAKE_LIFE
 from duetime.domain.task import Priority, lane_of
@@ -15,6 +15,7 @@ from duetime.domain.times import MINUTE, minute_of
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.ports.stores import MinuteItem
 
 _ENTRY_FIELDS = ("type", "target", "state", "priority", "turn", "next_at", "sent", "lease_ends_at", "finished_at")
 ENTRY_NAMES = (
@@ -66,7 +67,17 @@ def schedule_wake_item_of(wake: ScheduleWake) -> Item:
     }
 
 
-def entry_of(item: StoredItem) -> Entry | Wake | ScheduleWake:
+def bulk_timer_item_of(timer: BulkTimer) -> Item:
+    """The timer of a bulk operation as an item."""
+    return {
+        schema.PARTITION_KEY: values.text(partition_of(minute_of(timer.at), timer.operation.shard)),
+        schema.SORT_KEY: values.text(f"{timer.operation}{schema.BULK_MARK}"),
+        schema.TTL: values.expiry(timer.at + WAKE_LIFE),
+        ATTRIBUTES["next_at"].name: values.number(timer.at),
+    }
+
+
+def entry_of(item: StoredItem) -> MinuteItem:
     """What the trigger needs of an item in a minute's partition.
 
     Raises:
@@ -76,7 +87,10 @@ def entry_of(item: StoredItem) -> Entry | Wake | ScheduleWake:
         return _entry_of(item)
 
 
-def _entry_of(item: StoredItem) -> Entry | Wake | ScheduleWake:
+def _entry_of(item: StoredItem) -> MinuteItem:
+    operation, is_bulk, _ = item[schema.SORT_KEY]["S"].partition(schema.BULK_MARK)
+    if is_bulk:
+        return BulkTimer(TaskId(operation), decoded(item, ("next_at",))["next_at"])
     if (name := item.get(schema.WAKE_SCHEDULE)) is not None:
         uid = TaskId(item[schema.SORT_KEY]["S"].partition(schema.SCHEDULE_MARK)[0])
         due = decoded(item, ("turn", "next_at"))

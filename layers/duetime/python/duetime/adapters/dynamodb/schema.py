@@ -54,6 +54,9 @@ SCHEDULE_MARK = "#s#"
 WAKE_SCHEDULE = "M"
 """Name of the schedule that a wake is for."""
 
+BULK_MARK = "#b#"
+"""Behind the id of a bulk operation in the sort key of its timer."""
+
 EXPIRING_TAG = ("expire", "true")
 """Key and value of the tag of an object in the content bucket whose task has ended: a lifecycle rule removes it."""
 UNREFERENCED_TAG = ("expire", "unreferenced")
@@ -84,5 +87,9 @@ CALENDAR_LIST_MARK = "#D"
 """As `LOCK_LIST_MARK`, for calendars."""
 TOPOLOGY_PREFIX = "t#"
 """Partition of one topology's head, or of one node's counts and token; by the id of its task."""
+BULK_PREFIX = "b#"
+"""Partition of one bulk operation."""
+BULK_LIST_MARK = "#B"
+"""As `LOCK_LIST_MARK`, for bulk operations, which are few: they all lie in one partition of the list."""
 CURSOR_PREFIX = "c#"
 """Partition of one shard group's cursors."""

@@ -11,7 +11,13 @@ from duetime.adapters.aws import translated
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.expressions import update_of
-from duetime.adapters.dynamodb.minutes import ENTRY_NAMES, entry_of, schedule_wake_item_of, wake_item_of
+from duetime.adapters.dynamodb.minutes import (
+    ENTRY_NAMES,
+    bulk_timer_item_of,
+    entry_of,
+    schedule_wake_item_of,
+    wake_item_of,
+)
 from duetime.adapters.dynamodb.records import item_of, key_of, task_of
 from duetime.adapters.dynamodb.refusals import refusing_item
 from duetime.adapters.dynamodb.values import text
@@ -28,10 +34,10 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.values import StoredItem
-    from duetime.domain.dispatch import Entry, ScheduleWake, Wake
+    from duetime.domain.dispatch import BulkTimer, ScheduleWake, Wake
     from duetime.domain.task import Task
     from duetime.domain.writes import Write, WriteResult
-    from duetime.ports.stores import ListQuery
+    from duetime.ports.stores import ListQuery, MinuteItem
     from duetime.ports.surroundings import Crew
 
 R = TypeVar("R")
@@ -109,6 +115,11 @@ class DynamoTaskStore:
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_wake_item_of(wake))
 
+    def add_bulk_timer(self, timer: BulkTimer) -> None:
+        """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
+        with translated():
+            self._client.put_item(TableName=self._table, Item=bulk_timer_item_of(timer))
+
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
         """What the trigger needs of the next records and wakes in one shard of one minute."""
         partition = text(partition_of(minute, shard))
@@ -166,7 +177,7 @@ class DynamoTaskStore:
         return [TaskId(item[schema.SORT_KEY]["S"]) for item in answer["Items"]]
 
 
-def _keyed_entry_of(item: StoredItem) -> tuple[str, Entry | Wake | ScheduleWake]:
+def _keyed_entry_of(item: StoredItem) -> tuple[str, MinuteItem]:
     return item[schema.SORT_KEY]["S"], entry_of(item)
 
 

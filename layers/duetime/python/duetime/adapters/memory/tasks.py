@@ -18,7 +18,7 @@ from duetime.ports.stores import MinutePage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.dispatch import ScheduleWake, Wake
+    from duetime.domain.dispatch import BulkTimer, ScheduleWake, Wake
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Content
     from duetime.domain.writes import Write, WriteResult
@@ -30,7 +30,7 @@ class MemoryTaskStore:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._partitions: dict[str, dict[str, Task | Wake | ScheduleWake]] = {}
+        self._partitions: dict[str, dict[str, Task | Wake | ScheduleWake | BulkTimer]] = {}
         self._tasks: dict[TaskId, Task] = {}
 
     def create(self, task: Task) -> bool:
@@ -76,6 +76,12 @@ class MemoryTaskStore:
         partition = partition_of(minute_of(wake.at), wake.uid.shard)
         with self._lock:
             self._partitions.setdefault(partition, {})[f"{wake.uid} schedule {wake}"] = wake
+
+    def add_bulk_timer(self, timer: BulkTimer) -> None:
+        """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
+        partition = partition_of(minute_of(timer.at), timer.operation.shard)
+        with self._lock:
+            self._partitions.setdefault(partition, {})[f"{timer.operation} bulk"] = timer
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
         """What the trigger needs of the next records and wakes in one shard of one minute."""

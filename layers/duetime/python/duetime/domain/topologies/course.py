@@ -29,7 +29,7 @@ class Course:
         state: of the whole; terminal only if there is nothing left to do and nothing to wait for.
         cancel: nodes to be cancelled, with the reason `stopped`; children before parents, so that the end of one
             starts no other.
-        stop: nodes that run and are to be asked to stop.
+        stop: nodes that run and are still to be asked to stop.
         pause: nodes that wait for their time and are to be paused.
         undo: nodes to be rolled back now.
     """
@@ -96,7 +96,8 @@ def _closing(graph: Graph, statuses: Statuses, asked: Asked | None, *, at_once: 
     )
     running = tuple(key for key in upwards if statuses[key].state in {State.PREPARING, State.RUNNING})
     if cancel or running or not _is_settled(statuses):
-        return Course(State.RUNNING, cancel=cancel, stop=running if at_once else ())
+        stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)
+        return Course(State.RUNNING, cancel=cancel, stop=stop)
     if graph.on_failure is OnFailure.ROLLBACK and asked is not Asked.CANCEL:
         return _rolling_back(graph, statuses)
     if any(status.state is State.ROLLING_BACK for status in statuses.values()):

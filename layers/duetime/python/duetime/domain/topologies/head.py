@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.task import AttemptOutcome
+from duetime.domain.task import Asked, AttemptOutcome
 from duetime.domain.topologies.planning import Run
 from duetime.domain.topologies.statuses import NodeStatus, Reason
 
@@ -108,6 +108,7 @@ def status_of(task: Task | None) -> NodeStatus:
         rollback_failed=note == ROLLBACK_FAILED,
         has_result=task.result is not None,
         expires_at=task.expires_at,
+        is_stopping=task.asked is Asked.CANCEL,
     )
 
 

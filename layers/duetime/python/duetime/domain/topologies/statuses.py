@@ -42,6 +42,7 @@ class NodeStatus:
         has_result: it succeeded once, whatever became of it since.
         expires_at: when its task may be removed: nothing while its topology may need it.
         is_missing: it has no task: none was made yet, or it was removed with its run's records.
+        is_stopping: its running attempt has been asked to stop.
     """
 
     state: State = State.BLOCKED
@@ -54,6 +55,7 @@ class NodeStatus:
     has_result: bool = False
     expires_at: Millis | None = None
     is_missing: bool = False
+    is_stopping: bool = False
 
     @property
     def outcome(self) -> Outcome | None:

@@ -5,36 +5,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.domain.bulk import BulkKind
 from duetime.domain.errors import FieldInvalid, TaskUnknown
+from duetime.domain.limits import BULK_INLINE, MAX_DEADLINE_SECONDS
 from duetime.domain.states import LEASED
-from duetime.domain.task import TopologyTarget
+from duetime.domain.task import Asked, ContentPlace, TopologyTarget
+from duetime.domain.times import SECOND
 from duetime.domain.topologies.statuses import NodeStatus
+from duetime.domain.topologies.view import View
 
 if TYPE_CHECKING:
+    from duetime.domain.bulk import BulkOperation
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
+    from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.head import Head
-    from duetime.domain.topologies.statuses import Statuses
+    from duetime.ports.surroundings import Clock
+    from duetime.services.bulk.operations import BulkOperations
     from duetime.services.creating import Creating, Order
     from duetime.services.reading import Reading
     from duetime.services.steering import Steering
     from duetime.services.topologies.conducting import Conducting
     from duetime.services.topologies.wholes import Wholes
 
+_KINDS = {None: BulkKind.RESUME, Asked.PAUSE: BulkKind.PAUSE, Asked.CANCEL: BulkKind.CANCEL}
+"""What is done about the nodes, by what is asked of the topology's task."""
+
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A topology as its user sees it.
+class ControlResult:
+    """What came of a request to a topology.
 
     Attributes:
-        head: how far it has come; `None` while it has not begun.
+        task: the topology's.
+        operation: what goes on about its nodes after the answer; `None` if they have heeded it already.
     """
 
     task: Task
-    graph: Graph
-    head: Head | None
-    statuses: Statuses
+    operation: BulkOperation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ class Directing:
     creating: Creating
     reading: Reading
     steering: Steering
+    clock: Clock
+    bulk: BulkOperations | None = None
 
     def create(self, owner: str, order: Order, graph: Graph) -> Task:
         """Accept a topology: an ordinary task, whose payload is the graph.
@@ -70,42 +80,61 @@ class Directing:
         if whole is None:
             graph = self.wholes.graph_of(task)
             return View(task, graph, None, dict.fromkeys(graph.by_key, NodeStatus()))
-        return View(whole.task, whole.graph, whole.head, self.wholes.statuses(whole))
+        operation = None if self.bulk is None else self.bulk.latest_of(topology)
+        return View(whole.task, whole.graph, whole.head, self.wholes.statuses(whole), operation)
 
     def rerun(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
         """Run a failed topology again: what succeeded is kept."""
         self._task(owner, topology)
         return self.steering.retry(owner, topology, version)
 
-    def cancel(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
+    def cancel(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Take back what has not started, and ask what runs to stop."""
         self._task(owner, topology)
         return self.heed(self.steering.cancel_by_force(owner, topology, version))
 
-    def pause(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
+    def pause(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Hold what has not started; what runs goes on to its end."""
         self._task(owner, topology)
         return self.heed(self.steering.pause(owner, topology, version))
 
-    def resume(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
+    def resume(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Let a paused topology go on, with all its nodes."""
         self._task(owner, topology)
         return self.heed(self.steering.resume(owner, topology, version))
 
-    def heed(self, task: Task) -> Task:
+    def heed(self, task: Task) -> ControlResult:
         """Have the nodes of a topology heed what was just asked of its task; any other task has none.
 
-        Returns:
-            The task as it was given.
+        What is soon done is done; the rest goes on in a bulk operation.
         """
-        if isinstance(task.target, TopologyTarget) and task.state in LEASED:
-            if (whole := self.wholes.read(task.id)) is None:
-                return task
-            if task.asked is None:
-                self.conducting.go_on(whole)
-            else:
-                self.conducting.steer(whole)
-        return task
+        if not isinstance(task.target, TopologyTarget) or task.state not in LEASED:
+            return ControlResult(task)
+        until = self.clock.now() + BULK_INLINE
+        kind = _KINDS[task.asked]
+        earlier = None if self.bulk is None else self.bulk.replace_other(task.id, kind)
+        if earlier is not None and earlier.is_running:
+            return ControlResult(task, earlier)
+        # The graph of a very large one takes too long to read, let alone its nodes.
+        is_huge = task.payload.place is ContentPlace.OBJECT
+        if earlier is None and not (is_huge and self.bulk) and self._is_done(task, kind, until):
+            return ControlResult(task)
+        if self.bulk is None:
+            return ControlResult(task)
+        return ControlResult(task, self.bulk.start_on(task.owner, task.id, kind, earlier))
+
+    def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
+        """Have the nodes heed it here, unless that takes too long; says whether they all have."""
+        conducting = self.conducting
+        whole = conducting.wholes.read(task.id)
+        if whole is None:
+            return True
+        if self.bulk is None:
+            until = self.clock.now() + MAX_DEADLINE_SECONDS * SECOND
+        elif conducting.is_large(whole):
+            return False
+        work = conducting.resumption(whole) if kind is BulkKind.RESUME else conducting.work(whole)
+        return conducting.do(work, until) == len(work) and self.clock.now() < until
 
     def _task(self, owner: str, topology: TaskId) -> Task:
         task = self.reading.record(owner, topology)

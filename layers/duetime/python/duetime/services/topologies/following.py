@@ -54,8 +54,8 @@ class Following:
         """
         if isinstance(task.target, TopologyTarget):
             self.making.complete(task.id)
-            self.conducting.dissolve(task)
-            self.conducting.retention.let_expire(task.id)
+            if not self.conducting.dissolve(task):
+                self.conducting.retention.let_expire(task.id)
         if task.member is None or (whole := self._whole_of(task.id, task.member)) is None:
             return False
         self._tell_all(task, task.member, whole)
@@ -68,7 +68,10 @@ class Following:
             return
         if _concerns_all(whole, status):
             # First of all: a stop must be known before a child of this node may start.
-            self.conducting.steer(whole, {key: status})
+            if self.conducting.is_large(whole):
+                self.conducting.hand_over(whole, status)
+            else:
+                self.conducting.steer(whole, {key: status})
             whole = self._whole_of(task.id, member)
             if whole is None:
                 return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.head import is_of_present_run, status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.task import Task
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.head import Head
     from duetime.domain.topologies.statuses import NodeStatus, Statuses
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.ports.surroundings import Chance, Clock
+    from duetime.ports.surroundings import Chance, Clock, Crew
     from duetime.ports.topologies import TopologyStore
 
 _KNOWN = 8
 """Graphs that a process remembers: a large one takes a second to read."""
 _TRIES = 20
+_PAGE = 100
+"""Nodes that one request reads (Source: DynamoDB API Reference, BatchGetItem)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Wholes:
 
     Attributes:
         read_graph: makes a graph of a payload that was checked when it was accepted.
+        crew: reads many nodes at once; `None` reads page after page.
     """
 
     tasks: TaskStore
@@ -65,6 +69,7 @@ class Wholes:
     chance: Chance
     read_graph: Callable[[bytes], Graph]
     clock: Clock
+    crew: Crew | None = None
     _graphs: OrderedDict[tuple[str, str], Graph] = field(default_factory=OrderedDict)
     _mutex: Lock = field(default_factory=Lock)
 
@@ -101,8 +106,16 @@ class Wholes:
         """Where each node stands, read consistently; what is known is not read."""
         known = known or {}
         ids = {key: whole.head.task_id(key) for key in whole.graph.by_key if key not in known}
-        found = self.tasks.read_many(list(ids.values()), consistent=True)
+        found = self._read_all(list(ids.values()))
         return {key: known[key] if key in known else status_of(found.get(ids[key])) for key in whole.graph.by_key}
+
+    def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
+        """The tasks of many nodes, some hundreds at once."""
+        pages = [ids[first : first + _PAGE] for first in range(0, len(ids), _PAGE)]
+        if self.crew is None or len(pages) <= 1:
+            return self.tasks.read_many(ids, consistent=True)
+        read = partial(self.tasks.read_many, consistent=True)
+        return {task_id: task for found in self.crew.map(read, pages) for task_id, task in found.items()}
 
     def save(self, head: Head, change: Callable[[Head], Head]) -> Head:
         """Change how far a run of a topology has come, again while others change it in between.

@@ -1,0 +1,1 @@
+"""The states of the state machine that frames the runs of topologies."""

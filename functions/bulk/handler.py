@@ -1,0 +1,21 @@
+"""Carries out a bulk operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+from duetime.domain.bulk import OPERATION
+from duetime.domain.ids import TaskId
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> None:
+    """Carry out the operation that the event names, as far as this invocation's time goes."""
+    inside = composed()
+    try:
+        inside.bulk_executor.carry_out(TaskId(event[OPERATION]), context.aws_request_id)
+    finally:
+        inside.telemetry.flush()

@@ -1,0 +1,163 @@
+"""Bulk operations, in DynamoDB: a partition for each, and a pointer to the latest one in a topology's partition."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from duetime.adapters.aws import translated
+from duetime.adapters.dynamodb import forms, schema, values
+from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.records import told_unreadable
+from duetime.adapters.dynamodb.versions import save_next, version_of
+from duetime.domain.bulk import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
+from duetime.domain.errors import RecordUnreadable
+from duetime.domain.ids import TaskId
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.domain.times import Millis
+
+REQUEST = "request"
+"""What the content of an operation is called."""
+_LATEST = "bulk"
+_OPERATION = "o"
+_OWNER, _KIND, _STATE, _CREATED_AT, _ENDED_AT, _TOPOLOGY, _REQUEST = "O", "k", "Z", "c", "F", "t", "b"
+_AFTER, _COUNTS, _REFUSED, _NEXT_AT = "a", "n", "r", "d"
+_HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON = "h", "q", "l", "w", "m"
+
+
+class DynamoBulkStore:
+    """`duetime.ports.bulk.BulkStore` over the tasks table."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def read(self, operation_id: TaskId) -> BulkOperation | None:
+        """Read one, consistently; `None` if there is none."""
+        item = self._get(_key_of(operation_id))
+        return _operation(item) if item else None
+
+    def save(self, operation: BulkOperation, nonce: str) -> bool:
+        """Store one, if it is still at the version that was read."""
+        return save_next(self._client, self._table, _item_of(operation), operation.version, nonce)
+
+    def list(self, owner: str, limit: int) -> list[BulkOperation]:
+        """The latest of an owner's operations, newest first, eventually consistently."""
+        with translated():
+            answer = self._client.query(
+                TableName=self._table,
+                IndexName=schema.OWNER_INDEX.name,
+                KeyConditionExpression="#g = :g",
+                ExpressionAttributeNames={"#g": schema.OWNER_INDEX.partition_key},
+                ExpressionAttributeValues={":g": values.text(f"{owner}{schema.BULK_LIST_MARK}")},
+                ScanIndexForward=False,
+                Limit=limit,
+            )
+        keys = [_key_of(TaskId(item[schema.SORT_KEY]["S"])) for item in answer["Items"]]
+        found = []
+        for item in read_items(self._client, self._table, keys):
+            # One that cannot be read must not hide the others.
+            with suppress(RecordUnreadable):
+                found.append(_operation(item))
+        return sorted(found, key=lambda operation: operation.id, reverse=True)
+
+    def latest_of(self, topology: TaskId) -> Latest:
+        """Which operation was started last on a topology, read consistently."""
+        item = self._get(_latest_key_of(topology))
+        if not item:
+            return Latest(topology)
+        return Latest(topology, TaskId(values.string(item[_OPERATION])), version_of(item))
+
+    def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
+        """Note which operation is started on a topology, if nobody else's was since that was read."""
+        item: Item = {**_latest_key_of(latest.topology), schema.TTL: values.expiry(expires_at)}
+        if latest.operation_id is not None:
+            item[_OPERATION] = values.text(latest.operation_id.text)
+        return save_next(self._client, self._table, item, latest.version, nonce)
+
+    def _get(self, key: Item) -> StoredItem | None:
+        with translated():
+            return self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+
+
+def _key_of(operation_id: TaskId) -> Item:
+    return {
+        schema.PARTITION_KEY: values.text(f"{schema.BULK_PREFIX}{operation_id}"),
+        schema.SORT_KEY: values.text(operation_id.text),
+    }
+
+
+def _latest_key_of(topology: TaskId) -> Item:
+    return {
+        schema.PARTITION_KEY: values.text(f"{schema.TOPOLOGY_PREFIX}{topology}"),
+        schema.SORT_KEY: values.text(_LATEST),
+    }
+
+
+def _item_of(operation: BulkOperation) -> Item:
+    progress = operation.progress
+    item = {
+        **_key_of(operation.id),
+        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+        schema.OWNER_KEY: values.text(f"{operation.owner}{schema.BULK_LIST_MARK}"),
+        _OWNER: values.text(operation.owner),
+        _KIND: values.text(operation.kind),
+        _STATE: values.text(operation.state),
+        _CREATED_AT: values.number(operation.created_at),
+        _COUNTS: values.text(f"{progress.examined} {progress.matched} {progress.changed}"),
+        _REFUSED: values.text(json.dumps(dict(progress.refused), separators=(",", ":"))),
+        _NEXT_AT: values.number(progress.next_at),
+        _HOLDER: values.text(operation.holder),
+        _EPOCH: values.number(operation.epoch),
+        _LEASED_UNTIL: values.number(operation.leased_until),
+        _NOT_BEFORE: values.number(operation.not_complete_before),
+        _REASON: values.text(operation.reason),
+    }
+    if operation.topology is not None:
+        item[_TOPOLOGY] = values.text(operation.topology.text)
+    if operation.request is not None:
+        item[_REQUEST] = forms.content(operation.request)
+    if progress.after is not None:
+        item[_AFTER] = values.text(progress.after.text)
+    if operation.ended_at is not None:
+        item[_ENDED_AT] = values.number(operation.ended_at)
+    if operation.expires_at is not None:
+        item[schema.TTL] = values.expiry(operation.expires_at)
+    return item
+
+
+def _operation(item: StoredItem) -> BulkOperation:
+    with told_unreadable(item):
+        examined, matched, changed = map(int, values.string(item[_COUNTS]).split())
+        state = BulkState(values.string(item[_STATE]))
+        progress = BulkProgress(
+            after=TaskId(values.string(item[_AFTER])) if _AFTER in item else None,
+            examined=examined,
+            matched=matched,
+            changed=changed,
+            refused=json.loads(values.string(item[_REFUSED])),
+            next_at=values.whole(item[_NEXT_AT]),
+            is_complete=state is BulkState.SUCCEEDED,
+        )
+        return BulkOperation(
+            id=TaskId(values.string(item[schema.SORT_KEY])),
+            owner=values.string(item[_OWNER]),
+            kind=BulkKind(values.string(item[_KIND])),
+            created_at=values.whole(item[_CREATED_AT]),
+            topology=TaskId(values.string(item[_TOPOLOGY])) if _TOPOLOGY in item else None,
+            request=forms.read_content(REQUEST, item[_REQUEST]) if _REQUEST in item else None,
+            progress=progress,
+            state=state,
+            holder=values.string(item[_HOLDER]),
+            epoch=values.whole(item[_EPOCH]),
+            leased_until=values.whole(item[_LEASED_UNTIL]),
+            not_complete_before=values.whole(item[_NOT_BEFORE]),
+            ended_at=values.whole(item[_ENDED_AT]) if _ENDED_AT in item else None,
+            reason=values.string(item[_REASON]),
+            version=version_of(item),
+        )

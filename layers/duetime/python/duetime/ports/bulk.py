@@ -1,0 +1,50 @@
+"""Where bulk operations are kept, and who is asked to carry them out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from duetime.domain.bulk import BulkOperation, Latest
+    from duetime.domain.ids import TaskId
+    from duetime.domain.times import Millis
+
+
+class BulkStore(Protocol):
+    """Bulk operations. Every method may raise `duetime.domain.errors.Unavailable`."""
+
+    def read(self, operation_id: TaskId) -> BulkOperation | None:
+        """Read one, consistently; `None` if there is none."""
+        ...
+
+    def save(self, operation: BulkOperation, nonce: str) -> bool:
+        """Store one, if it is still at the version that was read. Safe to resend.
+
+        Returns:
+            Whether it is stored, at the next version.
+        """
+        ...
+
+    def list(self, owner: str, limit: int) -> list[BulkOperation]:
+        """The latest of an owner's operations, newest first, eventually consistently."""
+        ...
+
+    def latest_of(self, topology: TaskId) -> Latest:
+        """Which operation was started last on a topology, read consistently."""
+        ...
+
+    def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
+        """Note which operation is started on a topology, if nobody else's was since that was read. Safe to resend.
+
+        Returns:
+            Whether it is stored.
+        """
+        ...
+
+
+class BulkStarter(Protocol):
+    """Whoever carries operations out."""
+
+    def start(self, operation_id: TaskId) -> None:
+        """Have an operation carried out now, without waiting for it. Its timer stands in for a start that is lost."""
+        ...

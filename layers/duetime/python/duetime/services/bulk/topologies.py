@@ -1,0 +1,73 @@
+"""What a bulk operation does with the nodes of a topology: it brings them to what is asked of the whole by now.
+
+Nothing is remembered between two steps but how much was done: each reads where the nodes stand, so whoever takes over
+finds what is left, and a node that became ready meanwhile is found as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.bulk import BulkKind
+from duetime.domain.states import LEASED
+from duetime.domain.task import Asked
+from duetime.services.bulk.executor import Replaced
+
+if TYPE_CHECKING:
+    from duetime.domain.bulk import BulkOperation, BulkProgress
+    from duetime.domain.times import Millis
+    from duetime.services.topologies.conducting import Conducting, Work
+    from duetime.services.topologies.wholes import Whole, Wholes
+
+ASKS = {BulkKind.PAUSE: Asked.PAUSE, BulkKind.CANCEL: Asked.CANCEL, BulkKind.RESUME: None}
+"""What must be asked of the topology's task for an operation to be wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySteps:
+    """Does steps of operations on topologies."""
+
+    wholes: Wholes
+    conducting: Conducting
+
+    def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
+        """Do as much as fits before `until`.
+
+        Raises:
+            Replaced: something else is asked of the topology by now.
+        """
+        whole = None if operation.topology is None else self.wholes.read(operation.topology)
+        if whole is None or self._is_over(operation, whole):
+            return replace(operation.progress, is_complete=True)
+        work = self._work(operation, whole)
+        done = self.conducting.do(work, until)
+        before = operation.progress
+        if not work and whole.task.is_terminal:
+            self.conducting.retention.let_expire(whole.task.id)
+        return replace(
+            before,
+            examined=len(whole.graph.nodes),
+            matched=before.changed + len(work),
+            changed=before.changed + done,
+            is_complete=not work,
+        )
+
+    def _work(self, operation: BulkOperation, whole: Whole) -> Work:
+        if operation.kind is BulkKind.RESUME:
+            return self.conducting.resumption(whole)
+        # Of what has come to its end, the nodes are only to expire.
+        return () if whole.head.ended else self.conducting.work(whole)
+
+    @staticmethod
+    def _is_over(operation: BulkOperation, whole: Whole) -> bool:
+        """Whether there is nothing more to do, as the topology has ended, or waits for another attempt or its plan."""
+        if not whole.is_present:
+            return True
+        if operation.kind is BulkKind.END:
+            return whole.head.ended and not whole.task.is_terminal
+        if whole.task.state not in LEASED:
+            return True
+        if whole.task.asked is not ASKS[operation.kind]:
+            raise Replaced
+        return False

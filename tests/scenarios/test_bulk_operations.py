@@ -1,0 +1,329 @@
+"""Requests that concern many tasks: answered soon, carried out whatever crashes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ConnectTimeoutError
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import BULK_INLINE_NODES, BULK_RETENTION, MAX_DEADLINE_SECONDS
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.simulation.faults import Call
+    from tests.simulation.users import Reply
+
+SOON = 2 * SECOND
+BOUND = 3 * MINUTE
+"""What was answered 202 goes on so soon after a crash."""
+CANCEL = "/v1/tasks/cancel"
+MANY = BULK_INLINE_NODES + 1
+SOME = 60
+"""More than are acted on at once, so that a slow one leaves work for later."""
+
+
+@pytest.fixture
+def scenario() -> Iterator[Scenario]:
+    """An account of its own, whose answers have pages as long as DynamoDB's."""
+    with Scenario() as scenario:
+        scenario.dynamodb.page = 1000
+        yield scenario
+
+
+def graph_of(scenario: Scenario, count: int) -> str:
+    """A topology of so many nodes, all of which wait for their time; its id."""
+    nodes = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(count)}
+    created = scenario.ask("POST", "/v1/topologies", {"nodes": nodes})
+    assert created.status == 201
+    assert scenario.run_until(lambda: states_of(scenario) == {"scheduled": count}, 5 * MINUTE, 5 * SECOND)
+    return str(created.body["id"])
+
+
+def tasks_of(scenario: Scenario, count: int) -> list[str]:
+    """So many tasks that wait for their time; their ids."""
+    body = [{"type": PLAIN, "delay_seconds": 7200 + number} for number in range(count)]
+    answer = scenario.ask("POST", "/v1/tasks/batch", {"tasks": body})
+    return [result["task"]["id"] for result in answer.body["results"]]
+
+
+def states_of(scenario: Scenario) -> dict[str, int]:
+    """How many nodes of topologies are in each state."""
+    states: dict[str, int] = {}
+    for task in scenario.watching.tasks():
+        if task.member:
+            states[task.state] = states.get(task.state, 0) + 1
+    return states
+
+
+def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict[str, str] | None = None) -> Reply:
+    """What is answered, which must be soon."""
+    began = scenario.now
+    answer = scenario.ask("POST", path, body, headers=headers)
+    assert scenario.now - began <= SOON, f"{path} took {scenario.now - began} ms"
+    return answer
+
+
+def steered_slowly(scenario: Scenario, topology: str, verb: str) -> Reply:
+    """Ask something of a topology whose first node is written so slowly that the rest is left for later."""
+
+    def writes_a_node(call: Call) -> bool:
+        is_write = call.machine.function == "api" and call.operation == "update_item"
+        return is_write and call.request["Key"][schema.SORT_KEY]["S"] != topology
+
+    scenario.slow(writes_a_node, 1300)
+    return scenario.ask("POST", f"/v1/topologies/{topology}/{verb}")
+
+
+def operations_of(scenario: Scenario) -> list[dict[str, Any]]:
+    """All bulk operations, newest first."""
+    found: list[dict[str, Any]] = scenario.ask("GET", "/v1/bulk-operations").body["operations"]
+    return found
+
+
+def killing(function: str, number: int, calls: list[Call]) -> Callable[[Call], None]:
+    """Kill a function at its call of a number, once; all of its calls are noted."""
+
+    def strike(call: Call) -> None:
+        if call.machine.function == function:
+            calls.append(call)
+            if len(calls) == number:
+                call.machine.die()
+
+    return strike
+
+
+@pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("cancel", "cancelled")])
+def test_a_large_topology_is_steered_in_the_background(scenario: Scenario, verb: str, state: str) -> None:
+    """The answer comes soon; the topology shows the operation, which tells its progress and comes to its end."""
+    topology = graph_of(scenario, MANY)
+    answer = asked_soon(scenario, f"/v1/topologies/{topology}/{verb}")
+    assert (answer.status, answer.body["asked"]) == (202, verb)
+    operation = scenario.ask("GET", f"/v1/topologies/{topology}").body["operation"]
+    assert (operation["kind"], operation["state"], operation["topology_id"]) == (verb, "running", topology)
+    again = asked_soon(scenario, f"/v1/topologies/{topology}/{verb}")
+    assert (again.status, len(operations_of(scenario))) == (202, 1)
+    assert scenario.run_until(lambda: states_of(scenario) == {state: MANY}, MINUTE, 2 * SECOND)
+    scenario.run(20 * SECOND)
+    operation = scenario.ask("GET", f"/v1/bulk-operations/{operation['id']}").body
+    assert (operation["state"], operation["changed"], operation["matched"]) == ("succeeded", MANY, MANY)
+
+
+def test_a_paced_cancel_goes_on_after_its_answer(scenario: Scenario) -> None:
+    """It answers at once, keeps its pace, and tells how far it is; the same key begins no other."""
+    tasks = tasks_of(scenario, 20)
+    body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
+    answer = asked_soon(scenario, CANCEL, body, key)
+    assert (answer.status, answer.body["state"]) == (202, "running")
+    assert asked_soon(scenario, CANCEL, body, key).body["id"] == answer.body["id"]
+    scenario.run(10 * SECOND)
+    path = f"/v1/bulk-operations/{answer.body['id']}"
+    assert 5 <= scenario.ask("GET", path).body["changed"] <= 12
+    scenario.run(MINUTE)
+    end = scenario.ask("GET", path).body
+    assert (end["state"], end["changed"], end["refused"]) == ("succeeded", 20, {})
+    assert {scenario.record(task).state for task in tasks} == {"cancelled"}
+    later = tasks_of(scenario, 1)
+    repeated = scenario.ask("POST", CANCEL, body, headers=key)
+    assert (repeated.status, repeated.body["changed"]) == (200, 20)
+    assert scenario.record(later[0]).state == "scheduled"
+    assert scenario.ask("POST", CANCEL, {**body, "per_second": 2}, headers=key).status == 422
+
+
+def test_a_small_request_with_a_key_is_not_done_twice(scenario: Scenario) -> None:
+    """A repeat of what was answered 200 answers the same, and means none of the tasks that came since."""
+    tasks_of(scenario, 3)
+    body, key = {"filter": {"type": PLAIN}}, {"Idempotency-Key": "once"}
+    first = asked_soon(scenario, CANCEL, body, key)
+    later = tasks_of(scenario, 2)
+    again = asked_soon(scenario, CANCEL, body, key)
+    assert (first.status, again.status, first.body) == (200, 200, again.body)
+    assert {scenario.record(task).state for task in later} == {"scheduled"}
+
+
+def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
+    """It changes nothing more after a few seconds; cancelling it again, or repeating its request, revives nothing."""
+    tasks = tasks_of(scenario, 20)
+    body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
+    path = f"/v1/bulk-operations/{asked_soon(scenario, CANCEL, body, key).body['id']}"
+    scenario.run(4 * SECOND)
+    assert scenario.ask("POST", f"{path}/cancel").body["state"] == "cancelled"
+    scenario.run(6 * SECOND)
+    done = sum(scenario.record(task).state == "cancelled" for task in tasks)
+    assert done < 15
+    repeated = scenario.ask("POST", CANCEL, body, headers=key)
+    assert (repeated.status, f"/v1/bulk-operations/{operations_of(scenario)[0]['id']}") == (200, path)
+    assert scenario.ask("POST", f"{path}/cancel").status == 200
+    scenario.run(5 * MINUTE)
+    assert sum(scenario.record(task).state == "cancelled" for task in tasks) == done
+    assert len(operations_of(scenario)) == 1
+
+
+def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
+    """Killed at any of its calls of AWS, the function is replaced within the bound, and nothing is left out."""
+    number, most = 0, 1
+    while number < most:
+        number += 1
+        with Scenario() as scenario:
+            tasks = tasks_of(scenario, 4)
+            calls: list[Call] = []
+            scenario.before_call = killing("bulk", number, calls)
+            assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
+            everything = lambda tasks=tasks, scenario=scenario: all(  # noqa: E731 - read at every step
+                scenario.record(task).state == "cancelled" for task in tasks
+            )
+            assert scenario.run_until(everything, BOUND + 10 * SECOND, 2 * SECOND), f"killed at call {number}"
+            scenario.run_until(lambda: operations_of(scenario)[0]["state"] == "succeeded", BOUND, 10 * SECOND)
+            assert operations_of(scenario)[0]["state"] == "succeeded", f"killed at call {number}"
+            if number == 1:
+                most = len([call for call in calls if call.machine is not calls[0].machine])
+    assert most > 20
+
+
+def test_what_was_accepted_is_done_although_its_start_is_lost(scenario: Scenario) -> None:
+    """The timer finds the operation, within the bound."""
+    tasks = tasks_of(scenario, 4)
+
+    def lose(_call: Call) -> None:
+        raise ConnectTimeoutError(endpoint_url="lambda")
+
+    scenario.once(lambda call: call.operation == "invoke" and call.machine.function == "api", lose)
+    assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
+    assert scenario.run_until(
+        lambda: all(scenario.record(task).state == "cancelled" for task in tasks), BOUND, 2 * SECOND
+    )
+
+
+def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
+    """Killed at any of the calls by which it does so, the operation goes on all the same."""
+    for operation in ("get_item", "put_item", "invoke"):
+        with Scenario() as scenario:
+            tasks = tasks_of(scenario, 4)
+
+            def is_met(call: Call, operation: str = operation) -> bool:
+                return (
+                    call.machine.function == "trigger"
+                    and call.operation == operation
+                    and (schema.BULK_MARK in str(call.request) or schema.BULK_PREFIX in str(call.request))
+                )
+
+            # Whoever was started first dies; then the trigger, when it meets the timer.
+            scenario.once(lambda call: call.machine.function == "bulk", lambda call: call.machine.die())
+            died = scenario.once(is_met, lambda call: call.machine.die())
+            assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
+            scenario.run(2 * BOUND)
+            assert {scenario.record(task).state for task in tasks} == {"cancelled"}, operation
+            assert len(died) == (operation != "invoke")
+
+
+def test_an_operation_outlasts_throttling(scenario: Scenario) -> None:
+    """While DynamoDB refuses every write of the function, nothing is lost; then it goes on."""
+    tasks = tasks_of(scenario, 6)
+    until = scenario.now + 2 * MINUTE
+
+    def refuse(call: Call) -> None:
+        if call.machine.function == "bulk" and call.operation == "update_item" and scenario.now < until:
+            call.refuse()
+
+    scenario.before_call = refuse
+    answer = asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 2})
+    assert answer.status == 202
+    scenario.run(2 * MINUTE + BOUND)
+    assert {scenario.record(task).state for task in tasks} == {"cancelled"}
+    assert operations_of(scenario)[0]["state"] == "succeeded"
+
+
+def test_two_never_carry_out_an_operation_at_once(scenario: Scenario) -> None:
+    """A function that stands still past its lease is replaced; when it goes on, it finds that it has been."""
+    tasks = tasks_of(scenario, 12)
+    scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 4 * MINUTE)
+    assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
+    scenario.run(3 * MINUTE)
+    assert {scenario.record(task).state for task in tasks} == {"cancelled"}
+    operation = operations_of(scenario)[0]
+    scenario.run(5 * MINUTE)
+    assert operations_of(scenario)[0] == operation
+    assert operation["state"] == "succeeded"
+
+
+@pytest.mark.parametrize(("later", "state"), [("resume", "scheduled"), ("cancel", "cancelled")])
+def test_the_later_request_wins(scenario: Scenario, later: str, state: str) -> None:
+    """A pause that still goes on stops when something else is asked; no node is left as the pause wanted it."""
+    topology = graph_of(scenario, SOME)
+    # Whoever pauses the rest stands still at a node, and writes it when the other request is long under way.
+    scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 12 * SECOND)
+    assert steered_slowly(scenario, topology, "pause").status == 202
+    scenario.run(3 * SECOND)
+    answer = asked_soon(scenario, f"/v1/topologies/{topology}/{later}")
+    assert answer.status in {200, 202}
+    scenario.run(2 * MINUTE)
+    assert states_of(scenario) == {state: SOME}
+    ended = {operation["kind"]: operation["state"] for operation in operations_of(scenario)}
+    assert ended["pause"] == "cancelled"
+    assert "running" not in ended.values()
+
+
+def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scenario) -> None:
+    """The request holds for the whole at once, however long it takes to reach all nodes."""
+    nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(SOME)}
+    nodes |= {"first": {"type": PLAIN}, "second": {"type": PLAIN, "depends_on": ["first"]}}
+    scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
+    topology = scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
+    assert scenario.run_until(lambda: "running" in states_of(scenario), 5 * MINUTE, SECOND)
+    scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 25 * SECOND)
+    assert steered_slowly(scenario, topology, "pause").status == 202
+    scenario.run(2 * MINUTE)
+    assert states_of(scenario) == {"paused": SOME, "succeeded": 1, "blocked": 1}
+
+
+def test_a_node_that_fails_stops_a_large_topology(scenario: Scenario) -> None:
+    """What is left is cancelled in the background, and the whole comes to its end."""
+    nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(MANY)}
+    nodes["bad"] = {"type": PLAIN, "delay_seconds": 90, "retry": {"max_attempts": 1}}
+
+    def fail(_phase: str, _context: object) -> None:
+        raise ValueError("bad")
+
+    scenario.target = fail
+    topology = scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
+    assert scenario.run_until(lambda: states_of(scenario).get("cancelled") == MANY, 6 * MINUTE, 5 * SECOND)
+    assert scenario.run_until(lambda: scenario.record(topology).is_terminal, 3 * MINUTE, 5 * SECOND)
+    assert scenario.record(topology).state == "failed"
+    assert {operation["kind"] for operation in operations_of(scenario)} == {"end"}
+
+
+def test_a_bulk_operation_can_be_read_after_its_end(scenario: Scenario) -> None:
+    """It has no expiry while it runs; a week after its end it is removed."""
+    tasks_of(scenario, 4)
+    assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 0.5}).status == 202
+    (item,) = scenario.items(schema.BULK_PREFIX)
+    assert schema.TTL not in item
+    scenario.run(20 * SECOND)
+    ended_at = scenario.now
+    (item,) = scenario.items(schema.BULK_PREFIX)
+    assert int(item[schema.TTL]["N"]) * SECOND >= ended_at - 20 * SECOND + BULK_RETENTION
+
+
+def test_the_latest_operation_on_a_topology_stays_known(scenario: Scenario) -> None:
+    """For as long as the topology may run, and the operation can be read then."""
+    topology = graph_of(scenario, SOME)
+    began = scenario.now
+    assert steered_slowly(scenario, topology, "pause").status == 202
+    (item,) = [item for item in scenario.items(schema.TOPOLOGY_PREFIX) if item[schema.SORT_KEY]["S"] == "bulk"]
+    assert int(item[schema.TTL]["N"]) * SECOND >= began + MAX_DEADLINE_SECONDS * SECOND + BULK_RETENTION
+
+
+def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
+    """Neither seen nor stopped; nor is what never was."""
+    tasks_of(scenario, 3)
+    answer = asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 0.5})
+    path, you = f"/v1/bulk-operations/{answer.body['id']}", {"X-Duetime-Owner": "you"}
+    assert scenario.ask("GET", path, headers=you).status == 404
+    assert scenario.ask("POST", f"{path}/cancel", headers=you).status == 404
+    unknown = TaskId.of(scenario.now, 0, 7)
+    assert scenario.ask("GET", f"/v1/bulk-operations/{unknown}").body["code"] == "bulk_operation_unknown"
+    assert scenario.ask("GET", "/v1/bulk-operations", headers=you).body == {"operations": []}
