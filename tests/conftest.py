@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
 from local import emulator
+from tests.server_dates import drop_server_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 # run again, and none turns red for a change that it has nothing to do with.
 settings.register_profile("duetime", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("duetime")
+
+drop_server_dates()
 
 
 @pytest.fixture(scope="session")

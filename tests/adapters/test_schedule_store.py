@@ -111,7 +111,7 @@ def test_the_full_example_is_full() -> None:
     """Each field of the example differs from its default, so that a forgotten one is noticed."""
     for value in (FULL, FULL.spec, FULL.spec.task):
         same = [each.name for each in fields(value) if getattr(value, each.name) == each.default]
-        assert set(same) <= {"edition", "due_at", "delay", "payload"}, same
+        assert set(same) <= {"edition", "due_at", "delay", "payload", "allow_unknown_type"}, same
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,7 @@ def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tupl
     assert (meter.requests, meter.read_units) == ({"GetItem": 1}, 0.5)
     stack.clock.at += 5 * SECOND
     breaking.run(work(url="https://example.org/"))
-    assert (meter.requests, meter.read_units) == ({"GetItem": 1}, 1)
+    assert (meter.requests, meter.read_units) == ({"GetItem": 2}, 1)
     meter.reset()
     endpoint.ending = failure("Http503", "")
     for _ in range(CIRCUIT_THRESHOLD):

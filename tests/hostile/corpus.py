@@ -22,7 +22,7 @@ HOLE = "\x01hole\x01"
 _QUOTED_HOLE = json.dumps(HOLE)
 
 TASK: Mapping[str, Any] = {
-    "type": "report",
+    "type": "echo",
     "payload": {"a": [1, "x"]},
     "delay_seconds": 90,
     "priority": "low",
@@ -46,18 +46,18 @@ SCHEDULE: Mapping[str, Any] = {
     "catch_up_seconds": 60,
     "jitter_seconds": 1,
     "calendars": ["holidays"],
-    "task": {"type": "report", "payload": 1},
+    "task": {"type": "echo", "payload": 1},
 }
 PULLED = "pulled"
 """A type that pull workers lease; the local environment has it too."""
 SWEEP: Mapping[str, Any] = {"filter": {"type": "mail", "tags": {"a": "b"}}, "limit": 5, "dry_run": True, "order": "asc"}
 BODIES: Mapping[str, Any] = {
     "createTask": TASK,
-    "createTasks": {"tasks": [TASK, {"type": "report"}]},
+    "createTasks": {"tasks": [TASK, {"type": "echo"}]},
     # A payload that any task may get: of a topology it is the graph.
     "changeTask": {
         "at": "2026-12-01T09:00:00Z",
-        "payload": {"nodes": {"a": {"type": "report"}}},
+        "payload": {"nodes": {"a": {"type": "echo"}}},
         "tags": {"a": "b"},
         "lock": None,
     },
@@ -86,8 +86,8 @@ BODIES: Mapping[str, Any] = {
     "pauseLease": {"checkpoint": {"at": 17}},
     "createTopology": {
         "nodes": {
-            "a": {"type": "report"},
-            "b": {"type": "report", "depends_on": ["a"]},
+            "a": {"type": "echo"},
+            "b": {"type": "echo", "depends_on": ["a"]},
         },
         "on_failure": "stop",
         "name": "n",

@@ -42,7 +42,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
     backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfill", BODIES["backfillSchedule"])
     _made(api, "PUT", "/v1/switches", BODIES["putSwitch"])
-    tasks = [_made(api, "POST", "/v1/tasks", task)["id"] for task in (TASK, {"type": "report"}, {**TASK, "lock": None})]
+    tasks = [_made(api, "POST", "/v1/tasks", task)["id"] for task in (TASK, {"type": "echo"}, {**TASK, "lock": None})]
     graph = _made(api, "POST", "/v1/topologies", BODIES["createTopology"])["id"]
     return {
         "task_id": [*tasks, graph],

@@ -102,7 +102,8 @@ def test_a_content_outlives_its_record() -> None:
     """Payload and result of an ended task are to be removed days after its record: TTL keeps no order."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: OTHER
-        task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG}).body["id"]
+        order = {"type": PLAIN, "payload": BIG, "delay_seconds": 10}
+        task = scenario.ask("POST", "/v1/tasks", order).body["id"]
         assert list(contents(scenario).values()) == [None]
         scenario.run(MINUTE)
         expires_at = scenario.record(task).expires_at or 0

@@ -163,7 +163,8 @@ def _cursors(item: StoredItem) -> Cursors:
         for reading, queue, upto, minutes_open in json.loads(values.string(item[_POSITIONS]))
     }
     readings = tuple(every.pop((reading, ALL)) for reading in range(len(minutes)))
-    return Cursors(readings, every, epoch, holder)
+    lagging = {key: each for key, each in every.items() if not each.covers(readings[key[0]])}
+    return Cursors(readings, lagging, epoch, holder)
 
 
 def _open(minutes: dict[str, Any]) -> dict[int, dict[int, str]]:
