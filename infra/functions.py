@@ -139,7 +139,7 @@ class Functions(Construct):
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 Variable.RETENTION_DAYS: str(settings.retention_days),
-                Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+                **self._callable,
             },
         )
         door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])

@@ -15,4 +15,4 @@ def drop_server_dates() -> None:
 
 
 def _without_date(parsed: dict[str, Any], **_rest: object) -> None:
-    parsed["ResponseMetadata"]["HTTPHeaders"].pop("date", None)
+    parsed.get("ResponseMetadata", {}).get("HTTPHeaders", {}).pop("date", None)

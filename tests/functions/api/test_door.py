@@ -224,4 +224,4 @@ def test_the_document_is_not_built_when_the_function_starts() -> None:
     script = "import sys, functions.api.handler; print([m for m in sys.modules if 'openapi' in m or 'operations' in m])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
     loaded: list[Any] = json.loads(done.stdout.replace("'", '"'))
-    assert not [name for name in loaded if name.startswith("duetime.")]
+    assert not [name for name in loaded if name.startswith("duetime.contract.")]
