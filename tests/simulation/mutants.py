@@ -226,8 +226,8 @@ MUTANTS = (
     Mutant(
         "the end of a topology does not let its nodes expire",
         "services/topologies/following.py",
-        "            if not self.conducting.dissolve(task):\n                self.conducting.retention.let_expire(task.id)\n",
-        "            self.conducting.dissolve(task)\n",
+        "if not self.conducting.dissolve(task):\n                self.conducting.retention.let_expire(task.id)\n",
+        "self.conducting.dissolve(task)\n",
         rate=0.0,
     ),
     Mutant(
