@@ -39,6 +39,7 @@ class TopologyWatching:
         successes: how often each node's task has succeeded.
         steered: the topologies that a user has held, cancelled or run again.
         reruns: how many runs a topology must have had, by the reruns that were answered 200.
+        retried: the tasks that their users have had tried again: what followed from their first end stands.
         graphs: the graphs that were looked at, by their topologies' ids.
     """
 
@@ -47,6 +48,7 @@ class TopologyWatching:
     graphs: dict[str, Graph] = field(default_factory=dict)
     steered: set[str] = field(default_factory=set)
     reruns: dict[str, int] = field(default_factory=dict)
+    retried: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         account = self.account
@@ -61,6 +63,7 @@ class TopologyWatching:
     def reopened(self, name: str) -> None:
         """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back."""
         self.successes[name] = 0
+        self.retried.add(name)
 
     def began(self, task: Task, phase: str) -> None:
         """The target of a node is called: its rule must hold of its parents as they are now."""
@@ -83,8 +86,10 @@ class TopologyWatching:
         told = ", ".join(
             f"{key} {each.state if each else 'missing'}" for key, each in zip(node.depends_on, parents, strict=True)
         )
+        # A parent that is tried again may have let its child start when it failed.
+        is_disturbed = any(head.task_id(parent).text in self.retried for parent in node.depends_on)
         watching.check(
-            task.id != head.task_id(member.key) or _may_start(node, parents),
+            is_disturbed or task.id != head.task_id(member.key) or _may_start(node, parents),
             f"{task.id}, node {member.key} of {member.topology}, began under {node.rule} while its parents are {told}",
         )
         if task.attempt == 1 and node.rule in _AFTER_ALL and self._is_undisturbed(whole):
@@ -143,7 +148,7 @@ class TopologyWatching:
             late = (whole.finished_at or 0) - max(node.finished_at or 0 for node in nodes.values() if node)
             check(late <= _PROMPT or not self._is_undisturbed(whole), f"{whole.id} ended {late} ms after its nodes")
         elif whole.state is State.FAILED and whole.error is not None and whole.error.kind == "NodesFailed":
-            check(bool(bad), told)
+            check(bool(bad) or any(head.task_id(key).text in self.retried for key in nodes), told)
 
 
 def _is_bad(node: Task) -> bool:
