@@ -7,7 +7,9 @@ every call of an AWS API, those included that Lambda's poller makes (receive, de
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from dataclasses import replace
+from random import Random
 from typing import TYPE_CHECKING
 
 import boto3
@@ -22,7 +24,17 @@ from duetime.domain.bulk import BulkKind
 from duetime.domain.creation import TaskChange
 from duetime.domain.dispatch import BulkTimer
 from duetime.domain.filters import TaskFilter
-from duetime.domain.limits import CIRCUIT_THRESHOLD
+from duetime.domain.limits import (
+    CIRCUIT_THRESHOLD,
+    INLINE_CONTENT_BYTES,
+    MAX_LOCK_KEY_LENGTH,
+    MAX_NAME_LENGTH,
+    MAX_TAG_KEY_LENGTH,
+    MAX_TAG_VALUE_LENGTH,
+    MAX_TAGS,
+    MAX_TYPE_LENGTH,
+    MAX_URL_LENGTH,
+)
 from duetime.domain.operators import Operators
 from duetime.domain.retry import RetryPolicy
 from duetime.domain.states import State
@@ -53,6 +65,8 @@ PAYLOAD = (
     b'{"table":"public.orders","action":"vacuum","threshold":0.2,"notify":["dba@example.org"],"dry_run":false,"n":17}'
 )
 """An ordinary payload, 112 bytes."""
+FOUR_BYTES = "\N{ANTENNA WITH BARS}"
+"""A character that is as long in UTF-8 as any."""
 
 
 @pytest.fixture
@@ -290,6 +304,34 @@ def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter
     meter.reset()
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 0)
+
+
+def dense(length: int) -> str:
+    """A text that does not compress."""
+    return b64encode(Random(length).randbytes(length)).decode()[:length]  # noqa: S311 - an example, no secret
+
+
+def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
+    metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every text as long as it may be, payload and result in the record: each write costs as much as the first."""
+    stack, meter = metered
+    composed().__dict__["caller"] = _Heard()
+    kind, content = "t" * MAX_TYPE_LENGTH, dense(INLINE_CONTENT_BYTES * 3 // 4)
+    monkeypatch.setitem(REGISTRY, kind, Registered({"run": lambda _context, _payload: content}))
+    spec = TaskSpec(
+        kind,
+        payload=json.dumps(content).encode(),
+        callback_url=("https://example.org/" + dense(MAX_URL_LENGTH))[:MAX_URL_LENGTH],
+        name=FOUR_BYTES * MAX_NAME_LENGTH,
+        tags={f"{key:x>{MAX_TAG_KEY_LENGTH}}": FOUR_BYTES * MAX_TAG_VALUE_LENGTH for key in range(MAX_TAGS)},
+        lock=LockSpec("k" * MAX_LOCK_KEY_LENGTH),
+    )
+    composed().creating.create(OWNER, Order(spec))
+    assert (meter.table_units, meter.index_units) == (6, 1)
+    assert stack.work(Priority.NORMAL) == []
+    # Claim, outcome with its result, `finished_at` after the callback; the lock is taken and given back.
+    assert (meter.table_units, meter.index_units) == (6 + 6 + 7 + 7 + 2, 1 + 1)
 
 
 def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[Stack, Meter]) -> None:
