@@ -76,6 +76,22 @@ def test_a_state_that_breaks_is_entered_again(state: str) -> None:
         assert graphs.state_machine.entered.total() > FRAME + len(DIAMOND)
 
 
+def test_a_state_machine_that_is_away_for_an_hour_costs_no_attempt() -> None:
+    """A topology of one attempt waits until its execution can be started, and then runs as ever."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        back_at = graphs.now + HOUR
+
+        def refuse(call: Call) -> None:
+            if call.operation == "start_execution" and graphs.now < back_at:
+                call.refuse()
+
+        graphs.before_call = refuse
+        graphs.submit(DIAMOND)
+        assert graphs.run_until_ended(3 * HOUR).state == "succeeded"
+        assert (graphs.whole().attempt, sorted(graphs.ran)) == (1, sorted(DIAMOND))
+
+
 def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> None:
     """A check ends the whole; the wait begins anew after its heartbeat, finds that the node has ended, and goes on."""
     with Graphs() as graphs:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Deferred, failure
+from duetime.domain.attempts import Deferred, NotSent
 from duetime.domain.errors import Unavailable
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
+    from duetime.domain.attempts import TargetEnding
     from duetime.ports.targets import Work
     from duetime.ports.topologies import Machine
 
@@ -20,10 +20,13 @@ class TopologyRunner:
 
     machine: Machine
 
-    def run(self, work: Work) -> Ending:
-        """Start the run; it is deferred until the state machine notifies."""
+    def run(self, work: Work) -> TargetEnding:
+        """Start the run; it is deferred until the state machine notifies.
+
+        A start that cannot be had is no attempt. Should it have begun all the same, it finds that another attempt has.
+        """
         try:
             self.machine.start(work.task.id, work.task.fence)
         except Unavailable as error:
-            return failure("StateMachineUnavailable", str(error))
+            return NotSent(f"the state machine could not be started: {error}")
         return Deferred()
