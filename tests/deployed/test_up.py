@@ -54,6 +54,7 @@ def alive(pids: set[int]) -> set[int]:
     return pids & {int(line) for line in listed.stdout.split()}
 
 
+@pytest.mark.slow
 def test_the_stack_is_announced_when_it_is_up_and_gone_after_sigterm(tmp_path: Path) -> None:
     """The ready file leads to a working API; SIGTERM ends everything, the file included, and is no failure."""
     ready_file = tmp_path / "ready.json"

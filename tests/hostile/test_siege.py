@@ -145,6 +145,7 @@ def test_the_same_seed_lays_the_same_siege() -> None:
     assert list(islice(Corpus(3, {}), 50)) == list(islice(Corpus(3, {}), 50)) != list(islice(Corpus(4, {}), 50))
 
 
+@pytest.mark.slow
 def test_answers_are_as_the_document_says(siege: Siege) -> None:
     """Requests drawn from the document, good and bad, get documented statuses, and bodies that fit their schemas."""
     siege.broken.clear()

@@ -5,6 +5,8 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
+import pytest
+
 from layers.build import ROOT
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ def synth(environment: str, output: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_cdk_synthesises_what_setup_has_built(tmp_path: Path) -> None:
     """After `make setup`, `cdk synth` needs neither network nor Docker, and writes the named environment's stack."""
     done = synth("local", tmp_path)

@@ -77,6 +77,7 @@ def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None
     check_all_expire(graphs)
 
 
+@pytest.mark.slow
 def test_a_rerun_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None:
     """Accepted at the end of the retention, it finds what had succeeded, and what it keeps lives with the new run."""
     graphs.submit(NODES)

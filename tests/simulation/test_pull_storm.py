@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from duetime.domain.task import TaskSpec
 
 SEEDS = 15
+QUICK = 3
+"""How many of them are run each time."""
 
 
 class PullStorm(PullingWorld, Storm):
@@ -33,7 +35,9 @@ class PullStorm(PullingWorld, Storm):
         self.kill_pullers()
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize(
+    "seed", [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, SEEDS))]
+)
 def test_no_pulled_task_is_lost_or_run_twice_in_a_storm(seed: int) -> None:
     """Whatever fails: no two live effects of a task, none early, one outcome, and every task comes to its end."""
     storm = PullStorm(seed)

@@ -5,11 +5,13 @@ import pytest
 from duetime.domain.times import MINUTE
 from tests.simulation.storm import Storm
 
-SEEDS = 60
-"""How many seeds the ordinary tests run; `python -m tests.simulation --of services --first 60` runs more."""
+QUICK, SEEDS = 6, 60
+"""How many seeds the quick and all tests run; `python -m tests.simulation --of services --first 60` runs more."""
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize(
+    "seed", [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, SEEDS))]
+)
 def test_nothing_is_lost_or_run_twice_in_a_storm(seed: int) -> None:
     """Crashes, lost answers, stalls, duplicates, lost messages and missed ticks: every task comes to its end, once."""
     storm = Storm(seed)

@@ -69,6 +69,7 @@ def _expected(job: dict[str, Any], until: Millis) -> list[Millis]:
         return []
 
 
+@pytest.mark.slow
 def test_every_real_job_runs_at_each_of_its_times_for_a_day(record_property: Callable[[str, object], None]) -> None:
     """All 929 jobs for 24 hours: none missed, none doubled, none early, none late by more than a second."""
     jobs = _jobs()
