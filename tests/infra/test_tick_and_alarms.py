@@ -38,6 +38,24 @@ def test_silence_of_the_trigger_is_an_alarm(every: Synthesis) -> None:
     assert alarm["TreatMissingData"] == "breaching"
 
 
+def test_a_trigger_that_fails_is_an_alarm(every: Synthesis) -> None:
+    """An invocation that fails is counted by Lambda: three in five minutes set it off, a single one does not."""
+    alarm = alarm_named(every, "TriggerFailing")
+    (dimension,) = alarm["Dimensions"]
+    assert every.function_named(dimension["Value"]) == "trigger"
+    assert (alarm["Namespace"], alarm["MetricName"], alarm["Statistic"]) == ("AWS/Lambda", "Errors", "Sum")
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"], alarm["Threshold"]) == (3, 5, 1)
+
+
+def test_a_trigger_that_is_late_is_an_alarm(every: Synthesis) -> None:
+    """What keeps it from sending without an error sets it off: by the metric that the trigger writes."""
+    alarm = alarm_named(every, "TriggerBehind")
+    variables = every.functions()["trigger"]["Environment"]["Variables"]
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
+    assert alarm["Namespace"] == variables[Variable.METRICS_NAMESPACE.value]
+    assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == ("cursor_lag", "Maximum", 60_000)
+
+
 def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
     """A dead letter that its function does not take sets an alarm off."""
     alarm = alarm_named(every, "DeadLettersWaiting")
@@ -61,6 +79,22 @@ def test_every_alarm_is_told_to_the_topic(every: Synthesis) -> None:
     (topic,) = every.of_type("AWS::SNS::Topic")
     alarms = every.properties("AWS::CloudWatch::Alarm").values()
     assert [[referred(action) for action in alarm["AlarmActions"]] for alarm in alarms] == [[topic]] * len(alarms)
+
+
+def test_alarms_may_publish_to_the_topic(every: Synthesis) -> None:
+    """A policy of the topic's own replaces the default one: it lets CloudWatch publish, for alarms of this account."""
+    (topic,) = every.of_type("AWS::SNS::Topic")
+    (policy,) = every.properties("AWS::SNS::TopicPolicy").values()
+    allowed = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Allow"]
+    assert [referred(each) for each in policy["Topics"]] == [topic]
+    assert [(one["Principal"], one["Action"], referred(one["Resource"]), one["Condition"]) for one in allowed] == [
+        (
+            {"Service": "cloudwatch.amazonaws.com"},
+            "sns:Publish",
+            topic,
+            {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}},
+        )
+    ]
 
 
 def test_alarms_are_mailed_where_the_settings_name_someone(layers: Layers, tmp_path: Path) -> None:
