@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from duetime.domain.attempts import Failed, NotSent
 from duetime.domain.errors import ContentExpired
+from duetime.domain.limits import NODE_MARGIN
 from duetime.domain.states import Move
 from duetime.domain.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.times import SECOND
@@ -94,7 +95,9 @@ class ClosingHere:
 
     def _finish(self, task: Task) -> None:
         now = self.clock.now()
-        expires = task.expires_at or now + self.retention
+        # The topology of a node may have ended just before, by another clock: the node is never removed before it.
+        room = 0 if task.member is None else NODE_MARGIN
+        expires = task.expires_at or now + self.retention + room
         if _reports(task):
             self.tell(task)
         sets: dict[str, Any] = {"finished_at": now}
