@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
+from duetime.domain.bulk import OPERATION
 from duetime.domain.times import MINUTE, SECOND, to_iso
 from tests.simulation import works
 from tests.simulation.account import PULLED
@@ -57,20 +58,26 @@ class Operation:
     Attributes:
         act: does it, as a client in virtual time.
         is_step: it is a step of a function or of DynamoDB, which does what is due; else it is what a user asks for.
+        is_asked: it is a step that changes what a user has asked to have changed.
         goes_on: it is a request that does more after the write that decides it, such as handing on a lock or placing
             occurrences: others may come in between.
         classify: what an answer means.
         is_repeatable: what is done already may be counted as done by it, or as not.
+        is_in_parts: if a call goes wrong, only a part of it may be done, as its answer then tells.
+        begun: of several requests, does only the first, as if the next had come to nothing.
         promise: checks what was accepted, once everything has come to its end.
     """
 
     name: str
     act: Callable[[World], Any]
     is_step: bool = False
+    is_asked: bool = False
     goes_on: bool = False
     classify: Callable[[Reply | None], str] = by_status
     promise: Callable[[World, Sequence[Reply | None]], None] | None = None
     is_repeatable: bool = False
+    is_in_parts: bool = False
+    begun: Callable[[World], Any] | None = None
 
     @property
     def takes_time(self) -> bool:
@@ -121,8 +128,10 @@ def _patch_matching(seconds: int, world: World) -> Reply | None:
 
 
 def _notify(outcome: dict[str, Any], world: World) -> Reply | None:
-    # Whoever tells the end of an attempt does not go on with it, be it a pull worker.
+    # Whoever tells the end of an attempt does not go on with it, be it a pull worker or what a handler has begun.
     world.leases.clear()
+    for effect in world.watching.live:
+        effect.ended = effect.ended or world.time.now()
     return world.ask("POST", f"{_task(world)}/notify", {"fence": world.about.get("fence", 1), **outcome})
 
 
@@ -178,6 +187,11 @@ def _tick(world: World) -> None:
     world.wait_for(world.invoke("trigger", {}))
 
 
+def _carry_out(world: World) -> None:
+    """Have the bulk operation that the subject is about carried out."""
+    world.wait_for(world.invoke("bulk", {OPERATION: world.about["bulk"]}))
+
+
 def _expire(world: World) -> None:
     """Remove every item whose TTL is over, one after the other."""
     for item in list(world.table.every()):
@@ -195,6 +209,7 @@ FAILING = Operation("worker-failing", _failing, is_step=True)
 ACCEPTING = Operation("worker-accepting", _accepting, is_step=True)
 DEADLETTER = Operation("deadletter", partial(_work, "deadletter"), is_step=True)
 TRIGGER = Operation("trigger", _tick, is_step=True)
+BULK = Operation("bulk", _carry_out, is_step=True, is_asked=True)
 TTL = Operation("ttl", _expire, is_step=True)
 
 GET = Operation("get", lambda world: world.ask("GET", _task(world)), classify=_reads)
@@ -234,6 +249,13 @@ OF_TASKS = (
         classify=by_count("changed"),
     ),
 )
+OF_BULK = (
+    BULK,
+    Operation("stop-bulk", lambda world: world.ask("POST", f"/v1/bulk-operations/{world.about['bulk']}/cancel")),
+    Operation(
+        "get-bulk", lambda world: world.ask("GET", f"/v1/bulk-operations/{world.about['bulk']}"), classify=_reads
+    ),
+)
 OF_LEASES = (
     Operation("lease", lambda world: world.lease("Y", 30), classify=by_count("leases"), goes_on=True),
     Operation("lease-short", lambda world: world.lease("X", 5), classify=by_count("leases"), goes_on=True),
@@ -253,10 +275,18 @@ _NEW = {"name": SCHEDULE, "cron": "* * * * *", "task": {"type": works.UNDONE, "d
 _OWN = f"/v1/schedules/{SCHEDULE}"
 
 
+def _delete(world: World) -> None:
+    world.ask("DELETE", _OWN)
+
+
+def _make(world: World) -> None:
+    world.ask("POST", "/v1/schedules", _NEW)
+
+
 def _make_again(world: World) -> None:
     """Delete a schedule, and make another of its name."""
-    world.ask("DELETE", _OWN)
-    world.ask("POST", "/v1/schedules", _NEW)
+    _delete(world)
+    _make(world)
 
 
 def _run_once(world: World) -> None:
@@ -267,7 +297,7 @@ def _run_once(world: World) -> None:
 
 def _make_and_run(world: World) -> None:
     """Make a schedule, and have it run; its target goes on."""
-    world.ask("POST", "/v1/schedules", _NEW)
+    _make(world)
     _run_once(world)
 
 
@@ -305,8 +335,8 @@ OF_SCHEDULES = (
     Operation("backfill", _fill_back, goes_on=True),
     Operation("delete", lambda world: world.ask("DELETE", _OWN), is_repeatable=True),
     Operation("create", lambda world: world.ask("POST", "/v1/schedules", _NEW), goes_on=True),
-    Operation("make-again", _make_again, goes_on=True),
-    Operation("make-and-run", _make_and_run, goes_on=True),
+    Operation("make-again", _make_again, goes_on=True, begun=_delete),
+    Operation("make-and-run", _make_and_run, goes_on=True, begun=_make),
     TRIGGER,
     WORKER,
     ACCEPTING,
@@ -318,8 +348,18 @@ OF_CALENDARS = (
     Operation("patch-calendars", lambda world: _change_schedule(world, calendars=["holidays"])),
     Operation("patch-no-calendars", lambda world: _change_schedule(world, calendars=[])),
 )
+
+
+def _free(world: World) -> Reply | None:
+    """Take a lock away from its holders, who may go on beside the next until they hear of it."""
+    world.watching.freed("db")
+    reply = world.ask("DELETE", "/v1/locks/db")
+    world.watching.freed("db")
+    return reply
+
+
 OF_LOCKS = (
-    Operation("free", lambda world: world.ask("DELETE", "/v1/locks/db")),
+    Operation("free", _free, goes_on=True),
     Operation("cancel-waiter", lambda world: world.ask("DELETE", f"/v1/tasks/{world.about['waiter']}")),
     Operation("pause-waiter", lambda world: world.ask("POST", f"/v1/tasks/{world.about['waiter']}/pause")),
     Operation(
@@ -353,7 +393,10 @@ def _create(body: dict[str, Any], world: World) -> Reply | None:
 
 def _create_many(world: World) -> Reply | None:
     tasks = [{"type": works.PLAIN, "name": name, "at": to_iso(world.about["minute"] + 8 * MINUTE)} for name in "ab"]
-    return world.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": "key"})
+    reply = world.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": "key"})
+    if by_status(reply) is ACCEPTED and reply is not None:
+        world.watching.accepted += [each["task"]["id"] for each in reply.body["results"] if "task" in each]
+    return reply
 
 
 OF_KEYS = (
@@ -361,7 +404,7 @@ OF_KEYS = (
     Operation("create-keyed-large", partial(_create, {"payload": LARGE})),
     Operation("create-keyed-otherwise", partial(_create, {"payload": 1})),
     Operation("create-keyed-now", partial(_create, {"at": None})),
-    Operation("create-many-keyed", _create_many),
+    Operation("create-many-keyed", _create_many, is_in_parts=True),
     TTL,
 )
 

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.bulk import DynamoBulkStore
+from duetime.domain.ids import TaskId
 from duetime.domain.task import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime.settings import Variable
-from tests.pairs.operations import ACCEPTED, ENDING, Operation
+from tests.pairs.footprints import finished, footprint_of, received
+from tests.pairs.operations import ACCEPTED, ENDING, UNKNOWN, Operation
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
 from tests.simulation.machines import Machine
@@ -25,10 +28,12 @@ from tests.simulation.storms import Boom, Storm
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from duetime.domain.bulk import BulkOperation
     from duetime.handlers import Context
     from tests.fakes.attribute_values import Item
     from tests.fakes.sqs import Held
     from tests.fakes.stepfunctions import Execution, Token
+    from tests.pairs.footprints import Footprint
     from tests.pairs.interleaving import CallFault
     from tests.simulation.account import Invocation
     from tests.simulation.endpoints import Asked
@@ -41,6 +46,8 @@ LONGEST = 20 * MINUTE
 """How long one operation may take in virtual time."""
 SETTLED = 60 * MINUTE
 """How long everything may take to come to its end."""
+EXECUTIONS_ENDED = 150 * MINUTE
+"""How long executions of which nothing depends may take after that: their states ask again every two hours."""
 _GOES_ON = 4 * MINUTE
 """How long a schedule without an end is watched going on."""
 _HELD = 3 * MINUTE
@@ -64,6 +71,8 @@ class Actor:
         fault: what goes wrong with that call.
         calls: how many calls of AWS it has begun; those that were begun at the same instant are one.
         made: those calls, in words, with the time at which each began.
+        footprints: what each of those calls touches, which are counted by `calls`.
+        touched: what AWS has touched for it since its last call.
         requests: the number of calls that it had begun when it sent each of its requests.
         replies: the answers that its client got; `None` for one that never came.
         is_stopped: whether it waits to be let on.
@@ -76,6 +85,8 @@ class Actor:
     fault: CallFault | None = None
     calls: int = 0
     made: list[tuple[Millis, str]] = field(default_factory=list)
+    footprints: list[Footprint] = field(default_factory=list)
+    touched: Footprint = frozenset()
     requests: list[int] = field(default_factory=list)
     replies: list[Reply | None] = field(default_factory=list)
     answered_at: list[Millis] = field(default_factory=list)
@@ -127,9 +138,11 @@ class Saved:
     leases: dict[str, Leased]
     watched: dict[str, Any]
     scheduled: dict[str, Any]
+    of_topologies: dict[str, Any]
 
 
 _WATCHED = ("cancelled", "accepted", "accepted_topologies", "taken_up", "claimed_at", "attempts")
+_OF_TOPOLOGIES = ("steered", "successes", "reruns")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
 
 
@@ -197,6 +210,7 @@ class World(Storm):
             dict(self.leases),
             {name: copy(getattr(self.watching, name)) for name in _WATCHED},
             {name: copy(getattr(self.schedules, name)) for name in _SCHEDULED},
+            {name: copy(getattr(self.topologies, name)) for name in _OF_TOPOLOGIES},
         )
 
     def restore(self, saved: Saved) -> None:
@@ -218,6 +232,8 @@ class World(Storm):
             setattr(self.watching, name, copy(value))
         for name, value in saved.scheduled.items():
             setattr(self.schedules, name, copy(value))
+        for name, value in saved.of_topologies.items():
+            setattr(self.topologies, name, copy(value))
 
     # Whose calls are whose.
 
@@ -234,6 +250,20 @@ class World(Storm):
         else:
             self._driven[machine] = actor
         return invocation
+
+    def _touch(self, footprint: Footprint) -> None:
+        actor = None if self.time._current is None else self._clients.get(self.time.process())
+        if actor is not None:
+            actor.touched |= footprint
+
+    def _receive(self, url: str) -> list[dict[str, Any]]:
+        batch = super()._receive(url)
+        self._touch(received(url))
+        return batch
+
+    def _work(self, url: str, function: str, batch: list[dict[str, Any]]) -> None:
+        super()._work(url, function, batch)
+        self._touch(finished(url))
 
     def begin(self, operation: Operation, stop_at: int | None = None, fault: CallFault | None = None) -> Actor:
         """Begin an operation."""
@@ -306,6 +336,7 @@ class World(Storm):
         """Let everything come to its end: ticks, workers, a pull worker; what is paused goes on."""
         self.behaviour = "done"
         self.calm_at = self.time.now() if self.faulty else None
+        self.received_from = self.time.now()
         self.ticking = self.receiving = True
         for poller in self._pollers.values():
             self.time.nudge(poller)
@@ -316,7 +347,8 @@ class World(Storm):
         if "schedule" in self.about:
             self.time.run_until(self.time.now() + _GOES_ON)
         began = self.time.now()
-        while self.time.now() < end and (open_tasks := self._open_tasks()):
+        while self.time.now() < end and self._goes_on():
+            open_tasks = self._open_tasks()
             held = [task for task in open_tasks if task.state == "paused" or task.asked == "pause"]
             if held and (len(held) == len(open_tasks) or self.time.now() > began + _HELD):
                 self.check_promises()
@@ -325,14 +357,41 @@ class World(Storm):
                     self.do(partial(self.users.ask, "POST", f"/v1/{kind}/{task.id}/resume"))
             self.time.run_until(min((self.time.now() // MINUTE + 1) * MINUTE + 5 * SECOND, end))
             self._pull()
+        self._let_executions_end()
         self.check_promises()
         self._check_ends()
         self.watching.check_end()
 
+    def _goes_on(self) -> bool:
+        """Whether something is still to come to its end."""
+        return bool(self._open_tasks()) or self._is_bulk_running()
+
+    def _let_executions_end(self) -> None:
+        """An execution whose run another one has taken over waits until its states ask again; nobody waits for it."""
+        self.ticking = False
+        self.run_until(lambda: not self.states.running(), EXECUTIONS_ENDED)
+
+    def _is_bulk_running(self) -> bool:
+        operation = self.bulk_operation()
+        return operation is not None and operation.is_running
+
+    def bulk_operation(self) -> BulkOperation | None:
+        """The bulk operation that the subject is about, if it is."""
+        operation_id = self.about.get("bulk")
+        store = DynamoBulkStore(self.dynamodb, "tasks")  # type: ignore[arg-type]  # a fake
+        return store.read(TaskId(operation_id)) if operation_id not in {None, "none"} else None
+
+    def invoke_later(self, function: str, event: Mapping[str, Any]) -> None:
+        """Begin an invocation soon; a bulk operation that is a subject is carried out by steps until all settles."""
+        if function != "bulk" or "bulk" not in self.about or self.ticking:
+            super().invoke_later(function, event)
+
     def _check_ends(self) -> None:
         """What nobody has ended comes to the end that it should have."""
+        self.watching.check(not self._is_bulk_running(), "the bulk operation goes on for ever")
         wanted = self.about.get("ends")
-        if wanted is None or any(actor.operation.name in ENDING and ACCEPTED in actor.outcome for actor in self.actors):
+        ended_by = [actor for actor in self.actors if actor.operation.name in ENDING]
+        if wanted is None or any(not {ACCEPTED, UNKNOWN}.isdisjoint(actor.outcome) for actor in ended_by):
             return
         task = self.watching.record(self.about["task"])
         told = f"{task.state}, {task.error}" if task is not None else "gone"
@@ -380,10 +439,13 @@ class World(Storm):
     def _at_call(self, actor: Actor, what: str, call: Call | None) -> None:
         is_beside = bool(actor.made) and actor.made[-1][0] == self.time.now()
         actor.made.append((self.time.now(), what))
+        footprint, actor.touched = footprint_of(call) | actor.touched, frozenset()
         if is_beside:
             # Begun at once with the one before, by another thread: they are one step.
+            actor.footprints[-1] |= footprint
             self._block(actor)
             return
+        actor.footprints.append(footprint)
         number, actor.calls = actor.calls, actor.calls + 1
         if number == actor.stop_at:
             if actor.fault is None or call is None:

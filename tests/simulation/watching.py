@@ -255,7 +255,7 @@ class Watching:
         # How many pull workers there are is not the scheduler's to say.
         if task.lock is not None or task.lane or self.taken_up.pop(task.id.text, None) != task.fence:
             return
-        late = now - task.next_at
+        late = now - max(task.next_at, self.account.received_from)
         self.latest = max(self.latest, late)
         if task.next_at - task.created_at >= _AHEAD:
             # What is due at once is sent at once; the queue's delay tells only if it is not.
