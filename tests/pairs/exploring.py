@@ -140,8 +140,8 @@ class Exploration:
             result = self._memory.of(Interleaving(each, is_order=True), self._result)
             first, second = result.outcomes if each.first is begun else result.outcomes[::-1]
             first = (*(first or ()), UNKNOWN)
-            ends = (first, second) if pair.first is self.pair.first else (second, first)
-            self._orders.append(_End(*ends, self._compared(result.state)))
+            ours, others = (first, second) if pair.first is self.pair.first else (second, first)
+            self._orders.append(_End(ours, others, self._compared(result.state)))
 
     def _stepwise(self, pair: Pair) -> Iterator[Found]:
         """What a user asks for at once, between two calls of a step that takes its time, has an end that is right."""

@@ -157,6 +157,7 @@ class World(Storm):
 
     def __init__(self) -> None:
         super().__init__(1, 0.0)
+        self.attempts.is_off = True
         self.faulty = self.is_mild = False
         self.ticking = self.receiving = False
         self.dynamodb.page = 1000

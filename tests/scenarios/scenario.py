@@ -35,6 +35,7 @@ class Scenario(Storm):
     def __init__(self, seed: int = 1) -> None:
         super().__init__(seed, 0.0)
         self.faulty = self.is_mild = False
+        self.attempts.hears_all = False
         self.target: Callable[[str, Any], Any] = lambda _phase, _context: "done"
 
     def __enter__(self) -> Self:

@@ -60,6 +60,8 @@ class AttemptWatching:
 
     Attributes:
         deferred: until when the target of a task may notify that has accepted the work.
+        is_off: whether nothing is watched: for whoever makes calls himself, in nobody's name.
+        hears_all: whether everything that users ask for is told here.
         may_cancel: ids, names and types of tasks of which users have asked that they be cancelled.
     """
 
@@ -71,10 +73,16 @@ class AttemptWatching:
         self._asked_at: dict[str, Millis] = {}
         self._switches: dict[str, tuple[Millis, int]] = {}
         self.deferred: dict[str, Millis] = {}
+        self.is_off = False
+        self.hears_all = True
         self.may_cancel: set[str] = set()
 
     def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         """Look at a change of a record."""
+        if not self.is_off:
+            self._watch(name, old, new)
+
+    def _watch(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])
         fence, author = int(new[_FENCE]["N"]), self._account.time.author()
         if fence > int(old[_FENCE]["N"]):
@@ -137,7 +145,7 @@ class AttemptWatching:
         """Nothing is cancelled that nobody has asked to."""
         task = task_of(new)
         is_apart = task.member is not None or task.occasion is not None or isinstance(task.target, TopologyTarget)
-        is_wanted = is_apart or not self.may_cancel.isdisjoint({name, task.name, task.type})
+        is_wanted = is_apart or not self.hears_all or not self.may_cancel.isdisjoint({name, task.name, task.type})
         self._check(is_wanted, f"{name}, called {task.name!r}, was cancelled, and nobody has asked for that")
 
     def switched(self, task_type: str, most: int | None) -> None:

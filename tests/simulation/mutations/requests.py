@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(
         "a resumed task is not placed",
         "services/steering.py",
-        "return self._placed(task, Move.RESUME, at, _no_pause, version)",
+        "return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)",
         "return self._moved(task, Move.RESUME, _no_pause, version)",
     ),
     Mutant(
