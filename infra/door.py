@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aws_cdk import Acknowledgment, Duration, IgnoreMode, RemovalPolicy, Validations
+from aws_cdk import Acknowledgment, Duration, IgnoreMode, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -13,9 +13,12 @@ from constructs import Construct
 
 from duetime.settings import Variable
 from infra.environments import FunctionName
+from infra.removal import removal_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from aws_cdk import aws_sqs as sqs
 
     from infra.environments import Environment
     from infra.layer_versions import LayerVersions
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 FUNCTIONS = Path(__file__).parent.parent / "functions"
 _OUTSIDE_LOOPS = frozenset({FunctionName.API, FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.BULK})
 """Functions that no queue wakes."""
+
+_POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+"""What Lambda does to a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda with SQS)."""
 
 NAMESPACE = "duetime"
 """Of the metrics of all functions."""
@@ -81,6 +87,23 @@ class Door(Construct):
         """Grant this function, and no other, `actions` on `resources`."""
         self.role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
 
+    def invoke_by(
+        self, queue: sqs.Queue, *, batch_size: int, batch_seconds: int = 0, concurrency: int | None = None
+    ) -> None:
+        """Have a queue invoke this function; it answers for each message of a batch.
+
+        The CDK's own event source would grant two actions more, of which Lambda needs none.
+        """
+        self.allow(_POLLING, [queue.queue_arn])
+        self.function.add_event_source_mapping(
+            f"From{queue.node.id}",
+            event_source_arn=queue.queue_arn,
+            batch_size=batch_size,
+            max_batching_window=Duration.seconds(batch_seconds),
+            report_batch_item_failures=True,
+            max_concurrency=concurrency,
+        )
+
 
 def _layers(name: FunctionName, layers: LayerVersions) -> list[lambda_.LayerVersion]:
     if name is FunctionName.WORKER:
@@ -99,7 +122,7 @@ def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
         scope,
         "Log",
         retention=logs.RetentionDays[environment.log_retention],
-        removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
+        removal_policy=removal_of(environment),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from aws_cdk import Acknowledgment, ArnFormat, RemovalPolicy, Stack, Validations
+from aws_cdk import Acknowledgment, ArnFormat, Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
@@ -19,6 +19,7 @@ from constructs import Construct
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_ROOM, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
+from infra.removal import removal_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +50,7 @@ class TopologyMachine(Construct):
         arn = function.function.function_arn
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
         self.role.add_to_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[arn]))
-        removal = RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY
+        removal = removal_of(environment)
         retention = logs.RetentionDays[environment.log_retention]
         self.machine = sfn.StateMachine(
             self,
@@ -78,23 +79,23 @@ class TopologyMachine(Construct):
         """A policy of its own, as one of the role's would have to exist before the machine whose name is in it."""
         own = self.machine.state_machine_arn
         start = iam.PolicyStatement(actions=["states:StartExecution"], resources=[own])
-        iam.Policy(self, "StartsChildren", statements=[start], roles=[self.role])
+        # As the Step Functions Developer Guide has it: "IAM policies for using Distributed Map states".
+        follow = iam.PolicyStatement(
+            actions=["states:DescribeExecution", "states:StopExecution"], resources=[self._executions]
+        )
+        policy = iam.Policy(self, "StartsChildren", statements=[start, follow], roles=[self.role])
+        self._acknowledge_executions(policy)
 
-    def let_start(self, door: Door) -> None:
-        """Let a function start runs, and ask whether one is still going."""
-        door.allow(["states:StartExecution"], [self.machine.state_machine_arn])
-        executions = Stack.of(self).format_arn(
+    @property
+    def _executions(self) -> str:
+        return Stack.of(self).format_arn(
             service="states",
             resource="execution",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
             resource_name=f"{self.machine.state_machine_name}:*",
         )
-        policy = iam.Policy(
-            self,
-            "Describes",
-            statements=[iam.PolicyStatement(actions=["states:DescribeExecution"], resources=[executions])],
-            roles=[door.role],
-        )
+
+    def _acknowledge_executions(self, policy: iam.Policy) -> None:
         of_account = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>"
         Validations.of(policy).acknowledge(
             Acknowledgment(
@@ -102,6 +103,17 @@ class TopologyMachine(Construct):
                 reason="Executions are named after topologies and attempts",
             )
         )
+
+    def let_start(self, door: Door) -> None:
+        """Let a function start runs, and ask whether one is still going."""
+        door.allow(["states:StartExecution"], [self.machine.state_machine_arn])
+        policy = iam.Policy(
+            self,
+            "Describes",
+            statements=[iam.PolicyStatement(actions=["states:DescribeExecution"], resources=[self._executions])],
+            roles=[door.role],
+        )
+        self._acknowledge_executions(policy)
 
     def let_answer(self, doors: Sequence[Door]) -> None:
         """Let functions tell of the ends of nodes, also to the executions that a distributed map has started."""
