@@ -156,7 +156,9 @@ class Exploration:
             end.explains(self.pair, result) for end in self._orders + self._steps
         ):
             return [self._told(result, self._orders + self._steps)]
-        defined = [replace(end, state=definition_of(end.state)) for end in self._orders]
+        # Some requests are accepted only while a step goes on, such as the word of a target whose attempt goes on.
+        ends = self._orders if any(end.agrees(self.pair, result) for end in self._orders) else self._steps
+        defined = [replace(end, state=definition_of(end.state)) for end in ends]
         end_defined = replace(result, state=definition_of(result.state))
         is_met = wanted.fault is not None and (first.is_step or second.is_step)
         if takes_time and not is_met and not any(end.explains(self.pair, end_defined) for end in defined):

@@ -121,8 +121,10 @@ def _patch_matching(seconds: int, world: World) -> Reply | None:
 
 
 def _notify(outcome: dict[str, Any], world: World) -> Reply | None:
-    # Whoever tells the end of an attempt does not go on with it, be it a pull worker.
+    # Whoever tells the end of an attempt does not go on with it, be it a pull worker or what a handler has begun.
     world.leases.clear()
+    for effect in world.watching.live:
+        effect.ended = effect.ended or world.time.now()
     return world.ask("POST", f"{_task(world)}/notify", {"fence": world.about.get("fence", 1), **outcome})
 
 

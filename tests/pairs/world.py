@@ -306,6 +306,7 @@ class World(Storm):
         """Let everything come to its end: ticks, workers, a pull worker; what is paused goes on."""
         self.behaviour = "done"
         self.calm_at = self.time.now() if self.faulty else None
+        self.received_from = self.time.now()
         self.ticking = self.receiving = True
         for poller in self._pollers.values():
             self.time.nudge(poller)

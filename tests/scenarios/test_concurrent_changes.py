@@ -155,3 +155,23 @@ def test_a_refused_change_to_another_target_does_not_delay_what_is_pulled() -> N
         (lease,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
         assert lease["task"]["attempt"] == 1
         assert scenario.now < due + 10 * SECOND
+
+
+@pytest.mark.parametrize(("before", "after"), [(10, 30), (60, 10)])
+def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: int) -> None:
+    """A paused task is resumed while its due time is changed, and both are accepted: it runs at the new time."""
+    with Scenario() as scenario:
+        created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": before * 60}).body
+        path, due = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + after) * MINUTE
+        assert scenario.ask("POST", f"{path}/pause").status == 200
+        # The resume has read the record, and its write waits until the change is made.
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 100)
+        resumed = scenario.send("POST", f"{path}/resume")
+        scenario.run(30)
+        changed = scenario.ask("PATCH", path, {"at": to_iso(due)})
+        scenario.run(SECOND)
+        assert (resumed[0].status, changed.status) == (200, 200)
+        scenario.run(2 * HOUR)
+        task = scenario.record(created["id"])
+        assert (task.state, task.due_at) == ("succeeded", due)
+        assert 0 <= (task.run_at or 0) - due < SECOND

@@ -73,6 +73,7 @@ class Storm(Account):
         faulty: whether anything may fail that makes something late.
         is_calm: whether the storm is over.
         calm_at: since when.
+        received_from: nobody received messages before, so what was due then begins late.
         watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
         changed_schedules: the names of schedules that were written and not looked at since.
         calm_after: how long it took until everything had ended, once nothing failed any more.
@@ -102,6 +103,7 @@ class Storm(Account):
         self.bulk_users = BulkUsers(self, self.users)
         self.calm_after: Millis = 0
         self.calm_at: Millis | None = None
+        self.received_from: Millis = 0
         works.STAGE.append(self)
 
     def blow(self, duration: Millis = STORM) -> None:

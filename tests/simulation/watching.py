@@ -244,7 +244,7 @@ class Watching:
         # How many pull workers there are is not the scheduler's to say.
         if task.lock is not None or task.lane or self.taken_up.pop(task.id.text, None) != task.fence:
             return
-        late = now - task.next_at
+        late = now - max(task.next_at, self.account.received_from)
         self.latest = max(self.latest, late)
         self.lateness.append(late)
         self.check(self.account.faulty or late <= PROMPT, f"{what} began {late} ms late without a fault")

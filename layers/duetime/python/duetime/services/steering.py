@@ -110,8 +110,7 @@ class Steering:
         """
         task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
-            at = task.next_at if task.waits_for is None else task.due_at
-            return self._placed(task, Move.RESUME, at, _no_pause, version)
+            return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)
         if task.asked is Asked.PAUSE:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.ASK
@@ -121,7 +120,8 @@ class Steering:
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have a task that has not started run now."""
         task = self._read(owner, task_id, version)
-        return self._placed(task, Move.EXPEDITE, self.clock.now(), _no_pause, version)
+        now = self.clock.now()
+        return self._placed(task, Move.EXPEDITE, lambda _task: now, _no_pause, version)
 
     def retry(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have a failed task tried again from its first attempt on.
@@ -240,12 +240,17 @@ class Steering:
         raise VersionDiffers(task)
 
     def _placed(
-        self, task: Task, move: Move, at: Millis, sets_of: Callable[[Task], dict[str, Any]], version: int | None
+        self,
+        task: Task,
+        move: Move,
+        at_of: Callable[[Task], Millis],
+        sets_of: Callable[[Task], dict[str, Any]],
+        version: int | None,
     ) -> Task:
-        """Make a move that sets a new look; again as `_moved` does."""
+        """Make a move that sets a new look; again as `_moved` does, at the time that the record then asks for."""
         for _ in range(_TRIES if version is None else 1):
             self._check(task, move)
-            result = self.placing.move(task, move, at, Guard(version=task.version), sets_of(task))
+            result = self.placing.move(task, move, at_of(task), Guard(version=task.version), sets_of(task))
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
@@ -264,7 +269,7 @@ class Steering:
         expiry = unless_referenced(now)
         extend(self.contents, task, expiry)
         opened = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}
-        reopened = self._placed(task, move, now, lambda _task: {**opened, **sets}, version)
+        reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
         retain(self.contents, reopened, expiry)
         return reopened
 
@@ -280,6 +285,11 @@ class Steering:
 def _stronger(asked: Asked, task: Task) -> dict[str, Any]:
     """Of what is asked now and what was asked before, what prevails: a pause does not replace a cancel."""
     return {"asked": Asked.CANCEL if task.asked is Asked.CANCEL else asked}
+
+
+def _goes_on_at(task: Task) -> Millis:
+    """When a paused task goes on."""
+    return task.next_at if task.waits_for is None else task.due_at
 
 
 def _no_pause(task: Task) -> dict[str, Any]:
