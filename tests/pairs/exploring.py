@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
+from tests.pairs.footprints import conflict, is_read, last_conflict, starts_others
 from tests.pairs.interleaving import CallFault, Interleaving, Pair, Result, run
 from tests.pairs.invariants import definition_of, without_placed
 from tests.pairs.operations import ACCEPTED, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
+    from tests.pairs.footprints import Footprint
     from tests.pairs.invariants import State
     from tests.pairs.operations import Operation
 
@@ -57,8 +59,29 @@ def _agrees(operation: Operation, told: _Outcome, other: _Outcome) -> bool:
     )
 
 
+@dataclass
+class Memory:
+    """What is known of a subject from one pair to the next.
+
+    Attributes:
+        settled: fingerprints of states that have settled without a violation.
+        orders: orders of whole requests that were run, by their operations and stops.
+    """
+
+    settled: set[str] = field(default_factory=set)
+    orders: dict[tuple[object, ...], Result] = field(default_factory=dict)
+
+    def of(self, order: Interleaving, make: Callable[[Interleaving], Result]) -> Result:
+        """What comes of an order, which is made unless it has been."""
+        names = [each.name if runs else None for each, runs in zip(order.pair.operations, order.runs, strict=True)]
+        key = (*names, order.k, order.m, order.again)
+        if key not in self.orders:
+            self.orders[key] = make(order)
+        return self.orders[key]
+
+
 class Exploration:
-    """All interleavings of one pair.
+    """All interleavings of one pair, but for those that only exchange neighbouring calls which have nothing in common.
 
     Attributes:
         runs: how many were run.
@@ -67,21 +90,22 @@ class Exploration:
     """
 
     def __init__(
-        self, pair: Pair, faults: tuple[CallFault, ...] = tuple(CallFault), settled: set[str] | None = None
+        self, pair: Pair, faults: tuple[CallFault, ...] = tuple(CallFault), memory: Memory | None = None
     ) -> None:
         self.pair = pair
         self.faults = faults
         self.runs = self.known = self.calls = 0
-        self._settled = set() if settled is None else settled
+        self._memory = Memory() if memory is None else memory
         self._orders: list[_End] = []
         self._steps: list[_End] = []
+        self._alone: tuple[Footprint, ...] = ()
 
     def found(self) -> Iterator[Found]:
         """Run them; what broke something."""
         yield from self._in_order()
-        yield from self._all(None)
+        yield from self._without_fault()
         for fault in self.faults:
-            yield from self._all(fault)
+            yield from self._with(fault)
 
     def alone(self, wanted: Interleaving) -> Found:
         """One interleaving, whether or not it breaks something."""
@@ -93,7 +117,9 @@ class Exploration:
     def _in_order(self) -> Iterator[Found]:
         """One request after the other, in each order, and one of the two alone: the ends that are right."""
         pair, swapped = self.pair, Pair(self.pair.subject, self.pair.second, self.pair.first)
-        for runs in ((True, False), (False, True), (False, False)):
+        first = yield from self._learn(Interleaving(pair, runs=(True, False), is_order=True), self._orders)
+        self._alone = first.footprints[0]
+        for runs in ((False, True), (False, False)):
             yield from self._learn(Interleaving(pair, runs=runs, is_order=True), self._orders)
         for each in (pair, swapped):
             whole = yield from self._learn(Interleaving(each, is_order=True), self._orders)
@@ -114,30 +140,63 @@ class Exploration:
             wanted = replace(wanted, k=(wanted.k or 0) + 1)
 
     def _learn(self, wanted: Interleaving, ends: list[_End]) -> Generator[Found, None, Result]:
-        result = self._result(wanted)
+        before = self.runs
+        result = self._memory.of(wanted, self._result)
+        if result.violations and self.runs > before:
+            yield Found(wanted, result, result.violations)
         first, second = result.outcomes if wanted.pair == self.pair else result.outcomes[::-1]
-        end = _End(first, second, result.state)
+        # Whether occurrences that are placed are left out depends on both operations.
+        end = _End(first, second, self._compared(result.state))
         if end not in ends:
             ends.append(end)
-        if result.violations:
-            yield Found(wanted, result, result.violations)
         return result
 
-    def _all(self, fault: CallFault | None) -> Iterator[Found]:
-        wanted = Interleaving(self.pair, 1 if fault is None else 0, None, fault)
-        while True:
+    def _without_fault(self) -> Iterator[Found]:
+        k = 1
+        while k < len(self._alone):
+            result = yield from self._run(Interleaving(self.pair, k))
+            if not result.reached[0]:
+                return
+            yield from self._second_stops(Interleaving(self.pair, k), result)
+            first, second = result.footprints
+            # If its call has nothing in common with the other's, stopping after it is stopping before it.
+            k += 1
+            while k < len(self._alone) and self._may_skip(result) and not conflict(first[k - 1], second):
+                k += 1
+
+    def _with(self, fault: CallFault) -> Iterator[Found]:
+        for k, footprint in enumerate(self._alone):
+            if is_read(footprint) and _makes_no_difference(fault, is_last=k + 1 == len(self._alone)):
+                continue
+            wanted = Interleaving(self.pair, k, None, fault)
             result = yield from self._run(wanted)
             if not result.reached[0]:
                 return
-            yield from self._second_stops(replace(wanted, m=1))
-            wanted = replace(wanted, k=(wanted.k or 0) + 1)
+            if fault is not CallFault.DIES:
+                yield from self._second_stops(wanted, result)
 
-    def _second_stops(self, wanted: Interleaving) -> Iterator[Found]:
-        while wanted.fault is not CallFault.DIES:
-            result = yield from self._run(wanted)
+    def _second_stops(self, wanted: Interleaving, result: Result) -> Iterator[Found]:
+        """Have the second stop before each of its calls whose place among those left of the first matters, from last.
+
+        Args:
+            wanted: the interleaving in which it does not stop.
+            result: what came of that.
+        """
+        calls = result.footprints[1]
+        m, k = len(calls), wanted.k or 0
+        while True:
+            # One that was given up has gone on to its end before; only that call of it is still to come.
+            rest = result.footprints[0][k : k + 1] if wanted.fault is CallFault.LATE else result.footprints[0][k:]
+            m = last_conflict(calls, m, rest) if self._may_skip(result) else m - 1
+            if m < 1:
+                return
+            result = yield from self._run(replace(wanted, m=m))
             if not result.reached[1]:
                 return
-            wanted = replace(wanted, m=(wanted.m or 0) + 1)
+
+    def _may_skip(self, result: Result) -> bool:
+        """Whether all that happens meanwhile is among the calls of the two."""
+        return not self.pair.subject.lives and not any(map(starts_others, result.footprints))
 
     def _run(self, wanted: Interleaving) -> Generator[Found, None, Result]:
         result = self._result(wanted)
@@ -150,6 +209,8 @@ class Exploration:
         """What of the end no order explains. A step that stops midway may have ends of its own, but defines nothing."""
         first, second = wanted.pair.first, wanted.pair.second
         if (first.is_step and second.is_step) or not wanted.pair.subject.is_compared:
+            return []
+        if wanted.fault is CallFault.RESENT and self._is_done_again(result):
             return []
         takes_time = first.takes_time or second.takes_time
         if not (takes_time and wanted.fault) and not any(
@@ -165,14 +226,26 @@ class Exploration:
             return [self._told(end_defined, defined)]
         return []
 
+    def _is_done_again(self, result: Result) -> bool:
+        """Whether it ended as if the first had been done before the second and after it, as what is sent again may be.
+
+        Its nonce is gone from the record when the second has written it, so nobody knows that it was done.
+        """
+        twice = self._memory.of(Interleaving(self.pair, is_order=True, again=True), self._result)
+        return _End(*twice.outcomes, self._compared(twice.state)).explains(self.pair, result)
+
     def _result(self, wanted: Interleaving) -> Result:
         self.runs += 1
-        result = run(wanted, self._settled)
-        if wanted.pair.first.takes_time or wanted.pair.second.takes_time:
-            result.state = without_placed(result.state)
+        result = run(wanted, self._memory.settled)
+        if not wanted.is_order:
+            result.state = self._compared(result.state)
         self.known += result.is_known
         self.calls += result.all_calls
         return result
+
+    def _compared(self, state: State) -> State:
+        takes_time = any(each.takes_time for each in self.pair.operations)
+        return without_placed(state) if takes_time else state
 
     def _told(self, result: Result, ends: list[_End]) -> str:
         near = [end for end in ends if end.agrees(self.pair, result)]
@@ -182,6 +255,11 @@ class Exploration:
         return f"answered {told}, it ended as no order does: " + "; ".join(
             _short(result.state, end.state) for end in near
         )
+
+
+def _makes_no_difference(fault: CallFault, *, is_last: bool) -> bool:
+    """Whether a fault of a call that only reads is like another one: it is refused, or its process ends after it."""
+    return fault in {CallFault.LOST, CallFault.RESENT, CallFault.LATE} or (fault is CallFault.DIES and not is_last)
 
 
 def _short(state: State, other: State) -> str:

@@ -11,6 +11,7 @@ from tests.pairs.invariants import State, fingerprint_of, state_of
 from tests.pairs.operations import REFUSED, UNKNOWN
 
 if TYPE_CHECKING:
+    from tests.pairs.footprints import Footprint
     from tests.pairs.operations import Operation
     from tests.pairs.subjects import Subject
     from tests.pairs.world import Actor, World
@@ -41,6 +42,11 @@ class Pair:
     first: Operation
     second: Operation
 
+    @property
+    def operations(self) -> tuple[Operation, Operation]:
+        """Both."""
+        return self.first, self.second
+
     def __str__(self) -> str:
         return f"{self.subject.name} {self.first.name} {self.second.name}"
 
@@ -55,6 +61,7 @@ class Interleaving:
         fault: what goes wrong with call `k`.
         runs: which of the two operations run at all.
         is_order: it is an order of whole requests: time enough passes between them that no reader lags behind.
+        again: when both have ended, the first one is done once more, and answered by what then comes of it.
     """
 
     pair: Pair
@@ -63,6 +70,7 @@ class Interleaving:
     fault: CallFault | None = None
     runs: tuple[bool, bool] = (True, True)
     is_order: bool = False
+    again: bool = False
 
     def __str__(self) -> str:
         def told(number: int | None) -> str:
@@ -84,6 +92,7 @@ class Result:
         all_calls: how many calls there were in all, those of settling included.
         requests: before which call of each a request of it but the first began.
         made: the calls in the order in which they began.
+        footprints: what the calls of each touch.
     """
 
     reached: tuple[bool, bool] = (False, False)
@@ -95,6 +104,7 @@ class Result:
     all_calls: int = 0
     requests: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     made: list[tuple[int, str, str]] = field(default_factory=list)
+    footprints: tuple[tuple[Footprint, ...], tuple[Footprint, ...]] = ((), ())
 
 
 def run(interleaving: Interleaving, settled: set[str] | None = None) -> Result:
@@ -145,6 +155,10 @@ def _play(world: World, wanted: Interleaving, result: Result) -> None:
             world.let_on(actor)
             _until(world, actor)
             _rest(world, wanted)
+    if wanted.again:
+        first = world.begin(wanted.pair.first)
+        _until(world, first)
+        _rest(world, wanted)
     result.reached = (is_reached[0], is_reached[1])
     result.outcomes = (first.outcome if first else None, second.outcome if second else None)
     if wanted.fault is CallFault.RESENT and first is not None:
@@ -152,12 +166,19 @@ def _play(world: World, wanted: Interleaving, result: Result) -> None:
         result.outcomes = (tuple(UNKNOWN if each == REFUSED else each for each in first.outcome), result.outcomes[1])
     result.calls = (first.calls if first else 0, second.calls if second else 0)
     result.requests = (_requests(first), _requests(second))
+    result.footprints = (_footprints(first), _footprints(second))
     result.made = sorted(
         (at - base, name, what)
         for name, actor in (("A", first), ("B", second))
         if actor is not None
         for at, what in actor.made
     )
+
+
+def _footprints(actor: Actor | None) -> tuple[Footprint, ...]:
+    if actor is None or not actor.footprints:
+        return ()
+    return (*actor.footprints[:-1], actor.footprints[-1] | actor.touched)
 
 
 def _requests(actor: Actor | None) -> tuple[int, ...]:

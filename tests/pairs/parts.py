@@ -9,9 +9,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
 from hashlib import sha256
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
-from tests.pairs.exploring import Exploration, Found
+from tests.pairs.exploring import Exploration, Found, Memory
 from tests.pairs.interleaving import CallFault, Interleaving, Pair
 from tests.pairs.subjects import SUBJECTS
 from tests.pairs.telling import told
@@ -65,17 +66,24 @@ class Summary:
 @cache
 def every_pair() -> dict[str, Pair]:
     """All pairs by their names: each operation of a subject first, and each of them second."""
-    pairs = [Pair(each, one, other) for each in SUBJECTS for one in each.operations for other in each.operations]
+    # Either of two goes first, one after the other: they have their orders in common.
+    pairs = [
+        Pair(each, *operations)
+        for each in SUBJECTS
+        for both in combinations_with_replacement(each.operations, 2)
+        for operations in (both, both[::-1])
+    ]
     return {str(pair): pair for pair in pairs}
 
 
 def chosen(number: int, parts: int, only: str = "") -> list[str]:
-    """The names of the pairs of one part; which part a pair is in depends on nothing but its name."""
+    """The names of the pairs of one part; which part a pair is in depends on its subject and operations alone."""
     return [name for name in every_pair() if _number_of(name) % parts == number - 1 and re.search(only, name)]
 
 
 def _number_of(name: str) -> int:
-    return int.from_bytes(sha256(name.encode()).digest()[:8])
+    subject, *operations = name.split()
+    return int.from_bytes(sha256(" ".join([subject, *sorted(operations)]).encode()).digest()[:8])
 
 
 def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Explored]:
@@ -100,15 +108,15 @@ def make_ready() -> None:
     gc.disable()
 
 
-_SETTLED: dict[str, set[str]] = {}
+_MEMORIES: dict[str, Memory] = {}
 _EXPLORED: list[str] = []
 
 
 def explored(name: str, *, with_faults: bool = True) -> Explored:
     """Explore one pair."""
     pair = every_pair()[name]
-    settled = _SETTLED.setdefault(pair.subject.name, set())
-    exploration = Exploration(pair, tuple(CallFault) if with_faults else (), settled)
+    memory = _MEMORIES.setdefault(pair.subject.name, Memory())
+    exploration = Exploration(pair, tuple(CallFault) if with_faults else (), memory)
     found = [told(each) for each in exploration.found()]
     _EXPLORED.append(name)
     if len(_EXPLORED) % _BETWEEN_COLLECTIONS == 0:

@@ -16,6 +16,7 @@ from duetime.domain.task import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime.settings import Variable
+from tests.pairs.footprints import finished, footprint_of, received
 from tests.pairs.operations import ACCEPTED, ENDING, Operation
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tests.fakes.attribute_values import Item
     from tests.fakes.sqs import Held
     from tests.fakes.stepfunctions import Execution, Token
+    from tests.pairs.footprints import Footprint
     from tests.pairs.interleaving import CallFault
     from tests.simulation.account import Invocation
     from tests.simulation.endpoints import Asked
@@ -64,6 +66,8 @@ class Actor:
         fault: what goes wrong with that call.
         calls: how many calls of AWS it has begun; those that were begun at the same instant are one.
         made: those calls, in words, with the time at which each began.
+        footprints: what each of those calls touches, which are counted by `calls`.
+        touched: what AWS has touched for it since its last call.
         requests: the number of calls that it had begun when it sent each of its requests.
         replies: the answers that its client got; `None` for one that never came.
         is_stopped: whether it waits to be let on.
@@ -76,6 +80,8 @@ class Actor:
     fault: CallFault | None = None
     calls: int = 0
     made: list[tuple[Millis, str]] = field(default_factory=list)
+    footprints: list[Footprint] = field(default_factory=list)
+    touched: Footprint = frozenset()
     requests: list[int] = field(default_factory=list)
     replies: list[Reply | None] = field(default_factory=list)
     answered_at: list[Millis] = field(default_factory=list)
@@ -235,6 +241,20 @@ class World(Storm):
             self._driven[machine] = actor
         return invocation
 
+    def _touch(self, footprint: Footprint) -> None:
+        actor = None if self.time._current is None else self._clients.get(self.time.process())
+        if actor is not None:
+            actor.touched |= footprint
+
+    def _receive(self, url: str) -> list[dict[str, Any]]:
+        batch = super()._receive(url)
+        self._touch(received(url))
+        return batch
+
+    def _work(self, url: str, function: str, batch: list[dict[str, Any]]) -> None:
+        super()._work(url, function, batch)
+        self._touch(finished(url))
+
     def begin(self, operation: Operation, stop_at: int | None = None, fault: CallFault | None = None) -> Actor:
         """Begin an operation."""
         actor = Actor(operation, stop_at, fault)
@@ -381,10 +401,13 @@ class World(Storm):
     def _at_call(self, actor: Actor, what: str, call: Call | None) -> None:
         is_beside = bool(actor.made) and actor.made[-1][0] == self.time.now()
         actor.made.append((self.time.now(), what))
+        footprint, actor.touched = footprint_of(call) | actor.touched, frozenset()
         if is_beside:
             # Begun at once with the one before, by another thread: they are one step.
+            actor.footprints[-1] |= footprint
             self._block(actor)
             return
+        actor.footprints.append(footprint)
         number, actor.calls = actor.calls, actor.calls + 1
         if number == actor.stop_at:
             if actor.fault is None or call is None:

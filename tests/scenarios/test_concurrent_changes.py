@@ -175,3 +175,21 @@ def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: i
         task = scenario.record(created["id"])
         assert (task.state, task.due_at) == ("succeeded", due)
         assert 0 <= (task.run_at or 0) - due < SECOND
+
+
+def test_of_two_resumes_of_a_running_task_the_later_one_is_refused() -> None:
+    """The pause that was asked of an attempt is taken back once, as when one resume follows the other."""
+    with Scenario() as scenario:
+        created = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "timeout_seconds": 600}).body
+        path = f"/v1/tasks/{created['id']}"
+        scenario.run(2 * SECOND)
+        wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 0}
+        assert scenario.ask("POST", "/v1/leases", wanted).body["leases"]
+        assert scenario.ask("POST", f"{path}/pause").status == 202
+        scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 100)
+        first = scenario.send("POST", f"{path}/resume")
+        scenario.run(30)
+        second = scenario.ask("POST", f"{path}/resume")
+        scenario.run(SECOND)
+        assert (first[0].status, second.status) == (409, 200)
+        assert scenario.record(created["id"]).asked is None

@@ -114,7 +114,7 @@ class Steering:
         if task.asked is Asked.PAUSE:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.ASK
-            return self._moved(task, move, _no_pause, version)
+            return self._moved(task, move, _pause_taken_back, version)
         raise MoveRefused(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
@@ -285,6 +285,13 @@ class Steering:
 def _stronger(asked: Asked, task: Task) -> dict[str, Any]:
     """Of what is asked now and what was asked before, what prevails: a pause does not replace a cancel."""
     return {"asked": Asked.CANCEL if task.asked is Asked.CANCEL else asked}
+
+
+def _pause_taken_back(task: Task) -> dict[str, Any]:
+    """What is asked no more; somebody else may have taken it back meanwhile, or have asked the attempt to stop."""
+    if task.asked is not Asked.PAUSE:
+        raise MoveRefused(task, "resumed")
+    return {"asked": None}
 
 
 def _goes_on_at(task: Task) -> Millis:

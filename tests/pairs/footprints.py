@@ -1,0 +1,114 @@
+"""What calls of AWS touch: two that touch nothing in common may change places, and nothing comes of it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from duetime.adapters.dynamodb import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tests.simulation.faults import Call
+
+
+class Mode(Enum):
+    """How something is touched. Two reads may change places, and so may two messages that are sent."""
+
+    READ = "read"
+    SEND = "send"
+    WRITE = "write"
+
+
+Touch: TypeAlias = "tuple[Mode, tuple[str, ...]]"
+"""How, and what: a path, which stands for all that lies below it."""
+Footprint: TypeAlias = frozenset[Touch]
+EVERYTHING: Footprint = frozenset({(Mode.WRITE, ())})
+"""Of what is not known better."""
+_HELD, _NEW = "held", "new"
+_READS = frozenset({"get_item", "query", "batch_get_item", "get_object", "head_object"})
+_OF_ITEMS = frozenset({"get_item", "put_item", "update_item", "delete_item"})
+
+
+def footprint_of(call: Call | None) -> Footprint:
+    """What one call touches."""
+    if call is None:
+        return EVERYTHING
+    match call.service:
+        case "dynamodb":
+            return _of_table(call)
+        case "sqs":
+            return _of_queue(call.operation, str(call.request.get("QueueUrl")))
+        case "s3" if "Key" in call.request:
+            return frozenset({(_mode(call.operation), ("s3", str(call.request["Key"])))})
+    # What is started elsewhere goes on by itself.
+    return EVERYTHING
+
+
+def received(url: str) -> Footprint:
+    """What it touches that messages are received from a queue."""
+    return frozenset({(Mode.WRITE, ("sqs", url))})
+
+
+def finished(url: str) -> Footprint:
+    """What it touches that received messages are put off or deleted."""
+    return frozenset({(Mode.WRITE, ("sqs", url, _HELD))})
+
+
+def is_read(footprint: Footprint) -> bool:
+    """Whether nothing is changed."""
+    return all(mode is Mode.READ for mode, _ in footprint)
+
+
+def starts_others(footprints: Iterable[Footprint]) -> bool:
+    """Whether something may go on beside these calls that is not among them."""
+    return EVERYTHING in footprints
+
+
+def conflict(one: Footprint, others: Iterable[Footprint]) -> bool:
+    """Whether it makes a difference which comes first, one or the others."""
+    return any(_differs(mine, theirs) for other in others for mine in one for theirs in other)
+
+
+def last_conflict(footprints: Sequence[Footprint], before: int, others: Sequence[Footprint]) -> int:
+    """The last of the first so many calls whose place among the others makes a difference; -1 if there is none."""
+    return next((n for n in range(before - 1, -1, -1) if conflict(footprints[n], others)), -1)
+
+
+def _differs(one: Touch, other: Touch) -> bool:
+    (mode, path), (other_mode, other_path) = one, other
+    if mode is other_mode and mode is not Mode.WRITE:
+        return False
+    length = min(len(path), len(other_path))
+    return path[:length] == other_path[:length]
+
+
+def _mode(operation: str) -> Mode:
+    return Mode.READ if operation in _READS else Mode.WRITE
+
+
+def _of_table(call: Call) -> Footprint:
+    operation, request, mode = call.operation, call.request, _mode(call.operation)
+    if operation in _OF_ITEMS:
+        return frozenset({(mode, _path_of(request.get("Key") or request["Item"]))})
+    if operation == "batch_get_item":
+        return frozenset((mode, _path_of(key)) for each in request["RequestItems"].values() for key in each["Keys"])
+    if operation == "query" and "IndexName" not in request:
+        return frozenset({(mode, ("table", call.partition) if call.partition else ("table",))})
+    return frozenset({(mode, ("table",))})
+
+
+def _path_of(key: Any) -> tuple[str, ...]:  # noqa: ANN401 - an item of the fake
+    return ("table", key[schema.PARTITION_KEY]["S"], key[schema.SORT_KEY]["S"])
+
+
+def _of_queue(operation: str, url: str) -> Footprint:
+    match operation:
+        case "send_message" | "send_message_batch":
+            return frozenset({(Mode.SEND, ("sqs", url, _NEW))})
+        case "change_message_visibility_batch" | "delete_message_batch":
+            return finished(url)
+        case "get_queue_attributes":
+            return frozenset({(Mode.READ, ("sqs", url))})
+    return received(url)
