@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from tests.pairs.parts import Summary, chosen, interleaving_named, spread
+from tests.pairs.parts import Summary, chosen, interleaving_named, make_ready, spread
 from tests.pairs.telling import told
 
 _SHOWN = 3
@@ -62,6 +62,7 @@ def _part_of(text: str) -> tuple[int, int]:
 
 def _run_one(name: str, console: Console) -> int:
     """Run one interleaving, and show its calls in their order, and how it ended."""
+    make_ready()
     found = interleaving_named(name)
     console.print(told(found), markup=False)
     for part in found.result.state:

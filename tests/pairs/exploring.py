@@ -126,9 +126,22 @@ class Exploration:
             for k, m in product((*whole.requests[0], None), (*whole.requests[1], None)):
                 if (k, m) != (None, None):
                     yield from self._learn(Interleaving(each, k, m, is_order=True), self._orders)
+            self._learn_begun(each)
         for each in (pair, swapped):
             if each.first.goes_on or (each.first.is_step and not each.second.is_step):
                 yield from self._stepwise(each)
+
+    def _learn_begun(self, pair: Pair) -> None:
+        """Of several requests the second may have come to nothing, if nobody knows what came of it."""
+        if pair.first.begun is None:
+            return
+        begun = replace(pair.first, name=f"{pair.first.name}-begun", act=pair.first.begun)
+        for each in (Pair(pair.subject, begun, pair.second), Pair(pair.subject, pair.second, begun)):
+            result = self._memory.of(Interleaving(each, is_order=True), self._result)
+            first, second = result.outcomes if each.first is begun else result.outcomes[::-1]
+            first = (*(first or ()), UNKNOWN)
+            ends = (first, second) if pair.first is self.pair.first else (second, first)
+            self._orders.append(_End(*ends, self._compared(result.state)))
 
     def _stepwise(self, pair: Pair) -> Iterator[Found]:
         """What a user asks for at once, between two calls of a step that takes its time, has an end that is right."""

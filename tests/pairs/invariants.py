@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 State: TypeAlias = tuple[Any, ...]
 _SOON = 2 * MINUTE
+_ABOUT = 5 * MINUTE
 _MANY = 100
 _ROUNDED = SECOND // 2
 _TIMES = re.compile(r"\b1[789]\d{11}\b")
@@ -36,7 +37,7 @@ _PRODUCED = (*(f"{each} " for each in Cause), "lock=")
 def state_of(world: World) -> State:
     """What of an account would be the same whenever each of its writes was made."""
     tasks = sorted(_task_state(world, task) for task in world.watching.tasks())
-    return (*tasks, *_lock_states(world), *_schedule_states(world), *_setting_states(world))
+    return (*tasks, *_bulk_states(world), *_lock_states(world), *_schedule_states(world), *_setting_states(world))
 
 
 def fingerprint_of(world: World) -> str:
@@ -75,6 +76,11 @@ def definition_of(state: State) -> State:
         for part in state
         if not part[0].startswith(_PRODUCED)
     )
+
+
+def _bulk_states(world: World) -> list[State]:
+    operation = world.bulk_operation()
+    return [] if operation is None else [("bulk", f"bulk={operation.state}")]
 
 
 def _schedule_states(world: World) -> list[State]:
@@ -150,9 +156,9 @@ def _task_state(world: World, task: Task) -> State:
 
 
 def _due(world: World, task: Task) -> Millis | str:
-    """When it is due; about now if it was made to run at once."""
+    """When it is due; about when, if that depends on when the request was heard, which may be slow."""
     at: Millis = task.due_at - world.about["minute"]
-    return at if at % SECOND == 0 else at // MINUTE
+    return at if at % SECOND == 0 else f"about {at // _ABOUT}"
 
 
 def _lock_states(world: World) -> list[State]:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
+from duetime.domain.bulk import OPERATION
 from duetime.domain.times import MINUTE, SECOND, to_iso
 from tests.simulation import works
 from tests.simulation.account import PULLED
@@ -61,6 +62,7 @@ class Operation:
             occurrences: others may come in between.
         classify: what an answer means.
         is_repeatable: what is done already may be counted as done by it, or as not.
+        begun: of several requests, does only the first, as if the next had come to nothing.
         promise: checks what was accepted, once everything has come to its end.
     """
 
@@ -71,6 +73,7 @@ class Operation:
     classify: Callable[[Reply | None], str] = by_status
     promise: Callable[[World, Sequence[Reply | None]], None] | None = None
     is_repeatable: bool = False
+    begun: Callable[[World], Any] | None = None
 
     @property
     def takes_time(self) -> bool:
@@ -180,6 +183,11 @@ def _tick(world: World) -> None:
     world.wait_for(world.invoke("trigger", {}))
 
 
+def _carry_out(world: World) -> None:
+    """Have the bulk operation that the subject is about carried out."""
+    world.wait_for(world.invoke("bulk", {OPERATION: world.about["bulk"]}))
+
+
 def _expire(world: World) -> None:
     """Remove every item whose TTL is over, one after the other."""
     for item in list(world.table.every()):
@@ -197,6 +205,7 @@ FAILING = Operation("worker-failing", _failing, is_step=True)
 ACCEPTING = Operation("worker-accepting", _accepting, is_step=True)
 DEADLETTER = Operation("deadletter", partial(_work, "deadletter"), is_step=True)
 TRIGGER = Operation("trigger", _tick, is_step=True)
+BULK = Operation("bulk", _carry_out, is_step=True)
 TTL = Operation("ttl", _expire, is_step=True)
 
 GET = Operation("get", lambda world: world.ask("GET", _task(world)), classify=_reads)
@@ -236,6 +245,13 @@ OF_TASKS = (
         classify=by_count("changed"),
     ),
 )
+OF_BULK = (
+    BULK,
+    Operation("stop-bulk", lambda world: world.ask("POST", f"/v1/bulk-operations/{world.about['bulk']}/cancel")),
+    Operation(
+        "get-bulk", lambda world: world.ask("GET", f"/v1/bulk-operations/{world.about['bulk']}"), classify=_reads
+    ),
+)
 OF_LEASES = (
     Operation("lease", lambda world: world.lease("Y", 30), classify=by_count("leases"), goes_on=True),
     Operation("lease-short", lambda world: world.lease("X", 5), classify=by_count("leases"), goes_on=True),
@@ -255,10 +271,18 @@ _NEW = {"name": SCHEDULE, "cron": "* * * * *", "task": {"type": works.UNDONE, "d
 _OWN = f"/v1/schedules/{SCHEDULE}"
 
 
+def _delete(world: World) -> None:
+    world.ask("DELETE", _OWN)
+
+
+def _make(world: World) -> None:
+    world.ask("POST", "/v1/schedules", _NEW)
+
+
 def _make_again(world: World) -> None:
     """Delete a schedule, and make another of its name."""
-    world.ask("DELETE", _OWN)
-    world.ask("POST", "/v1/schedules", _NEW)
+    _delete(world)
+    _make(world)
 
 
 def _run_once(world: World) -> None:
@@ -269,7 +293,7 @@ def _run_once(world: World) -> None:
 
 def _make_and_run(world: World) -> None:
     """Make a schedule, and have it run; its target goes on."""
-    world.ask("POST", "/v1/schedules", _NEW)
+    _make(world)
     _run_once(world)
 
 
@@ -307,8 +331,8 @@ OF_SCHEDULES = (
     Operation("backfill", _fill_back, goes_on=True),
     Operation("delete", lambda world: world.ask("DELETE", _OWN), is_repeatable=True),
     Operation("create", lambda world: world.ask("POST", "/v1/schedules", _NEW), goes_on=True),
-    Operation("make-again", _make_again, goes_on=True),
-    Operation("make-and-run", _make_and_run, goes_on=True),
+    Operation("make-again", _make_again, goes_on=True, begun=_delete),
+    Operation("make-and-run", _make_and_run, goes_on=True, begun=_make),
     TRIGGER,
     WORKER,
     ACCEPTING,
@@ -320,8 +344,18 @@ OF_CALENDARS = (
     Operation("patch-calendars", lambda world: _change_schedule(world, calendars=["holidays"])),
     Operation("patch-no-calendars", lambda world: _change_schedule(world, calendars=[])),
 )
+
+
+def _free(world: World) -> Reply | None:
+    """Take a lock away from its holders, who may go on beside the next until they hear of it."""
+    world.watching.freed("db")
+    reply = world.ask("DELETE", "/v1/locks/db")
+    world.watching.freed("db")
+    return reply
+
+
 OF_LOCKS = (
-    Operation("free", lambda world: world.ask("DELETE", "/v1/locks/db")),
+    Operation("free", _free, goes_on=True),
     Operation("cancel-waiter", lambda world: world.ask("DELETE", f"/v1/tasks/{world.about['waiter']}")),
     Operation("pause-waiter", lambda world: world.ask("POST", f"/v1/tasks/{world.about['waiter']}/pause")),
     Operation(

@@ -301,6 +301,32 @@ def lease_over(world: World) -> None:
     world.time.run_until(world.time.now() + 15 * SECOND)
 
 
+def _taken(world: World, what: str, body: dict[str, Any]) -> None:
+    """Have a bulk operation accepted that nobody has begun."""
+    world.about["bulk"] = "none"
+    reply = _answer(world, "POST", what, {"filter": {"name": "old"}, "per_second": 0.5, **body})
+    assert reply.status == 202, reply
+    world.about["bulk"] = reply.body["id"]
+
+
+def bulk_cancelling(world: World) -> None:
+    """A task that a bulk operation is to cancel."""
+    scheduled(world)
+    _taken(world, "/v1/tasks/cancel", {})
+
+
+def bulk_changing(world: World) -> None:
+    """A task that a bulk operation is to change."""
+    scheduled(world)
+    _taken(world, "/v1/tasks/change", {"change": {"priority": "high"}})
+
+
+def bulk_redriving(world: World) -> None:
+    """A failed task that a bulk operation is to have tried again."""
+    failed(world)
+    _taken(world, "/v1/dead-letters/redrive", {})
+
+
 def nothing(world: World) -> None:
     """Nothing is there yet."""
 
@@ -445,6 +471,7 @@ _TICK = (operations.TRIGGER,)
 _WORK = _named("worker worker-listening worker-failing worker-accepting trigger", _STEPS)
 _ENDS = _named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)
 _DEAD = _named("worker trigger deadletter", _STEPS)
+_ON_BULK = _named("patch-at-05 patch-name patch-priority pause run cancel", _TASKS)
 
 SUBJECTS = (
     Subject("scheduled", scheduled, _TASKS + _TICK),
@@ -471,6 +498,9 @@ SUBJECTS = (
     Subject("leased-stopping", leased_stopping, _TASKS + _LEASES + _TICK),
     Subject("leased-locked", leased_locked, _TASKS + _LEASES + _TICK),
     Subject("lease-over", lease_over, _TASKS + _LEASES + _TICK),
+    Subject("bulk-cancelling", bulk_cancelling, operations.OF_BULK + _ON_BULK + _TICK),
+    Subject("bulk-changing", bulk_changing, operations.OF_BULK + _ON_BULK + _TICK),
+    Subject("bulk-redriving", bulk_redriving, operations.OF_BULK + _named("get retry rollback", _TASKS) + _DEAD),
     Subject("nothing", nothing, operations.OF_KEYS),
     Subject("recurring", recurring, operations.OF_SCHEDULES),
     Subject("recurring-due", recurring_due, operations.OF_SCHEDULES),

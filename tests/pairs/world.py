@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.bulk import DynamoBulkStore
+from duetime.domain.ids import TaskId
 from duetime.domain.task import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
@@ -26,6 +28,7 @@ from tests.simulation.storms import Boom, Storm
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from duetime.domain.bulk import BulkOperation
     from duetime.handlers import Context
     from tests.fakes.attribute_values import Item
     from tests.fakes.sqs import Held
@@ -43,6 +46,8 @@ LONGEST = 20 * MINUTE
 """How long one operation may take in virtual time."""
 SETTLED = 60 * MINUTE
 """How long everything may take to come to its end."""
+EXECUTIONS_ENDED = 150 * MINUTE
+"""How long executions of which nothing depends may take after that: their states ask again every two hours."""
 _GOES_ON = 4 * MINUTE
 """How long a schedule without an end is watched going on."""
 _HELD = 3 * MINUTE
@@ -337,7 +342,8 @@ class World(Storm):
         if "schedule" in self.about:
             self.time.run_until(self.time.now() + _GOES_ON)
         began = self.time.now()
-        while self.time.now() < end and (open_tasks := self._open_tasks()):
+        while self.time.now() < end and self._goes_on():
+            open_tasks = self._open_tasks()
             held = [task for task in open_tasks if task.state == "paused" or task.asked == "pause"]
             if held and (len(held) == len(open_tasks) or self.time.now() > began + _HELD):
                 self.check_promises()
@@ -346,12 +352,38 @@ class World(Storm):
                     self.do(partial(self.users.ask, "POST", f"/v1/{kind}/{task.id}/resume"))
             self.time.run_until(min((self.time.now() // MINUTE + 1) * MINUTE + 5 * SECOND, end))
             self._pull()
+        self._let_executions_end()
         self.check_promises()
         self._check_ends()
         self.watching.check_end()
 
+    def _goes_on(self) -> bool:
+        """Whether something is still to come to its end."""
+        return bool(self._open_tasks()) or self._is_bulk_running()
+
+    def _let_executions_end(self) -> None:
+        """An execution whose run another one has taken over waits until its states ask again; nobody waits for it."""
+        self.ticking = False
+        self.run_until(lambda: not self.states.running(), EXECUTIONS_ENDED)
+
+    def _is_bulk_running(self) -> bool:
+        operation = self.bulk_operation()
+        return operation is not None and operation.is_running
+
+    def bulk_operation(self) -> BulkOperation | None:
+        """The bulk operation that the subject is about, if it is."""
+        operation_id = self.about.get("bulk")
+        store = DynamoBulkStore(self.dynamodb, "tasks")  # type: ignore[arg-type]  # a fake
+        return store.read(TaskId(operation_id)) if operation_id not in {None, "none"} else None
+
+    def invoke_later(self, function: str, event: Mapping[str, Any]) -> None:
+        """Begin an invocation soon; until all settles, a bulk operation that is a subject is carried out by steps only."""
+        if function != "bulk" or "bulk" not in self.about or self.ticking:
+            super().invoke_later(function, event)
+
     def _check_ends(self) -> None:
         """What nobody has ended comes to the end that it should have."""
+        self.watching.check(not self._is_bulk_running(), "the bulk operation goes on for ever")
         wanted = self.about.get("ends")
         if wanted is None or any(actor.operation.name in ENDING and ACCEPTED in actor.outcome for actor in self.actors):
             return
