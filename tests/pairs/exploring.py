@@ -220,24 +220,35 @@ class Exploration:
 
     def _unexplained(self, wanted: Interleaving, result: Result) -> list[str]:
         """What of the end no order explains. A step that stops midway may have ends of its own, but defines nothing."""
-        first, second = wanted.pair.first, wanted.pair.second
+        first, second = operations = wanted.pair.operations
+        has_fault = wanted.fault is not None
         if (first.is_step and second.is_step) or not wanted.pair.subject.is_compared:
+            return []
+        if has_fault and any(each.is_in_parts for each in operations):
             return []
         if wanted.fault is CallFault.RESENT and self._is_done_again(result):
             return []
-        takes_time = first.takes_time or second.takes_time
-        if not (takes_time and wanted.fault) and not any(
-            end.explains(self.pair, result) for end in self._orders + self._steps
-        ):
-            return [self._told(result, self._orders + self._steps)]
-        # Some requests are accepted only while a step goes on, such as the word of a target whose attempt goes on.
-        ends = self._orders if any(end.agrees(self.pair, result) for end in self._orders) else self._steps
-        defined = [replace(end, state=definition_of(end.state)) for end in ends]
-        end_defined = replace(result, state=definition_of(result.state))
-        is_met = wanted.fault is not None and (first.is_step or second.is_step)
-        if takes_time and not is_met and not any(end.explains(self.pair, end_defined) for end in defined):
-            return [self._told(end_defined, defined)]
+        takes_time, ends = first.takes_time or second.takes_time, self._orders + self._steps
+        if not (takes_time and has_fault) and not any(end.explains(self.pair, result) for end in ends):
+            return [self._told(result, ends)]
+        if takes_time and not (has_fault and (first.is_step or second.is_step)):
+            return self._unasked(result, has_fault=has_fault)
         return []
+
+    def _unasked(self, result: Result, *, has_fault: bool) -> list[str]:
+        """What of the end only users write, and none of the two has asked for."""
+        is_asked = any(each.is_asked for each in self.pair.operations)
+        ends = [end for end in self._orders if end.agrees(self.pair, result)]
+        if is_asked or not ends:
+            # Some requests are accepted only while a step goes on, such as the word of a target whose attempt goes on.
+            ends = [end for end in self._orders + self._steps if end.agrees(self.pair, result)]
+        if has_fault and not ends:
+            # What cannot be done for the fault is answered as what need not be done.
+            ends = self._orders + self._steps
+        defined = definition_of(result.state)
+        if any(definition_of(end.state) == defined for end in ends):
+            return []
+        return [self._told(replace(result, state=defined), [replace(e, state=definition_of(e.state)) for e in ends])]
 
     def _is_done_again(self, result: Result) -> bool:
         """Whether it ended as if the first had been done before the second and after it, as what is sent again may be.

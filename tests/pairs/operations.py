@@ -58,10 +58,12 @@ class Operation:
     Attributes:
         act: does it, as a client in virtual time.
         is_step: it is a step of a function or of DynamoDB, which does what is due; else it is what a user asks for.
+        is_asked: it is a step that changes what a user has asked to have changed.
         goes_on: it is a request that does more after the write that decides it, such as handing on a lock or placing
             occurrences: others may come in between.
         classify: what an answer means.
         is_repeatable: what is done already may be counted as done by it, or as not.
+        is_in_parts: if a call goes wrong, only a part of it may be done, as its answer then tells.
         begun: of several requests, does only the first, as if the next had come to nothing.
         promise: checks what was accepted, once everything has come to its end.
     """
@@ -69,10 +71,12 @@ class Operation:
     name: str
     act: Callable[[World], Any]
     is_step: bool = False
+    is_asked: bool = False
     goes_on: bool = False
     classify: Callable[[Reply | None], str] = by_status
     promise: Callable[[World, Sequence[Reply | None]], None] | None = None
     is_repeatable: bool = False
+    is_in_parts: bool = False
     begun: Callable[[World], Any] | None = None
 
     @property
@@ -205,7 +209,7 @@ FAILING = Operation("worker-failing", _failing, is_step=True)
 ACCEPTING = Operation("worker-accepting", _accepting, is_step=True)
 DEADLETTER = Operation("deadletter", partial(_work, "deadletter"), is_step=True)
 TRIGGER = Operation("trigger", _tick, is_step=True)
-BULK = Operation("bulk", _carry_out, is_step=True)
+BULK = Operation("bulk", _carry_out, is_step=True, is_asked=True)
 TTL = Operation("ttl", _expire, is_step=True)
 
 GET = Operation("get", lambda world: world.ask("GET", _task(world)), classify=_reads)
@@ -389,7 +393,10 @@ def _create(body: dict[str, Any], world: World) -> Reply | None:
 
 def _create_many(world: World) -> Reply | None:
     tasks = [{"type": works.PLAIN, "name": name, "at": to_iso(world.about["minute"] + 8 * MINUTE)} for name in "ab"]
-    return world.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": "key"})
+    reply = world.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": "key"})
+    if by_status(reply) is ACCEPTED and reply is not None:
+        world.watching.accepted += [each["task"]["id"] for each in reply.body["results"] if "task" in each]
+    return reply
 
 
 OF_KEYS = (
@@ -397,7 +404,7 @@ OF_KEYS = (
     Operation("create-keyed-large", partial(_create, {"payload": LARGE})),
     Operation("create-keyed-otherwise", partial(_create, {"payload": 1})),
     Operation("create-keyed-now", partial(_create, {"at": None})),
-    Operation("create-many-keyed", _create_many),
+    Operation("create-many-keyed", _create_many, is_in_parts=True),
     TTL,
 )
 

@@ -19,7 +19,7 @@ from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime.settings import Variable
 from tests.pairs.footprints import finished, footprint_of, received
-from tests.pairs.operations import ACCEPTED, ENDING, Operation
+from tests.pairs.operations import ACCEPTED, ENDING, UNKNOWN, Operation
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
 from tests.simulation.machines import Machine
@@ -138,9 +138,11 @@ class Saved:
     leases: dict[str, Leased]
     watched: dict[str, Any]
     scheduled: dict[str, Any]
+    of_topologies: dict[str, Any]
 
 
 _WATCHED = ("cancelled", "accepted", "accepted_topologies", "taken_up", "claimed_at", "attempts")
+_OF_TOPOLOGIES = ("steered", "successes", "reruns")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
 
 
@@ -208,6 +210,7 @@ class World(Storm):
             dict(self.leases),
             {name: copy(getattr(self.watching, name)) for name in _WATCHED},
             {name: copy(getattr(self.schedules, name)) for name in _SCHEDULED},
+            {name: copy(getattr(self.topologies, name)) for name in _OF_TOPOLOGIES},
         )
 
     def restore(self, saved: Saved) -> None:
@@ -229,6 +232,8 @@ class World(Storm):
             setattr(self.watching, name, copy(value))
         for name, value in saved.scheduled.items():
             setattr(self.schedules, name, copy(value))
+        for name, value in saved.of_topologies.items():
+            setattr(self.topologies, name, copy(value))
 
     # Whose calls are whose.
 
@@ -377,7 +382,7 @@ class World(Storm):
         return store.read(TaskId(operation_id)) if operation_id not in {None, "none"} else None
 
     def invoke_later(self, function: str, event: Mapping[str, Any]) -> None:
-        """Begin an invocation soon; until all settles, a bulk operation that is a subject is carried out by steps only."""
+        """Begin an invocation soon; a bulk operation that is a subject is carried out by steps until all settles."""
         if function != "bulk" or "bulk" not in self.about or self.ticking:
             super().invoke_later(function, event)
 
@@ -385,7 +390,8 @@ class World(Storm):
         """What nobody has ended comes to the end that it should have."""
         self.watching.check(not self._is_bulk_running(), "the bulk operation goes on for ever")
         wanted = self.about.get("ends")
-        if wanted is None or any(actor.operation.name in ENDING and ACCEPTED in actor.outcome for actor in self.actors):
+        ended_by = [actor for actor in self.actors if actor.operation.name in ENDING]
+        if wanted is None or any(not {ACCEPTED, UNKNOWN}.isdisjoint(actor.outcome) for actor in ended_by):
             return
         task = self.watching.record(self.about["task"])
         told = f"{task.state}, {task.error}" if task is not None else "gone"
