@@ -3,20 +3,27 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb import minutes, schedules, task_store
 from duetime.domain.writes import Guard
-from duetime.services import changing
+from duetime.services import changing, steering
+from duetime.services.leasing import Leasing
 from duetime.services.steering import Steering
+from tests.pairs import exploring
 from tests.pairs.exploring import Exploration
-from tests.pairs.interleaving import CallFault, Interleaving, run
+from tests.pairs.interleaving import CallFault, Interleaving, Result, run
 from tests.pairs.parts import chosen, every_pair, interleaving_named
 from tests.pairs.telling import told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from duetime.domain.dispatch import Wake
+    from duetime.domain.states import Move
+    from duetime.domain.task import Task
 
 HOLD = [
     "scheduled patch-at-05 cancel",
@@ -95,3 +102,103 @@ def test_each_pair_is_in_one_part() -> None:
     parts = [chosen(number, 10) for number in range(1, 11)]
     assert sorted(name for part in parts for name in part) == sorted(every_pair())
     assert max(map(len, parts)) < 1.15 * min(map(len, parts))
+
+
+def _without_identity(patch: pytest.MonkeyPatch) -> None:
+    """A schedule is written by the number of its edition alone, and leaves nothing behind when it is deleted."""
+    save = schedules.save_next
+
+    def remove(client: Any, table: str, marker: Any, *_rest: Any) -> bool:  # noqa: ANN401 - as in the adapter
+        client.delete_item(TableName=table, Key={"p": marker["p"], "s": marker["s"]})
+        return True
+
+    patch.setattr(schedules, "save_next", lambda *arguments: save(*arguments[:5]))
+    patch.setattr(schedules, "delete_next", remove)
+
+
+def _leases_however_late(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Leasing, "_with_time_left", lambda _self, leases: list(leases))
+
+
+def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(steering, "_stronger", lambda asked, _task: {"asked": asked})
+
+
+def _bulk_acts_on_any_version(patch: pytest.MonkeyPatch) -> None:
+    cancel = changing.Changing.cancel
+    patch.setattr(
+        changing.Changing, "cancel", lambda self, owner, task_id, _version: cancel(self, owner, task_id, None)
+    )
+
+
+def _timers_of_a_turn_share_a_key(patch: pytest.MonkeyPatch) -> None:
+    made = minutes.wake_item_of
+
+    def shared(wake: Wake) -> Any:  # noqa: ANN401 - an item
+        return {**made(wake), "s": {"S": f"{wake.task_id}#w#{wake.turn}"}}
+
+    patch.setattr(task_store, "wake_item_of", shared)
+
+
+def _a_resume_keeps_the_time_that_it_read(patch: pytest.MonkeyPatch) -> None:
+    placed = steering.Steering._placed
+
+    def first_read(self: Steering, task: Task, move: Move, at_of: Any, *rest: Any) -> Task:  # noqa: ANN401 - of `_placed`
+        at = at_of(task)
+        return placed(self, task, move, lambda _task: at, *rest)
+
+    patch.setattr(Steering, "_placed", first_read)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "name", "faults", "told_of"),
+    [
+        (_without_identity, "recurring trigger make-again", (), "task=storm-plain not task=storm-undone"),
+        (_leases_however_late, "pulled lease-short get", (CallFault.SLOW,), "after its end"),
+        (
+            _a_later_request_replaces_a_stronger_one,
+            "leased pause cancel-by-force",
+            (),
+            "a cancel was accepted, and the task is running",
+        ),
+        (_bulk_acts_on_any_version, "scheduled bulk-cancel patch-name", (), "state=cancelled not state=scheduled"),
+        (_timers_of_a_turn_share_a_key, "scheduled patch-matching-05 patch-matching-55", (), "late without a fault"),
+        (_a_resume_keeps_the_time_that_it_read, "paused resume patch-at-05", (), "it ended as no order does"),
+    ],
+)
+def test_what_was_found_before_is_found(
+    mistake: Callable[[pytest.MonkeyPatch], None],
+    name: str,
+    faults: tuple[CallFault, ...],
+    told_of: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of these was once so, and no storm of random faults had found it."""
+    mistake(monkeypatch)
+    violations = [each for found in Exploration(every_pair()[name], faults).found() for each in found.violations]
+    assert any(told_of in each for each in violations), violations
+
+
+@pytest.mark.parametrize("fault", [None, CallFault.LOST, CallFault.LATE, CallFault.REFUSED])
+@pytest.mark.parametrize("name", ["leased lease-complete pause", "paused resume patch-at-05", "pulled run lease"])
+def test_what_is_left_out_ends_as_something_that_is_run(
+    name: str, fault: CallFault | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To exchange calls that have nothing in common leads to no other answers and states."""
+    pair = every_pair()[name]
+    ends: list[tuple[object, object]] = []
+
+    def noted(wanted: Interleaving, settled: set[str] | None = None) -> Result:
+        result = run(wanted, settled)
+        ends.append((result.outcomes, result.state))
+        return result
+
+    monkeypatch.setattr(exploring, "run", noted)
+    # A call that only reads is refused instead of lost.
+    list(Exploration(pair, () if fault is None else (fault, CallFault.REFUSED)).found())
+    numbers = range(len(run(Interleaving(pair, runs=(True, False))).footprints[0]))
+    others = range(1, 1 + len(run(Interleaving(pair, runs=(False, True))).footprints[1]))
+    every = [Interleaving(pair, k, m, fault) for k in numbers for m in (*others, None) if fault or k]
+    results = {str(each): run(each) for each in every}
+    left_out = {name: each.made for name, each in results.items() if (each.outcomes, each.state) not in ends}
+    assert left_out == {}
