@@ -141,7 +141,7 @@ class Saved:
     of_topologies: dict[str, Any]
 
 
-_WATCHED = ("cancelled", "accepted", "accepted_topologies", "taken_up", "claimed_at", "attempts")
+_WATCHED = ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts")
 _OF_TOPOLOGIES = ("steered", "successes", "reruns")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
 
@@ -228,6 +228,7 @@ class World(Storm):
         self._machines_made = saved.machines
         self.random.setstate(saved.chance)
         self.about, self.leases = dict(saved.about), dict(saved.leases)
+        self.environ.update(self.about.get("environ", {}))
         for name, value in saved.watched.items():
             setattr(self.watching, name, copy(value))
         for name, value in saved.scheduled.items():
@@ -364,7 +365,7 @@ class World(Storm):
 
     def _goes_on(self) -> bool:
         """Whether something is still to come to its end."""
-        return bool(self._open_tasks()) or self._is_bulk_running()
+        return bool(self._open_tasks()) or bool(self.sqs.queues[self.intake].messages) or self._is_bulk_running()
 
     def _let_executions_end(self) -> None:
         """An execution whose run another one has taken over waits until its states ask again; nobody waits for it."""
