@@ -503,7 +503,11 @@ _WORK = _named("worker worker-listening worker-failing worker-accepting trigger"
 _ENDS = _named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)
 _DEAD = _named("worker trigger deadletter", _STEPS)
 _ON_BULK = _named("patch-at-05 patch-name patch-priority pause run cancel", _TASKS)
-_ENDED = (*_named("get patch-name retry rollback cancel bulk-cancel redrive", _TASKS), operations.TTL, operations.TRIGGER)
+_ENDED = (
+    *_named("get patch-name retry rollback cancel bulk-cancel redrive", _TASKS),
+    operations.TTL,
+    operations.TRIGGER,
+)
 
 SUBJECTS = (
     Subject("scheduled", scheduled, _TASKS + _TICK),

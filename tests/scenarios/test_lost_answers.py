@@ -36,4 +36,8 @@ def test_an_attempt_goes_on_when_its_step_to_the_next_phase_is_sent_again(state:
         task = scenario.record(created["id"])
         assert len(met) == 1
         assert called[:2] == ["prepare", "run"]
-        assert (task.state, task.attempt, [str(line.outcome) for line in task.ledger]) == ("succeeded", 1, ["succeeded"])
+        assert (task.state, task.attempt, [str(line.outcome) for line in task.ledger]) == (
+            "succeeded",
+            1,
+            ["succeeded"],
+        )
