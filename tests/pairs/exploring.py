@@ -139,9 +139,11 @@ class Exploration:
         for each in (Pair(pair.subject, begun, pair.second), Pair(pair.subject, pair.second, begun)):
             result = self._memory.of(Interleaving(each, is_order=True), self._result)
             first, second = result.outcomes if each.first is begun else result.outcomes[::-1]
-            first = (*(first or ()), UNKNOWN)
-            ours, others = (first, second) if pair.first is self.pair.first else (second, first)
-            self._orders.append(_End(ours, others, self._compared(result.state)))
+            first, state = (*(first or ()), UNKNOWN), self._compared(result.state)
+            if pair.first is self.pair.first:
+                self._orders.append(_End(first, second, state))
+            if pair.first is self.pair.second:
+                self._orders.append(_End(second, first, state))
 
     def _stepwise(self, pair: Pair) -> Iterator[Found]:
         """What a user asks for at once, between two calls of a step that takes its time, has an end that is right."""
@@ -174,7 +176,10 @@ class Exploration:
             first, second = result.footprints
             # If its call has nothing in common with the other's, stopping after it is stopping before it.
             k += 1
-            while k < len(self._alone) and self._may_skip(result) and not conflict(first[k - 1], second):
+            # By then the other may have left it less to do.
+            while k < min(len(self._alone), len(first)) and self._may_skip(result):
+                if conflict(first[k - 1], second):
+                    break
                 k += 1
 
     def _with(self, fault: CallFault) -> Iterator[Found]:
@@ -232,19 +237,20 @@ class Exploration:
         if not (takes_time and has_fault) and not any(end.explains(self.pair, result) for end in ends):
             return [self._told(result, ends)]
         if takes_time and not (has_fault and (first.is_step or second.is_step)):
-            return self._unasked(result, has_fault=has_fault)
+            return self._unasked(wanted, result)
         return []
 
-    def _unasked(self, result: Result, *, has_fault: bool) -> list[str]:
+    def _unasked(self, wanted: Interleaving, result: Result) -> list[str]:
         """What of the end only users write, and none of the two has asked for."""
         is_asked = any(each.is_asked for each in self.pair.operations)
         ends = [end for end in self._orders if end.agrees(self.pair, result)]
         if is_asked or not ends:
             # Some requests are accepted only while a step goes on, such as the word of a target whose attempt goes on.
             ends = [end for end in self._orders + self._steps if end.agrees(self.pair, result)]
-        if has_fault and not ends:
-            # What cannot be done for the fault is answered as what need not be done.
-            ends = self._orders + self._steps
+        if wanted.fault is not None and not ends:
+            # What cannot be done for the fault is answered as what need not be done, and what follows finds it so.
+            beside = self._result(replace(wanted, m=0, is_order=True))
+            ends = [*self._orders, *self._steps, _End(*beside.outcomes, self._compared(beside.state))]
         defined = definition_of(result.state)
         if any(definition_of(end.state) == defined for end in ends):
             return []

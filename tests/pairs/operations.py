@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb import schema
 from duetime.domain.bulk import OPERATION
 from duetime.domain.times import MINUTE, SECOND, to_iso
+from tests.pairs.footprints import received
 from tests.simulation import works
 from tests.simulation.account import PULLED
 
@@ -104,6 +105,11 @@ def _is_cancelled(world: World, replies: Sequence[Reply | None]) -> None:
         world.watching.check(task.attempt <= reply.body["attempt"], f"a stop was accepted, {told}")
 
 
+def _is_there(world: World, _replies: Sequence[Reply | None]) -> None:
+    """What was reopened is kept, however near it was to its removal."""
+    world.watching.check(world.watching.record(world.about["task"]) is not None, "a task was reopened, and is gone")
+
+
 def _task(world: World) -> str:
     return f"/v1/tasks/{world.about['task']}"
 
@@ -156,11 +162,24 @@ _ERROR = {"error": {"class": "Boom", "message": "told"}}
 # The steps of functions.
 
 
+_READERS = {"dead": "deadletter", **dict.fromkeys(("pulled", "intake", "sink", "rejects"), "")}
+"""Which function works on a queue, if not the workers'; on some there is none, or one that is told."""
+
+
+def _take_in(world: World) -> None:
+    """Have the intake work on one of the messages on its queue."""
+    answer = world.sqs.receive_message(
+        QueueUrl=world.intake, MaxNumberOfMessages=1, MessageSystemAttributeNames=["All"]
+    )
+    if batch := answer.get("Messages", []):
+        world._touch(received(world.intake))
+        world._work(world.intake, "intake", list(batch))
+
+
 def _work(function: str, world: World) -> None:
     """Have a function work on what is visible on its queues."""
     for url, queue in world.sqs.queues.items():
-        is_dead = queue.name == "dead"
-        if queue.name == "pulled" or is_dead != (function == "deadletter"):
+        if function != _READERS.get(queue.name, "worker"):
             continue
         batch = world._receive(url)
         if batch:
@@ -210,6 +229,7 @@ ACCEPTING = Operation("worker-accepting", _accepting, is_step=True)
 DEADLETTER = Operation("deadletter", partial(_work, "deadletter"), is_step=True)
 TRIGGER = Operation("trigger", _tick, is_step=True)
 BULK = Operation("bulk", _carry_out, is_step=True, is_asked=True)
+INTAKE = Operation("intake", _take_in, is_step=True)
 TTL = Operation("ttl", _expire, is_step=True)
 
 GET = Operation("get", lambda world: world.ask("GET", _task(world)), classify=_reads)
@@ -226,8 +246,8 @@ OF_TASKS = (
     Operation("pause", _on_task("pause")),
     Operation("resume", _on_task("resume")),
     Operation("run", _on_task("run")),
-    Operation("retry", _on_task("retry")),
-    Operation("rollback", _on_task("rollback")),
+    Operation("retry", _on_task("retry"), promise=_is_there),
+    Operation("rollback", _on_task("rollback"), promise=_is_there),
     Operation("cancel", lambda world: world.ask("DELETE", _task(world)), promise=_is_cancelled),
     Operation(
         "cancel-by-force", lambda world: world.ask("DELETE", _task(world), query="force=true"), promise=_is_cancelled
@@ -439,7 +459,7 @@ def _stop_execution(world: World) -> None:
     """Have somebody stop the execution, in the console of Step Functions."""
     for execution in world.states.running():
         world.point("states.stop_execution")
-        world.states.break_execution(execution.arn)
+        world.states.stop_execution(executionArn=execution.arn)
 
 
 def _rerun_and_work(world: World) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.times import MINUTE, SECOND
+from duetime.domain.times import MINUTE, SECOND, to_iso
+from duetime.settings import Variable
 from tests.pairs import operations
 from tests.pairs.world import Saved, World
 from tests.simulation import works
 from tests.simulation.account import PULLED
+from tests.simulation.endpoints import URL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -202,6 +205,34 @@ def failed(world: World) -> None:
     _made(world, type=works.UNDONE, retry={"max_attempts": 1}, payload=operations.LARGE)
     _worked(world, "fails")
     _state(world, "failed")
+
+
+def _expired(world: World, build: Callable[[World], None]) -> None:
+    """One that ended so long ago that TTL may remove it, and its contents, at any time."""
+    world.about["environ"] = {Variable.RETENTION_DAYS: "0.01"}
+    world.environ.update(world.about["environ"])
+    build(world)
+    world.time.run_until(world.time.now() + 25 * MINUTE)
+    for _ in range(3):
+        world.do(partial(operations.TRIGGER.act, world))
+    # Nobody was promised that it is there by now.
+    world.watching.accepted.clear()
+
+
+def queued_http(world: World) -> None:
+    """Due, on the queue, and its target is an endpoint."""
+    phases = ["prepare", "clean", "rollback"]
+    _made(world, target={"kind": "http", "url": URL, "phases": phases}, rollback=True, payload=operations.LARGE)
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def event_twice(world: World) -> None:
+    """An event that was delivered twice."""
+    fields = {"type": works.PLAIN, "name": "event", "timeout_seconds": 60, "deadline_seconds": 60, "delay_seconds": 5}
+    event = {"id": "event", "source": "users", "time": to_iso(world.time.now()), "detail": fields}
+    for _ in range(2):
+        world.sqs.send_message(QueueUrl=world.intake, MessageBody=json.dumps(event))
+    world.watching.events.append("event")
 
 
 def rolling_back(world: World) -> None:
@@ -472,11 +503,20 @@ _WORK = _named("worker worker-listening worker-failing worker-accepting trigger"
 _ENDS = _named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)
 _DEAD = _named("worker trigger deadletter", _STEPS)
 _ON_BULK = _named("patch-at-05 patch-name patch-priority pause run cancel", _TASKS)
+_ENDED = (
+    *_named("get patch-name retry rollback cancel bulk-cancel redrive", _TASKS),
+    operations.TTL,
+    operations.TRIGGER,
+)
 
 SUBJECTS = (
     Subject("scheduled", scheduled, _TASKS + _TICK),
     Subject("soon", soon, _TASKS + _TICK),
     Subject("queued", queued, _TASKS + _WORK),
+    Subject("queued-http", queued_http, _named("cancel cancel-by-force pause notify-success", _TASKS) + _WORK),
+    Subject("succeeded-expired", partial(_expired, build=succeeded), _ENDED),
+    Subject("failed-expired", partial(_expired, build=failed), _ENDED),
+    Subject("event-twice", event_twice, (operations.INTAKE, operations.TRIGGER, operations.TTL, operations.WORKER)),
     Subject("queued-phased", queued_phased, _TASKS + _WORK),
     Subject("retrying", retrying, _TASKS + _TICK),
     Subject("locked-out", locked_out, _TASKS + _LEASES + _TICK),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb import minutes, schedules, task_store, versions
+from duetime.adapters.dynamodb import minutes, schedules, task_store
+from duetime.adapters.dynamodb.versions import save_next
 from duetime.domain.writes import Guard
 from duetime.services import changing, steering
 from duetime.services.leasing import Leasing
@@ -106,13 +107,12 @@ def test_each_pair_is_in_one_part() -> None:
 
 def _without_identity(patch: pytest.MonkeyPatch) -> None:
     """A schedule is written by the number of its edition alone, and leaves nothing behind when it is deleted."""
-    save = versions.save_next
 
     def remove(client: Any, table: str, marker: Any, *_rest: Any) -> bool:  # noqa: ANN401 - as in the adapter
         client.delete_item(TableName=table, Key={"p": marker["p"], "s": marker["s"]})
         return True
 
-    patch.setattr(schedules, "save_next", lambda *arguments: save(*arguments[:5]))
+    patch.setattr(schedules, "save_next", lambda *arguments: save_next(*arguments[:5]))
     patch.setattr(schedules, "delete_next", remove)
 
 

@@ -141,7 +141,7 @@ class Saved:
     of_topologies: dict[str, Any]
 
 
-_WATCHED = ("cancelled", "accepted", "accepted_topologies", "taken_up", "claimed_at", "attempts")
+_WATCHED = ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts")
 _OF_TOPOLOGIES = ("steered", "successes", "reruns")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
 
@@ -157,6 +157,7 @@ class World(Storm):
 
     def __init__(self) -> None:
         super().__init__(1, 0.0)
+        # Calls that land late are made here by nobody.
         self.attempts.is_off = True
         self.faulty = self.is_mild = False
         self.ticking = self.receiving = False
@@ -229,6 +230,7 @@ class World(Storm):
         self._machines_made = saved.machines
         self.random.setstate(saved.chance)
         self.about, self.leases = dict(saved.about), dict(saved.leases)
+        self.environ.update(self.about.get("environ", {}))
         for name, value in saved.watched.items():
             setattr(self.watching, name, copy(value))
         for name, value in saved.scheduled.items():
@@ -365,7 +367,7 @@ class World(Storm):
 
     def _goes_on(self) -> bool:
         """Whether something is still to come to its end."""
-        return bool(self._open_tasks()) or self._is_bulk_running()
+        return bool(self._open_tasks()) or bool(self.sqs.queues[self.intake].messages) or self._is_bulk_running()
 
     def _let_executions_end(self) -> None:
         """An execution whose run another one has taken over waits until its states ask again; nobody waits for it."""

@@ -31,7 +31,7 @@ from duetime.domain.limits import (
     MAX_DELAY,
     MAX_HOLD,
 )
-from duetime.domain.states import Move, State
+from duetime.domain.states import LEGAL, Move, State
 from duetime.domain.task import Asked, LockScope, Phase
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.inputs import InputsTooLarge
@@ -414,7 +414,12 @@ class Attempting:
 
     def _step(self, task: Task, move: Move) -> WriteResult:
         """Move on to the next phase, if the lease is still this attempt's."""
-        return self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))
+        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))
+        stored = result.task
+        if stored is not None and stored.fence == task.fence and stored.state is LEGAL[move].to:
+            # Nobody else moves it on under this fence: it was sent twice, and the nonce is a later write's by now.
+            return Applied(stored)
+        return result
 
     def _begin(self, shift: Shift, task: Task) -> None:
         if shift.task is None:
