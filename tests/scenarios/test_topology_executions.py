@@ -6,7 +6,7 @@ definition (`tests/infra/test_topologies.py`), and the deployed tests run it und
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -151,7 +151,7 @@ def test_a_broken_execution_whose_nodes_have_all_ended_needs_no_other() -> None:
 def test_an_aborted_execution_cancels_its_topology() -> None:
     """A person who stops it in the console has cancelled it: what waits is taken back, what runs is asked to stop."""
     with Graphs() as graphs:
-        nodes = {
+        nodes: dict[str, dict[str, Any]] = {
             "runs": {"type": PLAIN, "timeout_seconds": 600},
             "waits": {"type": PLAIN, "delay_seconds": 7200},
             "follows": {"type": PLAIN, "depends_on": ["runs"]},
