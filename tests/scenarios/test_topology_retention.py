@@ -135,6 +135,27 @@ def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
     check_all_expire(graphs)
 
 
+def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graphs: Graphs) -> None:
+    """By its worker's clock, which is behind, it ended before the whole: it expires after the whole all the same."""
+    is_over: list[bool] = []
+
+    def target(_phase: str, _context: Context) -> str:
+        while not is_over:
+            graphs.take(100)
+        return "done"
+
+    graphs.target = target
+    graphs.submit({"slow": {"type": PLAIN, "timeout_seconds": 600}})
+    assert graphs.run_until(lambda: graphs.ran)
+    (worker,) = (each for each in graphs.machines if each.function == "worker" and each.strand)
+    worker.step_clock(-2_500)
+    told = {"fence": graphs.whole().fence, "outcome": "failed", "error": {"class": "X", "message": "by hand"}}
+    assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", told | {"retriable": False}).status == 200
+    is_over.append(True)
+    assert graphs.run_until(lambda: graphs.node("slow").finished_at)
+    assert (graphs.node("slow").expires_at or 0) >= (graphs.whole().expires_at or 0)
+
+
 def test_whoever_comes_last_lets_a_node_expire() -> None:
     """The worker of a node stands still at any of its calls while the whole ends."""
     for number in count(1):
