@@ -17,7 +17,8 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from tests.simulation.outcomes import Outcome, blown, outcome_of, run_functions, run_services, spread
+from tests.simulation.outcomes import Outcome, blown, outcome_of, rate_of, run_functions, run_services, spread
+from tests.simulation.storms import Theme  # noqa: TC001 - typer reads the annotations
 from tests.simulation.telling import told, told_before
 
 _LAST_LINES = 200
@@ -34,12 +35,16 @@ class Of(StrEnum):
     """The use cases over stores in memory."""
 
 
-def main(
+def main(  # noqa: PLR0913, PLR0917 - an option each
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds.", min=1)] = 100,
     of: Annotated[Of, typer.Option(help="What is simulated.")] = Of.FUNCTIONS,
     rate: Annotated[
-        float | None, typer.Option(help="The chance of a fault at each call; else each seed's own.")
+        list[float] | None,
+        typer.Option(help="The chance of a fault at each call, of several one for each seed in turn; else its own."),
+    ] = None,
+    theme: Annotated[
+        Theme | None, typer.Option(help="What the users are busy with; else it is left to chance.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
     trace: Annotated[Path | None, typer.Option(help="Where the whole trace of a single seed goes.")] = None,
@@ -48,8 +53,8 @@ def main(
     """Run seeds, each some minutes of storm and as much calm as it takes, in virtual time."""
     console = Console()
     if seeds == 1 and of is Of.FUNCTIONS:
-        sys.exit(_run_one(first, rate, trace, console))
-    run = run_services if of is Of.SERVICES else partial(run_functions, rate=rate)
+        sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
+    run = run_services if of is Of.SERVICES else partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
     broken: list[int] = []
     totals: Counter[str] = Counter()
     faults: Counter[str] = Counter()
@@ -72,7 +77,9 @@ def main(
         console.print(", ".join(f"{number} {name}" for name, number in faults.most_common()), soft_wrap=True)
         console.print(f"all was at its end at most {latest / 60_000:.0f} minutes after the last fault")
     for seed in broken[:_SHOWN]:
-        console.print(f"again, with its trace: make simulate FIRST={seed} SEEDS=1" + (f" RATE={rate}" if rate else ""))
+        own = rate_of(seed, rate)
+        option = "" if own is None else f" RATE={own}"
+        console.print(f"again, with its trace: make simulate FIRST={seed} SEEDS=1{option}")
     sys.exit(1 if broken else 0)
 
 
@@ -81,9 +88,9 @@ def _tell(outcome: Outcome, console: Console) -> None:
         console.print(f"[red]seed {outcome.seed}:[/] {violation}", soft_wrap=True)
 
 
-def _run_one(seed: int, rate: float | None, trace: Path | None, console: Console) -> int:
+def _run_one(seed: int, rate: float | None, theme: Theme | None, trace: Path | None, console: Console) -> int:
     """Run one seed, and show its trace: the whole of it, or its end; and what led to the first violation."""
-    storm = blown(seed, rate)
+    storm = blown(seed, rate, theme=theme)
     lines = told(storm.lines)
     if trace is not None:
         trace.write_text("\n".join(lines) + "\n", encoding="utf-8")

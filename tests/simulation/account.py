@@ -114,6 +114,8 @@ class Account:
         code: which code was deployed last.
         reordering: the chance that a message is delivered late, twice, or out of order.
         hot_until: the partitions of the table that throttle, and until when.
+        sends_fail_until: until when the queues take no messages.
+        endpoint_down_until: until when the endpoint that tasks call answers that it cannot.
         before_call: what a scenario does before each call of AWS: let time pass, refuse it, or end the process.
         after_call: what it does when a call was made, and its answer is on the way.
     """
@@ -124,6 +126,8 @@ class Account:
         self.rate = rate
         self.reordering = rate
         self.hot_until: dict[str, Millis] = {}
+        self.sends_fail_until: Millis = 0
+        self.endpoint_down_until: Millis = 0
         self.before_call: Callable[[Call], None] | None = None
         self.after_call: Callable[[Call], None] | None = None
         self.calls = 0
@@ -235,8 +239,11 @@ class Account:
         self.count(fault.name.lower())
         return fault
 
-    def is_hot(self, call: Call) -> bool:
-        """Whether a call is throttled because too much goes to its partition."""
+    def is_throttled(self, call: Call) -> bool:
+        """Whether a call is throttled: too much goes to its partition, or the queues take no messages."""
+        if call.operation == "send_message_batch" and self.sends_fail_until > self.time.now():
+            self.count("send refused")
+            return True
         partition = call.partition
         hot = partition is not None and self.hot_until.get(partition, 0) > self.time.now()
         if hot:
@@ -306,12 +313,16 @@ class Account:
         if current:
             return self.random.choice(current)
         self._machines_made += 1
-        skew = self.random.randint(-SKEW, SKEW) if self.rate else 0
+        skew = self.drawn_skew() if self.rate else 0
         if skew:
             self.count("clock skewed")
         made = Machine(self, function, self._machines_made, skew, self.generation, dict(self.environ), self.code)
         self.machines.append(made)
         return made
+
+    def drawn_skew(self) -> Millis:
+        """How much a clock is off; half of them as much as they may be."""
+        return self.random.choice([-SKEW, SKEW, *2 * [self.random.randint(-SKEW, SKEW)]])
 
     def wait_for(self, invocation: Invocation) -> Invocation:
         """Wait for an invocation's end, and end it if its time is up."""
@@ -456,6 +467,16 @@ class Account:
                 if held.received and held.visible_at > self.time.now():
                     self.count("message doubled")
                     self.time.start_process(partial(self._deliver_again, held))
+
+    def deliver_at(self, task_id: str, at: Millis) -> None:
+        """Have the messages of a task that are being worked on delivered to others as well, at an instant."""
+        self.time.sleep_until(at)
+        for queue in self.sqs.queues.values():
+            for held in queue.messages:
+                if held.received and held.visible_at > self.time.now() and task_id in held.body:
+                    self.count("message doubled")
+                    held.visible_at = self.time.now()
+                    self._changed(queue, held.visible_at)
 
     def _deliver_again(self, held: Held) -> None:
         """Let a received message be received once more, soon."""

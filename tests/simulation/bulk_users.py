@@ -31,7 +31,7 @@ class BulkUsers:
     def use(self, until: Millis) -> None:
         """Do what they do."""
         calls: list[Callable[[], object]] = [
-            *2 * [self._create_batch],
+            *2 * [partial(self.users.create_batch, [0, 60, 300])],
             *(self._cancel_by_filter, self._change_by_filter, self._redrive, self._switch, self._free_lock),
             *(partial(self._read, path) for path in ("/v1/tasks", "/v1/dead-letters", "/v1/locks", "/v1/switches")),
             *(self._read_by_ids, self._keep_calendar),
@@ -42,36 +42,28 @@ class BulkUsers:
 
     def restore(self) -> None:
         """Take back whatever holds tasks up."""
+        self.storm.attempts.unswitched()
         answer = self.users.ask("GET", "/v1/switches")
         for switch in answer.body["switches"] if answer is not None and answer.status == 200 else []:
             self.users.ask("DELETE", "/v1/switches", query=f"scope={switch['scope']}&name={switch['name']}")
-
-    def _name(self, kind: str) -> str:
-        return f"{kind}-{next(self._numbers)}"
-
-    def _create_batch(self) -> None:
-        """Create several tasks in one request, which is sent again until it is answered."""
-        names = [self._name("batch") for _ in range(3)]
-        tasks = [
-            {"type": works.PLAIN, "name": name, "delay_seconds": self.random.choice([0, 60, 300]), **_SHORT}
-            for name in names
-        ]
-        headers = {"Idempotency-Key": names[0]}
-        for _ in range(4):
-            answer = self.users.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers=headers)
-            if answer is not None and answer.status in _ANSWERED:
-                self.storm.watching.check(answer.status == 200, f"a batch was answered {answer.status}: {answer.body}")
-                made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
-                self.storm.watching.accepted.extend(made)
-                return
-            self.storm.take(2 * SECOND)
 
     def _filter(self) -> dict[str, Any]:
         stored = [task.name for task in self.storm.watching.unfinished() if task.name and task.member is None]
         return {"name": self.random.choice(stored)} if stored else {"type": works.PHASED}
 
     def _cancel_by_filter(self) -> None:
-        self.users.ask("POST", "/v1/tasks/cancel", {"filter": self._filter(), "force": self.random.random() < 0.5})
+        """Cancel what a filter means; the same request is sent again now and then, and what it began is stopped."""
+        meant = self._filter()
+        self.storm.attempts.may_cancel.update(meant.values())
+        body = {"filter": meant, "force": self.random.random() < 0.5}
+        if self.random.random() < 0.4:
+            body["per_second"] = self.random.choice([0.2, 1, 5])
+        headers = {"Idempotency-Key": f"bulk-{next(self._numbers)}"}
+        for _ in range(self.random.choice([1, 1, 2])):
+            answer = self.users.ask("POST", "/v1/tasks/cancel", body, headers=headers)
+            if answer is not None and answer.status == 202 and self.random.random() < 0.5:
+                self.users.ask("POST", f"/v1/bulk-operations/{answer.body['id']}/cancel")
+        self.users.ask("GET", "/v1/bulk-operations")
 
     def _change_by_filter(self) -> None:
         change = {"priority": self.random.choice(["high", "low"])}
@@ -82,12 +74,16 @@ class BulkUsers:
 
     def _switch(self) -> None:
         """Stop a type or cap it for a while."""
-        switch = {"scope": "type", "name": self.random.choice([works.PLAIN, works.PHASED])}
+        name = self.random.choice([works.PLAIN, works.PHASED])
         how: dict[str, Any] = self.random.choice([{"stopped": True}, {"max_concurrent": 2}])
-        self.users.ask("PUT", "/v1/switches", {**switch, **how, "reason": "by chance"})
-        self.storm.take(self.random.choice([5, 40]) * SECOND)
+        body = {"scope": "type", "name": name, **how, "reason": "by chance"}
+        answer = self.users.ask("PUT", "/v1/switches", body)
+        if answer is not None and answer.status == 200:
+            self.storm.attempts.switched(name, how.get("max_concurrent", 0))
+        self.storm.take(self.random.choice([5, 40, 120]) * SECOND)
+        self.storm.attempts.switched(name, None)
         for _ in range(4):
-            answer = self.users.ask("DELETE", "/v1/switches", query=f"scope=type&name={switch['name']}")
+            answer = self.users.ask("DELETE", "/v1/switches", query=f"scope=type&name={name}")
             if answer is not None and answer.status in _ANSWERED:
                 return
 
@@ -114,6 +110,3 @@ class BulkUsers:
         else:
             self.users.ask("DELETE", path)
         self.users.ask("GET", path)
-
-
-_SHORT = {"timeout_seconds": 60, "deadline_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}

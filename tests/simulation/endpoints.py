@@ -82,6 +82,9 @@ class SimulatedCaller:
             told = json.loads(call.body)
             account.called_back(told["data"]["id"], told["data"]["state"])
             return Answer(200)
+        if account.endpoint_down_until > account.time.now():
+            account.count("endpoint down")
+            return Answer(503, body=b"down")
         phase = call.url.rpartition("action=")[2]
         facts = json.loads(call.body)
         try:

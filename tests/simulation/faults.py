@@ -116,7 +116,7 @@ class FaultyClient:
         if account.before_call is not None:
             account.before_call(call)
             machine.live()
-        if account.hot_until and account.is_hot(call):
+        if account.is_throttled(call):
             call.refuse()
         fault = account.fault_for(machine, operation)
         account.travel()
@@ -168,7 +168,8 @@ class FaultyClient:
                 account.take(account.random.choice([30, 6 * SECOND]))
                 raise ReadTimeoutError(endpoint_url=self._service)
             case Fault.LATE:
-                account.time.start_process(partial(self._make_later, make))
+                author = account.time.author()
+                account.time.start_process(partial(self._make_later, make)).on_behalf_of = author
                 account.take(5 * SECOND)
                 if account.random.random() < _DIES_MEANWHILE:
                     machine.die()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE
+from duetime.domain.limits import LATEST_ARRIVAL
 from duetime.domain.locks import RESERVED
 from duetime.domain.states import State
 from duetime.domain.times import SECOND, Millis
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tests.simulation.storms import Storm
 
 _HOLDERS = "m"
+_CLOCKS = 2 * SKEW
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 
 
@@ -53,14 +54,14 @@ class LockWatching:
         """A hold ends by its own attempt, with that attempt, or when it is over by every clock."""
         task = self._account.watching.record(task_id)
         is_live = task is not None and task.fence == fence and task.state in _AT_WORK and task.lease_ends_at is not None
-        ahead = until + MAX_CLOCK_DIFFERENCE - SKEW - self._account.time.now()
+        ahead = until + _CLOCKS - SKEW - self._account.time.now()
         if is_live and ahead > 0:
             self._violated(f"{task_id} lost its lock {ahead} ms before its hold was over by every clock")
 
     def _check_ttl(self, item: Mapping[str, Any], holders: Mapping[str, tuple[int, Millis]]) -> None:
         expires_at = int(item[schema.TTL]["N"]) * SECOND
         for task_id, (_fence, until) in holders.items():
-            if expires_at < until + MAX_CLOCK_DIFFERENCE:
+            if expires_at < until + _CLOCKS:
                 self._violated(f"a lock may be removed {until - expires_at} ms before {task_id} ceases to hold it")
 
     def _violated(self, what: str) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.times import MINUTE
 from tests.simulation.storm import Storm as ServicesStorm
-from tests.simulation.storms import Storm
+from tests.simulation.storms import Storm, Theme
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from duetime.domain.times import Millis
 
@@ -50,14 +50,24 @@ class Outcome:
     calm_after: Millis = 0
 
 
-def run_functions(seed: int, rate: float | None = None) -> Outcome:
-    """Run a storm over the functions."""
-    return outcome_of(blown(seed, rate))
+def rate_of(seed: int, rates: Sequence[float] | float | None) -> float | None:
+    """The chance of a fault at each call of a seed: the one of all, or of several one after the other; else its own."""
+    if rates is None or isinstance(rates, float):
+        return rates
+    return rates[seed % len(rates)] if rates else None
 
 
-def blown(seed: int, rate: float | None = None) -> Storm:
+def run_functions(
+    seed: int, rate: Sequence[float] | float | None = None, *, briefly: bool = False, theme: Theme | None = None
+) -> Outcome:
+    """Run a storm over the functions; one that is run briefly ends with the first promise that it breaks."""
+    return outcome_of(blown(seed, rate_of(seed, rate), briefly=briefly, theme=theme))
+
+
+def blown(seed: int, rate: float | None = None, *, briefly: bool = False, theme: Theme | None = None) -> Storm:
     """A storm over the functions that is over."""
-    storm = Storm(seed, rate)
+    storm = Storm(seed, rate, theme)
+    storm.is_brief = briefly
     storm.blow()
     return storm
 

@@ -20,6 +20,8 @@ _LASTS = 3 * MINUTE
 """How long after the storm the schedules end that have an end."""
 _AGAIN = 0.7
 """How often a name that is vacant is used again, rather than a new one."""
+_EXCLUDED = 0.1
+"""How many schedules name a calendar that leaves them no time."""
 _ANSWERED = range(200, 500)
 
 
@@ -33,9 +35,12 @@ class ScheduleUsers:
         self.named: list[str] = []
         self.vacant: list[str] = []
         self._numbers = count(1)
+        self._has_calendar = False
 
     def use(self, until: Millis) -> None:
         """Do what users do."""
+        answer = self.users.ask("PUT", "/v1/calendars/always", {"windows": [{"start": "00:00", "end": "24:00"}]})
+        self._has_calendar = answer is not None and answer.status in {200, 201}
         while self.storm.time.now() < until:
             self.storm.take(self.random.randrange(1, 40 * SECOND))
             if not self.named or (self.random.random() < 0.4 and len(self.named) < 4):
@@ -74,10 +79,18 @@ class ScheduleUsers:
         body: dict[str, Any] = {"name": name, "task": task, **self._timing()}
         if "permanent" not in body:
             body["overlap"] = self._overlap()
-        if not (self.random.random() < 0.3 and "cron" in body):
+        if not (self.random.random() < 0.3 and ("cron" in body or "permanent" in body)):
             body["end_at"] = to_iso(ends_at)
         if self.random.random() < 0.15:
             body["remaining_runs"] = 5
+            self.storm.occurrences.limits[name] = 5
+        else:
+            self.storm.occurrences.limits.pop(name, None)
+        self.storm.occurrences.excluded.discard(name)
+        if self._has_calendar and "permanent" not in body and self.random.random() < _EXCLUDED:
+            body["calendars"] = ["always"]
+            body.setdefault("end_at", to_iso(ends_at))
+            self.storm.occurrences.excluded.add(name)
         body["pause_on_failure"] = self.random.random() < 0.15
         return body
 
@@ -94,6 +107,10 @@ class ScheduleUsers:
             )
         )
 
+    def _change_overlap(self, name: str) -> Reply | None:
+        self.storm.occurrences.overlapping.add(name)
+        return self.users.ask("PATCH", f"{PATH}/{name}", {"overlap": self._overlap()})
+
     def _overlap(self) -> str:
         return str(self.random.choice(["allow_all", "allow_all", "skip", "buffer_one"]))
 
@@ -104,7 +121,7 @@ class ScheduleUsers:
         calls: list[Callable[[], Reply | None]] = [
             partial(ask, "POST", f"{path}/pause", {"note": "by chance"}),
             partial(ask, "POST", f"{path}/resume"),
-            partial(ask, "PATCH", path, {"overlap": self._overlap()}),
+            partial(self._change_overlap, name),
             partial(ask, "PATCH", path, self._timing()),
             partial(ask, "PATCH", path, {"pause_on_failure": False, "catch_up_seconds": 1800}),
             partial(ask, "POST", f"{path}/trigger"),
@@ -114,7 +131,7 @@ class ScheduleUsers:
         if self.random.random() < 0.25:
             calls = [partial(ask, "DELETE", path)]
         call = self.random.choice(calls)
-        method, asked = call.args[0], call.args[1]  # type: ignore[attr-defined]  # they are partials
+        method, asked = (*call.args, path)[:2] if len(call.args) > 1 else ("PATCH", path)  # type: ignore[attr-defined]  # they are partials
         if method == "DELETE":
             # It may be gone whether or not that is answered.
             schedules.accepted.pop(name, None)

@@ -9,12 +9,12 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
 from duetime.adapters.dynamodb.records import task_of
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
-from duetime.domain.limits import MAX_CLOCK_DIFFERENCE
 from duetime.domain.schedules.occurrences import Occurrence, count_between
 from duetime.domain.schedules.schedule import Overlap, ScheduleState
 from duetime.domain.states import TERMINAL
 from duetime.domain.task import Cause
 from duetime.domain.times import MINUTE, Millis, to_iso
+from tests.simulation.machines import SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -155,7 +155,7 @@ class ScheduleWatching:
         recurrence = self.revisions.get((occasion.schedule, occasion.mark, occasion.revision))
         instant = occasion.schedule, occasion.mark, occasion.nominal
         other = self.begun.setdefault(instant, task.id.text)
-        if recurrence is None or abs(occasion.nominal - recurrence.changed_at) <= 2 * MAX_CLOCK_DIFFERENCE:
+        if recurrence is None or abs(occasion.nominal - recurrence.changed_at) <= 4 * SKEW:
             return
         self.account.watching.check(other == task.id.text, f"{instant} began as {other} and as {task.id}")
 

@@ -11,10 +11,13 @@ from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime.settings import Variable
 from tests.simulation import works
 from tests.simulation.account import Account
+from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
+from tests.simulation.expiry_watching import ExpiryWatching
 from tests.simulation.generations import Generation
 from tests.simulation.lock_watching import LockWatching
-from tests.simulation.machines import SKEW
+from tests.simulation.node_watching import NodeWatching
+from tests.simulation.occurrence_watching import OccurrenceWatching
 from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
 from tests.simulation.topology_users import TopologyUsers
@@ -37,6 +40,7 @@ _MILD = 0.4
 _LARGE_RESULTS = 0.1
 """How many of the results lie outside their records."""
 _GROWS, _MOST_SHARDS = 0.6, 16
+_LOOKS = 5 * SECOND
 _NOTICED = 15 * SECOND
 """A process that stood still notices within this time that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 3 * HOUR
@@ -47,7 +51,8 @@ that waits with a token nobody knows any more begins anew after two hours."""
 class Theme(Enum):
     """What the users of a storm are busy with."""
 
-    TASKS = "tasks, some of them locked, deferred or pulled"
+    TASKS = "tasks"
+    """Some of them locked, deferred or pulled."""
     SCHEDULES = "schedules"
     TOPOLOGIES = "topologies"
 
@@ -70,6 +75,8 @@ class Storm(Account):
     """An account with users and faults.
 
     Attributes:
+        theme: what the users are busy with, besides whatever else; `None` if that is left to chance.
+        is_brief: whether it ends with the first promise that it breaks.
         faulty: whether anything may fail that makes something late.
         is_calm: whether the storm is over.
         calm_at: since when.
@@ -78,8 +85,9 @@ class Storm(Account):
         calm_after: how long it took until everything had ended, once nothing failed any more.
     """
 
-    def __init__(self, seed: int, rate: float | None = None) -> None:
+    def __init__(self, seed: int, rate: float | None = None, theme: Theme | None = None) -> None:
         super().__init__(seed)
+        self.theme = theme
         self.seed = seed
         drawn = self.random.choice(RATES)
         self.rate = self.reordering = drawn if rate is None else rate
@@ -94,12 +102,17 @@ class Storm(Account):
         self.schedules = ScheduleWatching(self)
         self.topologies = TopologyWatching(self)
         self.locks = LockWatching(self)
+        self.attempts = AttemptWatching(self)
+        self.expiries = ExpiryWatching(self)
+        self.occurrences = OccurrenceWatching(self)
+        self.nodes = NodeWatching(self)
         self.watching = Watching(self)
         self.table.watch = self.watching.written
         self.users = Users(self)
         self.schedule_users = ScheduleUsers(self, self.users)
         self.topology_users = TopologyUsers(self, self.users)
         self.bulk_users = BulkUsers(self, self.users)
+        self.is_brief = False
         self.calm_after: Millis = 0
         self.calm_at: Millis | None = None
         works.STAGE.append(self)
@@ -110,6 +123,7 @@ class Storm(Account):
             end = self.time.now() + duration
             # An occurrence is sent by the trigger itself, once: if that fails, it is the first patrol's.
             themes = [each for each in THEMES if Theme.SCHEDULES not in each] if self.is_mild else THEMES
+            themes = [each for each in themes if self.theme in each] or themes
             uses = self.random.choice(themes)
             for theme in uses:
                 for _ in range(PEOPLE[len(uses)] if theme is Theme.TASKS else 1):
@@ -122,13 +136,33 @@ class Storm(Account):
                 # What they do makes tasks late on purpose.
                 if Theme.TASKS in uses:
                     self.time.start_process(partial(self.bulk_users.use, end))
-            self.time.run_until(end)
-            self._calm_down()
-            self.watching.check_end()
-            self.schedules.watch_on()
+            self.time.start_process(self._look)
+            self._let_pass(end)
+            if self._goes_on():
+                self._calm_down()
+            if self._goes_on():
+                self.watching.check_end()
+                self.schedules.watch_on()
         finally:
             works.STAGE.remove(self)
             self.close()
+
+    def _look(self) -> None:
+        """Look again and again at what no write and no call tells of."""
+        while True:
+            self.take(_LOOKS)
+            self.attempts.look()
+            self.occurrences.look()
+
+    def _goes_on(self) -> bool:
+        """Whether there is anything left to find out."""
+        return not (self.is_brief and self.watching.violations)
+
+    def _let_pass(self, until: Millis) -> None:
+        """Let time pass; not beyond the first broken promise, if that is all there is to find out."""
+        if self.time.run_while(self._goes_on, until):
+            return
+        self.time.run_until(until)
 
     def ends(self, machine: Machine) -> None:
         """Note that a process ends itself."""
@@ -149,12 +183,13 @@ class Storm(Account):
         self.is_mild, self.is_calm = False, True
         self.ticking = self.receiving = True
         self.hot_until.clear()
+        self.sends_fail_until = self.endpoint_down_until = 0
         began = self.calm_at = self.time.now()
         for machine in self.machines:
             machine.cut_off_until = 0
-        while self.time.now() < began + CALM and self._is_going_on():
+        while self._goes_on() and self.time.now() < began + CALM and self._is_going_on():
             self.time.start_process(self._resume_all)
-            self.time.run_until(self.time.now() + MINUTE)
+            self._let_pass(self.time.now() + MINUTE)
             if self.time.now() - began == TASKS_CALM:
                 self._check_tasks_are_over()
         self.calm_after = self.time.now() - began
@@ -180,7 +215,8 @@ class Storm(Account):
         """Have something happen now and then that no single call of AWS is to blame for."""
         incidents: list[Callable[[], None]] = [
             *(self._kill, self._stop_ticks, self._deploy_anew, self._stop_execution, self._cut_off),
-            *(self._freeze_one, self._step_clock, self._heat, lambda: None),
+            *(self._freeze_one, self._step_clock, self._heat, self._refuse_sends, self._break_endpoint),
+            *3 * [self._deliver_at_lease_ends],
         ]
         while self.time.now() < until:
             self.take(self.random.randrange(1, 60 * SECOND))
@@ -228,13 +264,15 @@ class Storm(Account):
             self.count("clock stepped")
             stepped = self.random.choice(self.machines)
             self.trace(stepped, "has its clock set")
-            stepped.step_clock(self.random.randint(-SKEW, SKEW))
+            stepped.step_clock(self.drawn_skew())
 
     def _freeze_one(self) -> None:
         """Let a process stand still for a while."""
         if going := [each for each in self._busy() if each.strand and not self.time.is_frozen(each.strand)]:
             self.count("machine frozen")
-            self.time.start_process(partial(self._freeze, self.random.choice(going)))
+            at_work = {effect.process.home for effect in self.watching.live if effect.lives}
+            victims = [each for each in going if each in at_work] or going
+            self.time.start_process(partial(self._freeze, self.random.choice(victims)))
 
     def _freeze(self, machine: Machine) -> None:
         """Let a machine stand still, perhaps past its leases, and then go on as if nothing had happened."""
@@ -256,7 +294,25 @@ class Storm(Account):
             return
         hot = self.random.choice(minutes[-8:] or partitions if self.random.random() < 0.5 else partitions)
         self.trace("dynamodb", "throttles", hot)
-        self.hot_until[hot] = self.time.now() + self.random.choice([5, 20, 60]) * SECOND
+        self.hot_until[hot] = self.time.now() + self.random.choice([5, 20, 60, 240]) * SECOND
+
+    def _deliver_at_lease_ends(self) -> None:
+        """Have tasks that are at work delivered to others just before their leases end, by any clock."""
+        for effect in self.watching.live:
+            task = self.watching.record(effect.task_id) if effect.lives else None
+            if task is not None and task.lease_ends_at is not None and not task.deferred:
+                at = task.lease_ends_at - self.random.randrange(5 * SECOND)
+                self.time.start_process(partial(self.deliver_at, effect.task_id, at))
+
+    def _refuse_sends(self) -> None:
+        """Let the queues take no messages for a while: what is received goes on."""
+        self.trace("sqs", "takes no messages")
+        self.sends_fail_until = self.time.now() + self.random.choice([20, 240, 300]) * SECOND
+
+    def _break_endpoint(self) -> None:
+        """Let the endpoint that tasks call answer for a while that it cannot."""
+        self.trace("endpoint", "is down")
+        self.endpoint_down_until = self.time.now() + self.random.choice([30, 120]) * SECOND
 
     def _deploy_anew(self) -> None:
         """Deploy older, newer or this code, with more shards now and then; what runs goes on with what it has."""

@@ -11,7 +11,8 @@ import pytest
 from duetime.domain.times import MINUTE
 from infra.topologies import definition
 from tests.simulation.faults import Fault
-from tests.simulation.mutants import INSIDE, MUTANTS
+from tests.simulation.mutants import CORE
+from tests.simulation.mutations import MUTANTS
 from tests.simulation.outcomes import blown, outcome_of, run_functions, spread
 from tests.simulation.state_machine import DEFINITION
 from tests.simulation.storms import Storm
@@ -20,7 +21,7 @@ from tests.simulation.telling import VIOLATION, told, told_before
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.simulation.mutants import Mutant
+    from tests.simulation.mutations.mutant import Mutant
 
 SEEDS = 12
 """How many seeds the ordinary tests run; `make simulate FIRST=12 SEEDS=3000` runs more."""
@@ -135,7 +136,7 @@ def test_the_simulated_state_machine_is_the_one_that_is_deployed() -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_still_fits_the_code(mutant: Mutant) -> None:
     """A mistake that is no longer made would be found by nobody, and one that is no Python by anybody."""
-    text = (INSIDE / mutant.file).read_text(encoding="utf-8")
+    text = (CORE / mutant.file).read_text(encoding="utf-8")
     broken = mutant.applied(text)
     assert broken != text
     compile(broken, mutant.file, "exec")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PATH = "/v1/topologies"
 _ANSWERED = range(200, 500)
+_TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
 
@@ -54,10 +55,13 @@ class TopologyUsers:
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
         nodes: dict[str, Any] = {}
+        on_failure = pick(["stop", "continue", "continue", "rollback"])
+        # What cannot be undone ends a rollback.
+        types = [works.UNDONE, works.UNDONE, works.PHASED] if on_failure == "rollback" else _TYPES
         for number in range(self.random.randint(3, 8)):
             parents = [key for key in nodes if self.random.random() < 0.4]
             nodes[f"n{number}"] = {
-                "type": pick([works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]),
+                "type": pick(types),
                 "payload": pick([None, {"any": "json"}, works.LARGE]),
                 "depends_on": parents,
                 "rule": pick(_RULES).value,
@@ -68,22 +72,36 @@ class TopologyUsers:
             }
         return {
             "nodes": nodes,
-            "on_failure": pick(["stop", "continue", "continue", "rollback"]),
+            "on_failure": on_failure,
             "deadline_seconds": pick([None, None, None, 240]),
             "delay_seconds": pick([0, 0, 30]),
         }
 
     def _steer(self, topology: str) -> None:
         path = f"{PATH}/{topology}"
-        asked = [partial(self.users.ask, "POST", f"{path}/{verb}") for verb in ("cancel", "pause", "resume")]
+        asked = [partial(self._ask, topology, verb) for verb in ("cancel", "pause", "resume")]
         calls: list[Callable[[], object]] = [*asked, partial(self._rerun, topology)]
         self.storm.topologies.steered.add(topology)
         calls += [calls[-1], partial(self.users.ask, "GET", path)]
         self.random.choice(calls)()
 
+    def _ask(self, topology: str, verb: str) -> None:
+        """Have it stop, hold or go on; what was answered without a word of more to come, all its nodes have heeded."""
+        nodes = self.storm.nodes
+        if verb == "resume":
+            nodes.let_go(topology)
+        answer = self.users.ask("POST", f"{PATH}/{topology}/{verb}")
+        if answer is None or answer.status not in {200, 202} or answer.goes_on:
+            return
+        if verb == "cancel" and answer.body["state"] in {"running", "cancelled"}:
+            nodes.stopped(topology)
+        elif verb == "pause" and answer.body["state"] == "running":
+            nodes.held(topology)
+
     def _rerun(self, topology: str) -> None:
         """Run it again; what was answered 200 must run."""
         runs = self.storm.topologies.runs_of(topology)
+        self.storm.nodes.let_go(topology)
         answer = self.users.ask("POST", f"{PATH}/{topology}/rerun")
         if answer is not None and answer.status == 200:
             self.storm.topologies.reruns[topology] = runs + 1
@@ -92,4 +110,5 @@ class TopologyUsers:
         """Let go on whatever is paused."""
         for task in self.storm.watching.unfinished():
             if task.id.text in self.made and (task.state == "paused" or task.asked == "pause"):
+                self.storm.nodes.let_go(task.id.text)
                 self.users.ask("POST", f"{PATH}/{task.id}/resume")

@@ -68,13 +68,19 @@ class TopologyWatching:
     def began(self, task: Task, phase: str) -> None:
         """The target of a node is called: its rule must hold of its parents as they are now."""
         member = task.member
-        if member is None or phase in {"rollback", "clean"}:
+        if member is None or phase == "clean":
             return
         watching = self.account.watching
         whole, head = watching.record(member.topology.text), self.store.read(member.topology)
+        if phase == "rollback":
+            if whole is not None:
+                self.account.nodes.began(task, phase, whole, self._graph(whole))
+            return
         if whole is None or head is None:
             watching.check(False, f"{task.id} began, and its topology {member.topology} has not")  # noqa: FBT003 - it does not hold
             return
+        if is_of_present_run(head, whole) and task.id == head.task_id(member.key):
+            self.account.nodes.began(task, phase, whole, self._graph(whole))
         node = self._graph(whole).by_key[member.key]
         parents = [watching.record(head.task_id(parent).text) for parent in node.depends_on]
         for key, each in zip(node.depends_on, parents, strict=True):
@@ -133,6 +139,7 @@ class TopologyWatching:
             check(never, f"{whole.id} is {whole.state}, and never began")
             return
         graph = self._graph(whole)
+        self.account.nodes.check_end(whole, graph, head.begun_at)
         is_lost = head.number < self.reruns.get(whole.id.text, 0) and whole.error and whole.error.kind == "NodesFailed"
         check(not is_lost, f"{whole.id} was to be run again, and ended as its last run had")
         nodes = {key: self.account.watching.record(head.task_id(key).text) for key in graph.by_key}

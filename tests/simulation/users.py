@@ -23,14 +23,22 @@ if TYPE_CHECKING:
 LEASE = LEASE_SECONDS * SECOND
 _ANSWERED = range(200, 500)
 _LATEST = 6
+_SILENT = 0.3
+"""How many pull workers send no heartbeats, and work as long as their first lease lasts."""
+_SHORT = {"timeout_seconds": 60, "deadline_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
 
 
 @dataclass
 class Reply:
-    """An answer of the API."""
+    """An answer of the API.
+
+    Attributes:
+        goes_on: a bulk operation does what was asked for, after the answer.
+    """
 
     status: int
     body: Any
+    goes_on: bool = False
 
 
 class Users:
@@ -52,7 +60,8 @@ class Users:
         end = self.storm.wait_for(self.storm.invoke("api", event))
         if end.failed:
             return None
-        answer = Reply(end.answer["statusCode"], json.loads(end.answer["body"] or "null"))
+        goes_on = "/v1/bulk-operations/" in json.dumps(end.answer.get("multiValueHeaders") or end.answer.get("headers"))
+        answer = Reply(end.answer["statusCode"], json.loads(end.answer["body"] or "null"), goes_on)
         self.storm.trace("user", method, path, query, answer.status)
         self.storm.watching.check(answer.status in {*_ANSWERED, 503}, f"{method} {path} was answered {answer.status}")
         return answer
@@ -82,12 +91,13 @@ class Users:
                 )
                 self.storm.watching.accepted.append(answer.body["id"])
                 return
-            self.storm.take(2 * SECOND)
+            # Some clients give up, and come back when the task's minute is long past.
+            self.storm.take(self.random.choice([2, 2, 40, 240]) * SECOND)
 
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
         body: dict[str, Any] = {
-            "type": pick([works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED, PULLED]),
+            "type": pick([works.PLAIN, works.UNDONE, works.PHASED, works.PHASED, PULLED]),
             "payload": pick([None, {"any": "json"}, ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]]),
             "delay_seconds": pick([0, 0.3, 5, 90, 270, 400]),
             "priority": pick([each.value for each in Priority]),
@@ -134,19 +144,62 @@ class Users:
         path = f"/v1/tasks/{task_id}"
         calls: list[Callable[[], object]] = [
             partial(self._cancel, task_id),
-            partial(self.ask, "DELETE", path, query="force=true"),
+            partial(self._stop, task_id),
             *2 * [partial(self.ask, "PATCH", path, {"delay_seconds": self.random.choice([0, 1, 240, 600])})],
             *(partial(self.ask, "POST", f"{path}/{verb}") for verb in ("pause", "resume", "run", "retry", "rollback")),
             partial(self._notify, task_id),
+            partial(self._notify_again, task_id),
+            partial(self._read_one, task_id),
+            partial(self.create_batch, [0, 60, 300]),
             partial(self.ask, "GET", "/v1/tasks"),
             partial(self.ask, "GET", f"{path}/attempts"),
         ]
         self.random.choice(calls)()
 
+    def create_batch(self, delays: list[int]) -> None:
+        """Create several tasks in one request, which is sent again until it is answered."""
+        names = [f"batch-{next(self._keys)}" for _ in range(3)]
+        tasks = [
+            {"type": works.PLAIN, "name": name, "delay_seconds": self.random.choice(delays), **_SHORT} for name in names
+        ]
+        for _ in range(4):
+            answer = self.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": names[0]})
+            if answer is not None and answer.status in _ANSWERED:
+                self.storm.watching.check(answer.status == 200, f"a batch was answered {answer.status}: {answer.body}")
+                made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
+                self.storm.watching.accepted.extend(made)
+                return
+            self.storm.take(2 * SECOND)
+
+    def _read_one(self, task_id: str) -> None:
+        """Read one task, with what lies outside its record."""
+        answer = self.ask("GET", f"/v1/tasks/{task_id}")
+        is_there = answer is None or answer.status in {200, 503}
+        self.storm.watching.check(is_there, f"{task_id} was accepted, and reading it is answered {answer}")
+
+    def _notify_again(self, task_id: str) -> None:
+        """Tell the end of an attempt that is another's by now, as a target may that was very slow: nobody must hear."""
+        stored = self.storm.watching.record(task_id)
+        if stored is None or stored.fence < 2 or stored.is_terminal:
+            return
+        old = stored.fence - 1
+        is_told = any(line.fence == old for line in stored.ledger)
+        answer = self.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": old, "outcome": "succeeded", "result": 7})
+        is_refused = answer is None or answer.status != 200
+        self.storm.watching.check(is_refused or is_told, f"{task_id} was ended by an end of the older attempt {old}")
+
     def _cancel(self, task_id: str) -> None:
+        self.storm.attempts.may_cancel.add(task_id)
         answer = self.ask("DELETE", f"/v1/tasks/{task_id}")
         if answer is not None and answer.status == 200 and answer.body["state"] == "cancelled":
             self.storm.watching.cancelled.add(task_id)
+
+    def _stop(self, task_id: str) -> None:
+        """Cancel by force: what runs is asked to stop."""
+        self.storm.attempts.may_cancel.add(task_id)
+        answer = self.ask("DELETE", f"/v1/tasks/{task_id}", query="force=true")
+        if answer is not None and answer.status == 202:
+            self.storm.attempts.asked_to_stop(task_id, answer.body["fence"])
 
     def _notify(self, task_id: str) -> None:
         stored = self.storm.watching.record(task_id)
@@ -184,16 +237,24 @@ class Users:
         # However often it is renewed, a lease lasts no longer than its attempt may.
         overdue_at = asked_at + task["timeout_seconds"] * SECOND
         ends_at = min(asked_at + LEASE, overdue_at)
+        stored = watching.record(task["id"])
+        if stored is not None and stored.fence == task["fence"] and stored.state == "running":
+            # Of a claim's skewed clock and of the answer's way some may be missing, not half of it.
+            left = (stored.lease_ends_at or 0) - self.storm.time.now()
+            watching.check(left >= LEASE // 2 - 3 * SECOND, f"{task['id']} was leased with {left} ms left")
         if self.storm.time.now() >= ends_at:
             return
         effect = watching.began("run", task["id"], task["fence"])
         path = f"/v1/leases/{lease['lease']}"
-        until = self.storm.time.now() + self.random.choice([0, 2, 25]) * SECOND
+        until = self.storm.time.now() + self.random.choice([0, 2, 25, 70]) * SECOND
+        is_silent = self.random.random() < _SILENT
         while (now := self.storm.time.now()) < until:
             if now >= ends_at:
                 watching.ended(effect)
                 return
             self.storm.take(min(5 * SECOND, until - now, ends_at - now))
+            if is_silent:
+                continue
             asked_at = self.storm.time.now()
             renewed = self._beat(path, ends_at)
             if renewed is None:
@@ -217,6 +278,15 @@ class Users:
         answer = self.ask("POST", f"/v1/leases/{lease['lease']}/heartbeat")
         heard = answer is not None and answer.status == 200
         self.storm.watching.check(not (is_over and heard), f"{task['id']} was renewed under fence {task['fence']}")
+        stored = self.storm.watching.record(task["id"])
+        if stored is None or stored.fence <= task["fence"] or stored.is_terminal:
+            return
+        is_told = any(line.fence == task["fence"] for line in stored.ledger)
+        answer = self.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 9})
+        heard = answer is not None and answer.status == 200
+        self.storm.watching.check(
+            is_told or not heard, f"{task['id']} was ended under fence {task['fence']}, which is another's by now"
+        )
 
     def _beat(self, path: str, ends_at: Millis) -> bool | None:
         """Renew a lease: whether it was, or `None` if it is lost, or its end comes before an answer."""

@@ -11,9 +11,10 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
 from duetime.adapters.dynamodb.records import key_of, task_of
 from duetime.domain.ids import TaskId
-from duetime.domain.states import LEASED, LEGAL, WAITING, State
+from duetime.domain.states import LEASED, WAITING, State
 from duetime.domain.task import AttemptOutcome, AwsTarget, LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
+from tests.simulation.attempt_watching import MOVES
 from tests.simulation.endpoints import SINK_URL, message_owner
 from tests.simulation.generations import UNKNOWN
 from tests.simulation.machines import SKEW, Machine
@@ -29,11 +30,11 @@ _STATE, _FENCE, _VERSION, _FINISHED = (ATTRIBUTES[name].name for name in ("state
 _LEDGER = ATTRIBUTES["ledger"].name
 _LEASE = ATTRIBUTES["lease_ends_at"].name
 _MEMBER = ATTRIBUTES["member"].name
-_MOVES = {(source, rule.to or source) for rule in LEGAL.values() for source in rule.sources}
 _BEGINNING = frozenset({"prepare", "run"})
 PROMPT, MEDIAN = 10 * SECOND, 250
 """Lateness without faults, in milliseconds: always less, and half of the time less."""
-_FEW = 10
+_AHEAD = 3 * SECOND
+_FEW = 5
 """Starts that are too few to speak of a median."""
 MENDED = 15 * MINUTE
 """How late a start may be once nothing fails any more, and how long after its lease a lost attempt is taken over. The
@@ -59,6 +60,7 @@ class Effect:
     attempt_began: Millis = 0
     ended: Millis | None = None
     was_frozen: bool = False
+    task_type: str = ""
 
     @property
     def lives(self) -> bool:
@@ -83,7 +85,7 @@ class Watching:
         latest: the greatest lateness of an unlocked start, by the task's own time.
         latest_in_calm: the same of starts once nothing failed any more, counted from then.
         taken_over: the longest from the end of a lease, once nothing failed any more, to the next attempt.
-        lateness: of each such start.
+        lateness: of each such start that was due some seconds after its task was created.
         live: the calls of targets that go on.
         taken_up: the fence of each attempt that was begun in its time, not taken over, and has called nothing yet.
         accepted_topologies: topologies whose creation was acknowledged.
@@ -126,6 +128,7 @@ class Watching:
         """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
         self.account.schedules.written(old, new)
         self.account.locks.written(old, new)
+        self.account.expiries.written(new)
         record = new or old
         if record is None or _STATE not in record:
             return
@@ -138,11 +141,14 @@ class Watching:
         self.check(UNKNOWN not in old or UNKNOWN in new, f"{name} lost what newer code had written")
         before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])
         self.moves.add((before, after))
-        self.check((before, after) in _MOVES, f"{name} went from {before} to {after}")
+        self.check(after in MOVES[before].split(), f"{name} went from {before} to {after}")
         versions = int(old[_VERSION]["N"]), int(new[_VERSION]["N"])
         self.check(versions[1] == versions[0] + 1, f"{name} went from version {versions[0]} to {versions[1]}")
         fences = int(old[_FENCE]["N"]), int(new[_FENCE]["N"])
         self.check(fences[0] <= fences[1] <= fences[0] + 1, f"{name} went from fence {fences[0]} to {fences[1]}")
+        self.account.attempts.written(name, old, new)
+        self.account.occurrences.written(name, old, new)
+        self.account.nodes.written(old, new)
         if before in LEASED and after not in LEASED and _LEDGER in new and old.get(_LEDGER) != new[_LEDGER]:
             self._check_line(name, task_of(new), before, after)
         if after is State.SUCCEEDED and before is not after:
@@ -188,15 +194,18 @@ class Watching:
             self.check(now + skew >= task.next_at, f"{what} began {task.next_at - now - skew} ms early")
             self._check_lateness(task, now, what)
         self.check(phase not in _BEGINNING or task_id not in self.cancelled, f"{what} began after its cancel")
+        self.account.attempts.began(task, phase, fence)
         self.account.topologies.began(task, phase)
         if phase in _BEGINNING:
             self.account.schedules.began(task, self.claimed_at.get(task_id, now))
+            self.account.occurrences.began(task)
         self.live = [each for each in self.live if each.lives]
         for other in self.live:
             # A process that stood still cannot know that its lease has ended; see `check_thawed`.
             self.check(other.task_id != task_id or other.was_frozen, f"{what} began while {other} goes on")
         attempt_began = self.attempts.setdefault((task_id, fence), now)
         effect = Effect(task_id, phase, fence, now, process, task.lock, task.timeout_seconds * SECOND, attempt_began)
+        effect.task_type = task.type
         self._check_lock(effect, what)
         self.live.append(effect)
         return effect
@@ -218,6 +227,8 @@ class Watching:
         for effect in self.live:
             if effect.lives and effect.lock is not None and effect.lock.key == key:
                 effect.lock = None
+        # Whose targets have accepted the work cannot be told.
+        self.account.attempts.deferred.clear()
 
     def freezes(self, process: Strand) -> None:
         """A process stands still: what it does may be taken over without its noticing."""
@@ -246,7 +257,9 @@ class Watching:
             return
         late = now - task.next_at
         self.latest = max(self.latest, late)
-        self.lateness.append(late)
+        if task.next_at - task.created_at >= _AHEAD:
+            # What is due at once is sent at once; the queue's delay tells only if it is not.
+            self.lateness.append(late)
         self.check(self.account.faulty or late <= PROMPT, f"{what} began {late} ms late without a fault")
         if self.account.calm_at is not None:
             after = now - max(task.next_at, self.account.calm_at)
@@ -262,8 +275,19 @@ class Watching:
             for each in self.live
             if each.is_locked and each.lock and each.lock.key == lock.key and not each.was_frozen
         }
+        others |= self._deferred_under(lock)
         count = len(others | {effect.task_id})
         self.check(count <= lock.limit, f"{what} began as number {count} under lock {lock.key}")
+
+    def _deferred_under(self, lock: LockSpec) -> set[str]:
+        """The tasks that hold a lock because their targets have accepted the work, and are to notify."""
+        now = self.account.time.now()
+        found = set()
+        for task_id, until in self.account.attempts.deferred.items():
+            task = self.record(task_id) if until > now else None
+            if task is not None and task.lock is not None and task.lock.key == lock.key:
+                found.add(task_id)
+        return found
 
     def record(self, task_id: str) -> Task | None:
         """A task as it is stored."""
@@ -297,6 +321,8 @@ class Watching:
         for name in self.events:
             self.check(name in names, f"the event {name} became no task")
         self._check_outside()
+        self.account.expiries.check_end()
+        self.account.occurrences.check_end()
         self.account.topologies.check_end(self.accepted_topologies)
         self.account.schedules.check_end()
 

@@ -30,6 +30,7 @@ class Strand:
         parent: what started it; killed together, they are one process.
         children: what it started.
         home: the machine that it is on, where a world has machines.
+        on_behalf_of: the process whose call it makes, long after that has given it up.
     """
 
     run: Callable[[], None]
@@ -40,6 +41,7 @@ class Strand:
     waiters: list[Strand] = field(default_factory=list)
     children: list[Strand] = field(default_factory=list)
     home: object = None
+    on_behalf_of: Strand | None = None
 
 
 def family_of(strand: Strand) -> list[Strand]:
@@ -117,6 +119,11 @@ class VirtualTime:
         while strand.parent is not None:
             strand = strand.parent
         return strand
+
+    def author(self) -> Strand:
+        """The process whose call is being made just now, perhaps long after it has given that up."""
+        process = self.process()
+        return process.on_behalf_of or process
 
     def kill(self, strand: Strand) -> None:
         """End a process, wherever it is and whatever it has started, as a crash would; does not return to it."""

@@ -1,0 +1,207 @@
+"""What must hold of attempts, whatever fails: who may write, how many there are, how long they last, when they stop.
+
+What is legal is said anew here, not asked of the code that is watched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.records import task_of
+from duetime.domain.states import State
+from duetime.domain.task import HandlerTarget, TopologyTarget
+from duetime.domain.times import SECOND, Millis
+from tests.simulation.machines import Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.task import Task
+    from tests.simulation.storms import Storm
+    from tests.simulation.watching import Effect
+    from tests.virtual.time import Strand
+
+MOVES: Mapping[str, str] = {
+    "blocked": "blocked cancelled scheduled",
+    "scheduled": "cancelled paused running scheduled",
+    "preparing": "cancelled failed paused postponed preparing rolling_back running",
+    "running": "cancelled failed paused postponed preparing rolling_back running succeeded",
+    "postponed": "cancelled paused postponed running scheduled",
+    "paused": "cancelled paused scheduled",
+    "succeeded": "rolling_back succeeded",
+    "failed": "failed rolling_back scheduled",
+    "rolling_back": "failed rolled_back rolling_back",
+    "rolled_back": "rolled_back",
+    "cancelled": "cancelled",
+}
+"""By state, the states that may follow it."""
+_STATE, _FENCE, _LEASE, _LEDGER, _ASKED, _DEFERRED = (
+    ATTRIBUTES[name].name for name in ("state", "fence", "lease_ends_at", "ledger", "asked", "deferred_fence")
+)
+_AT_WORK = frozenset({State.PREPARING, State.RUNNING})
+_LEASED = frozenset({*_AT_WORK, State.ROLLING_BACK})
+_PUT_BACK = frozenset({State.PAUSED, State.POSTPONED})
+_ENDED = frozenset({State.FAILED, State.CANCELLED})
+_RETRIABLE = frozenset({"Boom", "Timeout", "WorkerLost"})
+"""Kinds of errors after which another attempt follows, if there is one left."""
+_BEGINNING = frozenset({"prepare", "run"})
+OVERDUE = 30 * SECOND
+"""How much longer than its timeout a call may go on: until it is noticed, others have ended, and its process has."""
+SWITCHED = 25 * SECOND
+"""After this time every process goes by a switch, though some cannot read it at once."""
+TOLD = 25 * SECOND
+"""How long a request to stop or pause may take to reach the target: a third of a lease, and the target's own step."""
+
+
+class AttemptWatching:
+    """Watches the attempts of all tasks.
+
+    Attributes:
+        deferred: until when the target of a task may notify that has accepted the work.
+        may_cancel: ids, names and types of tasks of which users have asked that they be cancelled.
+    """
+
+    def __init__(self, account: Storm) -> None:
+        self._account = account
+        self._claimed_by: dict[str, tuple[int, Strand]] = {}
+        self._used: Counter[str] = Counter()
+        self._stopped: dict[str, int] = {}
+        self._asked_at: dict[str, Millis] = {}
+        self._switches: dict[str, tuple[Millis, int]] = {}
+        self.deferred: dict[str, Millis] = {}
+        self.may_cancel: set[str] = set()
+
+    def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """Look at a change of a record."""
+        before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])
+        fence, author = int(new[_FENCE]["N"]), self._account.time.author()
+        if fence > int(old[_FENCE]["N"]):
+            self._claimed_by[name] = (fence, author)
+            self._used[name] += after is State.RUNNING
+        else:
+            is_ending = after is not before or new.get(_LEASE) != old.get(_LEASE)
+            if before in _LEASED and is_ending:
+                self._check_author(name, fence, author, f"{before} to {after}", new)
+            if before in _AT_WORK:
+                self._count(name, old, new, after)
+        if after is State.CANCELLED and before is not after:
+            self._check_wanted(name, new)
+        if before in _AT_WORK and after in _ENDED:
+            self._check_alone(name, author, after)
+        if _ASKED in new and _ASKED not in old:
+            self._asked_at[name] = self._account.time.now()
+        elif _ASKED not in new:
+            self._asked_at.pop(name, None)
+        if after is State.RUNNING and new.get(_DEFERRED) == new[_FENCE] and _LEASE in new:
+            self.deferred[name] = int(new[_LEASE]["N"])
+        else:
+            self.deferred.pop(name, None)
+        if after is State.SCHEDULED and before is State.FAILED:
+            self._stopped.pop(name, None)
+
+    def _count(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any], after: State) -> None:
+        """What was put back or paused counts for nothing; a failure ends a task only once its attempts are spent."""
+        is_put_back = after is State.PAUSED or (after is State.POSTPONED and new.get(_LEDGER) == old.get(_LEDGER))
+        if is_put_back:
+            self._used[name] -= 1
+        elif after in {State.FAILED, State.ROLLING_BACK}:
+            task = task_of(new)
+            is_retriable = task.error is not None and task.error.kind in _RETRIABLE
+            if is_retriable and not isinstance(task.target, TopologyTarget):
+                used, allowed = self._used[name], task.retry.max_attempts
+                self._check(used >= allowed, f"{name} failed after {used} of {allowed} attempts: {task.error}")
+            self._used[name] = 0
+
+    def _check_author(self, name: str, fence: int, author: Strand, what: str, new: Mapping[str, Any]) -> None:
+        """A worker ends, or renews the lease of, the attempts that it began itself, and no other's."""
+        home = author.home
+        known, claimer = self._claimed_by.get(name, (0, author))
+        if not isinstance(home, Machine) or home.function != "worker" or known != fence or claimer is author:
+            return
+        is_topology = isinstance(task_of(new).target, TopologyTarget)
+        self._check(is_topology, f"{name} went from {what} by {home}, but attempt {fence} is another process's")
+
+    def _check_alone(self, name: str, author: Strand, after: State) -> None:
+        """Nobody ends an attempt whose target is still at work, but its own process."""
+        others = [
+            effect
+            for effect in self._account.watching.live
+            if effect.task_id == name and effect.lives and not effect.was_frozen
+            if effect.phase in _BEGINNING and effect.process is not author
+        ]
+        self._check(not others, f"{name} became {after} by {author.home} while {others} goes on")
+
+    def _check_wanted(self, name: str, new: Mapping[str, Any]) -> None:
+        """Nothing is cancelled that nobody has asked to."""
+        task = task_of(new)
+        is_apart = task.member is not None or task.occasion is not None or isinstance(task.target, TopologyTarget)
+        is_wanted = is_apart or not self.may_cancel.isdisjoint({name, task.name, task.type})
+        self._check(is_wanted, f"{name}, called {task.name!r}, was cancelled, and nobody has asked for that")
+
+    def switched(self, task_type: str, most: int | None) -> None:
+        """An operator was told how many of a type may run at once from now on; `None` if he asks for no limit."""
+        if most is None:
+            self._switches.pop(task_type, None)
+        else:
+            self._switches[task_type] = (self._account.time.now(), most)
+
+    def unswitched(self) -> None:
+        """All limits are taken away."""
+        self._switches.clear()
+
+    def _check_switch(self, task: Task, phase: str) -> None:
+        """None of a type that is stopped begins, and no more than so many of one that is capped."""
+        set_at, most = self._switches.get(task.type, (0, 0))
+        claimed_at = self._account.watching.claimed_at
+        if task.type not in self._switches or claimed_at.get(task.id.text, 0) < set_at + SWITCHED:
+            return
+        if any(partition.startswith("s#") for partition in self._account.hot_until):
+            return
+        others = {
+            effect.task_id
+            for effect in self._account.watching.live
+            if effect.lives and not effect.was_frozen and effect.task_type == task.type
+            if claimed_at.get(effect.task_id, 0) >= set_at + SWITCHED and effect.phase != "clean"
+        }
+        number = len(others | {task.id.text})
+        self._check(
+            number <= most, f"{phase} of {task.id} began as number {number} of {task.type}, of which {most} may"
+        )
+
+    def asked_to_stop(self, task_id: str, fence: int) -> None:
+        """A user was told that a running task will stop."""
+        self._stopped[task_id] = fence
+
+    def began(self, task: Task, phase: str, fence: int) -> None:
+        """A target is called."""
+        name = task.id.text
+        if phase not in _BEGINNING or task.fence != fence:
+            return
+        used, allowed = self._used[name], task.retry.max_attempts
+        self._check(used <= allowed, f"{name} began attempt {used} of {allowed}")
+        self._check_switch(task, phase)
+        stopped = self._stopped.get(name)
+        self._check(stopped is None or fence <= stopped, f"{name} began again although it was to stop for good")
+
+    def look(self) -> None:
+        """Look whether calls of targets last too long."""
+        now = self._account.time.now()
+        for effect in self._account.watching.live:
+            if effect.lives and not effect.was_frozen:
+                self._look_at(effect, now)
+
+    def _look_at(self, effect: Effect, now: Millis) -> None:
+        if effect.phase != "clean":
+            late = now - effect.attempt_began - effect.timeout
+            self._check(late <= OVERDUE, f"{effect} goes on {late} ms after its time")
+        asked_at = self._asked_at.get(effect.task_id)
+        if asked_at is not None and effect.phase == "run" and not self._account.faulty:
+            task = self._account.watching.record(effect.task_id)
+            is_told = task is None or task.fence != effect.fence or not isinstance(task.target, HandlerTarget)
+            ago = now - max(asked_at, effect.began)
+            self._check(is_told or ago <= TOLD, f"{effect} was not told for {ago} ms what its user asks")
+
+    def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
+        self._account.watching.check(holds, violation)

@@ -1,0 +1,87 @@
+"""What must hold of every item's expiry, whatever fails: it never lies before the last moment of its need.
+
+`tests/time_to_live.py` has the rules; here they are checked at the writes themselves, and once everything has ended.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.domain.times import DAY, SECOND, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from duetime.domain.task import Content, Task
+    from tests.simulation.storms import Storm
+
+_STATE = ATTRIBUTES["state"].name
+_OPEN = frozenset({"blocked", "scheduled", "preparing", "running", "postponed", "paused", "rolling_back"})
+_MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d#")
+LONGEST_ABSENCE = 365 * DAY
+"""How long the trigger may be away, and still find every timer."""
+REMEMBERED = DAY
+"""How long an idempotency key is promised to be remembered."""
+_LATE = 70 * SECOND
+"""A write may be under way for a minute, and its clock be behind."""
+
+
+def expiry_of(item: Mapping[str, Any]) -> Millis | None:
+    """When DynamoDB may remove an item; `None` if never."""
+    return int(item[schema.TTL]["N"]) * SECOND if schema.TTL in item else None
+
+
+class ExpiryWatching:
+    """Watches when items expire."""
+
+    def __init__(self, account: Storm) -> None:
+        self._account = account
+
+    def written(self, new: Mapping[str, Any] | None) -> None:
+        """Look at a write of the table."""
+        if new is None:
+            return
+        partition, now = new[schema.PARTITION_KEY]["S"], self._account.time.now()
+        expires_at = expiry_of(new)
+        if _STATE in new:
+            is_safe = expires_at is None or new[_STATE]["S"] not in _OPEN
+            self._check(is_safe, f"{new[schema.SORT_KEY]['S']} is {new[_STATE]['S']}, and may expire")
+        elif _MINUTE.match(partition) and expires_at is not None:
+            key = new[schema.SORT_KEY]["S"]
+            self._check(expires_at >= now + LONGEST_ABSENCE, f"the timer {key} may be removed before it is read")
+        elif partition.startswith(schema.KEY_PREFIX) and expires_at is not None:
+            self._check(expires_at >= now + REMEMBERED - _LATE, f"{partition} is forgotten too soon")
+
+    def check_end(self) -> None:
+        """What lies outside a record is there for as long as the record, and not for ever."""
+        outside: dict[str, list[Mapping[str, Any]]] = {}
+        for item in self._account.table.every():
+            if item[schema.PARTITION_KEY]["S"].startswith(schema.CONTENT_PREFIX):
+                owner = item[schema.PARTITION_KEY]["S"].removeprefix(schema.CONTENT_PREFIX)
+                outside.setdefault(owner, []).append(item)
+        for task in self._account.watching.tasks():
+            self._check_contents(task, outside.get(task.id.text, []))
+
+    def _check_contents(self, task: Task, items: list[Mapping[str, Any]]) -> None:
+        there = {item[schema.SORT_KEY]["S"]: expiry_of(item) for item in items}
+        for content in _items_of(task):
+            self._check(content.name in there, f"{task.id} refers to {content.name}, which is not there")
+            expires_at = there.get(content.name)
+            if expires_at is not None:
+                is_safe = task.finished_at is not None and task.expires_at is not None and expires_at > task.expires_at
+                self._check(is_safe or task.finished_at is None, f"{content.name} of {task.id} expires before it")
+        if task.finished_at is not None and task.expires_at is not None:
+            left = [name for name, expires_at in there.items() if expires_at is None]
+            self._check(not left or self._account.faulty, f"{left} of {task.id}, which expires, never expires")
+
+    def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
+        self._account.watching.check(holds, violation)
+
+
+def _items_of(task: Task) -> Iterator[Content]:
+    for content in task.contents_outside:
+        if content.place.value == "item":
+            yield content

@@ -1,0 +1,15 @@
+"""Mistakes that the fault simulation must find, by what they are about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.simulation.mutations import attempts, dispatch, locks, requests, schedules, topologies
+from tests.simulation.storms import Theme
+
+_BY_THEME = {
+    Theme.TASKS: (*attempts.MUTANTS, *locks.MUTANTS, *dispatch.MUTANTS, *requests.MUTANTS),
+    Theme.SCHEDULES: schedules.MUTANTS,
+    Theme.TOPOLOGIES: topologies.MUTANTS,
+}
+MUTANTS = tuple(replace(mutant, theme=theme) for theme, mutants in _BY_THEME.items() for mutant in mutants)

@@ -1,0 +1,228 @@
+"""Mistakes in leases, attempts, outcomes and dead letters."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "the end of an attempt is written without its fence",
+        "services/finishing.py",
+        "write = Write(task.id, move, self.chance.nonce(), guard or Guard(fence=task.fence), sets)",
+        "write = Write(task.id, move, self.chance.nonce(), guard or Guard(), sets)",
+    ),
+    Mutant(
+        "a retry is written without its fence",
+        "services/finishing.py",
+        "result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)",
+        "result = self.placing.move(task, Move.RETRY, at, Guard(not_cancelled=True), sets)",
+    ),
+    Mutant(
+        "a lease is taken over without regard to its end",
+        "domain/attempts.py",
+        "guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE)",
+        "guard=replace(guard, leased_until_before=self.now + 60_000)",
+    ),
+    Mutant(
+        "the fence does not grow",
+        "domain/attempts.py",
+        'adds={"fence": 1, "attempt": 1},',
+        'adds={"fence": 0, "attempt": 1},',
+    ),
+    Mutant(
+        "leases are not renewed",
+        "services/working.py",
+        "            self._run_errand(id(shift), partial(self._beat, shift))",
+        "            shift.renew_at += 10_000",
+    ),
+    Mutant(
+        "a worker that cannot renew its lease goes on",
+        "services/working.py",
+        '                self._doom(now, "a lease could not be renewed", shift)',
+        "                pass",
+    ),
+    Mutant(
+        "the message of a leased task is deleted",
+        "domain/lifeline.py",
+        'return ComeBack((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")',
+        'return LetGo("leased")',
+    ),
+    Mutant(
+        "a heartbeat that comes late takes back what a later one has given",
+        "services/working.py",
+        "guard = Guard(fence=task.fence, leased_until_before=until)",
+        "guard = Guard(fence=task.fence)",
+    ),
+    Mutant(
+        "a heartbeat is heard without regard to its fence",
+        "services/reporting.py",
+        "guard = Guard(fence=key.fence, leased_until_before=until)",
+        "guard = Guard(leased_until_before=until)",
+        also=(
+            ("if task.fence != key.fence or task.state is not State.RUNNING", "if task.state is not State.RUNNING"),
+            ("result.task is None or result.task.fence != key.fence or result", "result.task is None or result"),
+        ),
+    ),
+    Mutant(
+        "the margin for clocks is forgotten",
+        "domain/attempts.py",
+        "guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE)",
+        "guard=replace(guard, leased_until_before=self.now + MAX_CLOCK_DIFFERENCE)",
+    ),
+    Mutant(
+        "clocks are taken to agree: the margin for their difference is 0",
+        "domain/limits.py",
+        "MAX_CLOCK_DIFFERENCE = 5 * SECOND",
+        "MAX_CLOCK_DIFFERENCE = 0",
+    ),
+    Mutant(
+        "PREPARE and BEGIN are written without a fence",
+        "services/attempting.py",
+        "return self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))",
+        "return self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard()))",
+    ),
+    Mutant(
+        "a deferral is written without its fence",
+        "services/finishing.py",
+        "Write(task.id, Move.DEFER, self.chance.nonce(), Guard(fence=task.fence), sets)",
+        "Write(task.id, Move.DEFER, self.chance.nonce(), Guard(), sets)",
+    ),
+    Mutant(
+        "a pause by the attempt is written without its fence",
+        "services/finishing.py",
+        "guard = Guard(fence=task.fence, not_cancelled=True)\n        end = self._paused",
+        "guard = Guard(not_cancelled=True)\n        end = self._paused",
+    ),
+    Mutant(
+        "a retry forgets that a cancel was asked for",
+        "services/finishing.py",
+        "Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)",
+        'Move.RETRY, at, Guard(fence=task.fence), {**sets, "asked": None})',
+    ),
+    Mutant(
+        "an attempt that was asked to stop is taken over and run",
+        "services/attempting.py",
+        "        if requested := _requested(task):\n            return requested\n        if held",
+        "        if held",
+    ),
+    Mutant(
+        "attempts do not count",
+        "domain/attempts.py",
+        'adds={"fence": 1, "attempt": 1},',
+        'adds={"fence": 1, "attempt": 0},',
+    ),
+    Mutant(
+        "one attempt more is made than is allowed",
+        "domain/retry.py",
+        "return attempt < self.max_attempts",
+        "return attempt <= self.max_attempts",
+    ),
+    Mutant(
+        "a lost attempt is made again beyond what is allowed",
+        "services/attempting.py",
+        "if task.attempt > task.retry.max_attempts:\n            return self.finishing.give_up",
+        "if task.attempt > task.retry.max_attempts + 1:\n            return self.finishing.give_up",
+    ),
+    Mutant(
+        "the last attempt is never made",
+        "domain/retry.py",
+        "return attempt < self.max_attempts",
+        "return attempt + 1 < self.max_attempts",
+    ),
+    Mutant(
+        "a pause costs an attempt",
+        "services/finishing.py",
+        '"attempt": task.attempt - 1, "lease_ends_at": None}\n        guard',
+        '"attempt": task.attempt, "lease_ends_at": None}\n        guard',
+    ),
+    Mutant(
+        "an attempt that does not end in time is let go on",
+        "services/working.py",
+        "return end is not None and self.inside.clock.now() >= end + OVERDUE_GRACE",
+        "return False",
+    ),
+    Mutant(
+        "each phase of an attempt has its timeout anew",
+        "services/attempting.py",
+        "if shift.started_at is None:\n            shift.started_at = now",
+        "shift.started_at = now",
+    ),
+    Mutant(
+        "a retry begins beside a target that has not ended",
+        "domain/attempts.py",
+        "after_it = 0 if self.lingers_until is None else self.lingers_until + LEASE_RETURN_MARGIN",
+        "after_it = 0",
+    ),
+    Mutant(
+        "a target is called when its task is claimed, not when it is due",
+        "services/attempting.py",
+        "        self.clock.sleep_until(task.next_at)\n        started",
+        "        started",
+    ),
+    Mutant(
+        "a claim regards neither turn nor due time",
+        "domain/attempts.py",
+        "Guard(turn=message.turn, due_by=start)",
+        "Guard()",
+    ),
+    Mutant(
+        "a paused task may be claimed",
+        "domain/states.py",
+        "        WAITING | _ATTEMPTED, State.RUNNING,",
+        "        WAITING | _ATTEMPTED | {State.PAUSED}, State.RUNNING,",
+    ),
+    Mutant(
+        "what follows an outcome is not taken over",
+        "domain/lifeline.py",
+        "return FollowUp(task) if task.is_terminal else Undo(task)",
+        'return LetGo("ended") if task.is_terminal else Undo(task)',
+    ),
+    Mutant(
+        "a rollback is not taken over",
+        "domain/lifeline.py",
+        "return FollowUp(task) if task.is_terminal else Undo(task)",
+        'return FollowUp(task) if task.is_terminal else LetGo("to be undone")',
+    ),
+    Mutant(
+        "a lost worker's task is not taken over at its due time",
+        "domain/attempts.py",
+        "guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE)",
+        "guard=replace(guard, leased_until_before=self.now - 4_000_000)",
+    ),
+    Mutant(
+        "a running attempt is not told what its user asks",
+        "services/attempting.py",
+        "asked=lambda: shift.asked,",
+        "asked=lambda: None,",
+    ),
+    Mutant(
+        "a dead letter is thrown away",
+        "services/burying.py",
+        "task = self.tasks.read(message.task_id)\n        if task is None",
+        "task = self.tasks.read(message.task_id)\n        if task is None or not task.is_terminal",
+    ),
+    Mutant(
+        "a dead letter ends a task whose attempts are not spent",
+        "services/burying.py",
+        "spent = not task.retry.allows_after(task.attempt)",
+        "spent = True",
+    ),
+    Mutant(
+        "a dead letter ends a task whose lease lives",
+        "services/burying.py",
+        "if over_at <= now and spent and not",
+        "if spent and not",
+    ),
+    Mutant(
+        "the target does not clean up",
+        "services/closing.py",
+        "if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):",
+        "if False:",
+    ),
+    Mutant(
+        "a result is stored by a name that every attempt shares, and never expires",
+        "services/finishing.py",
+        'f"result.{self.chance.nonce()}", result, expiry)',
+        '"result", result)',
+    ),
+)

@@ -1,0 +1,136 @@
+"""Mistakes in placing tasks, and the trigger."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "the trigger moves on although messages were not taken",
+        "services/due_messages.py",
+        "return Served(sent, frozenset(queue_of(each.message) for each in unsent))",
+        "return Served(sent, frozenset())",
+    ),
+    Mutant(
+        "nothing is patrolled",
+        "domain/dispatch.py",
+        "    if entry.state in WAITING:\n        return entry.next_at <= now\n",
+        "    if entry.state in WAITING:\n        return False\n",
+    ),
+    Mutant(
+        "a look beyond a record's home gets no wake",
+        "domain/dispatch.py",
+        "return Placement(wake=not at_home, direct=direct)",
+        "return Placement(wake=False, direct=direct)",
+    ),
+    Mutant(
+        "a message is sent directly too seldom",
+        "domain/dispatch.py",
+        "return minute_of(at) <= minute_of(now + look_ahead + DIRECT_SLACK)",
+        "return minute_of(at) <= minute_of(now)",
+    ),
+    Mutant(
+        "a task that is placed again in a minute that was read gets no message",
+        "services/placing.py",
+        "        if isinstance(result, Applied):\n            self.send_due([result.task])\n",
+        "",
+    ),
+    Mutant(
+        "the trigger reads no minute before it has come",
+        "composition.py",
+        "look_ahead=settings.look_ahead_ms,\n            precision=settings.precision,\n            expanding",
+        "look_ahead=0,\n            precision=settings.precision,\n            expanding",
+    ),
+    Mutant(
+        "a recovery scan moves on although SQS refused its messages",
+        "services/recovery.py",
+        "return Served(sent.sent, sent.refused | refused)",
+        "return Served(sent.sent, frozenset(refused))",
+    ),
+    Mutant(
+        "a creation that comes after its home minute gets no timer",
+        "services/placing.py",
+        "        if plan.wake:\n"
+        "            self.tasks.add_wake(_wake_for(task, task.turn, task.next_at, sent=plan.direct))\n"
+        "        return",
+        "        return",
+    ),
+    Mutant(
+        "the trigger passes over timers",
+        "domain/dispatch.py",
+        "if isinstance(item, Wake):\n        return Message",
+        "if isinstance(item, Wake):\n        return None\n        return Message",
+    ),
+    Mutant(
+        "messages are delayed to after their due time",
+        "domain/dispatch.py",
+        "Precision.NORMAL: 350,",
+        "Precision.NORMAL: -999,",
+    ),
+    Mutant(
+        "a shard that could not be read is taken for read",
+        "services/minute_pages.py",
+        "                shard.failed = True\n",
+        "                shard.more = False\n",
+    ),
+    Mutant(
+        "of several minutes that were not read only the last is",
+        "domain/cursors.py",
+        "range(self.upto + 1, minute + 1)",
+        "(minute,)",
+    ),
+    Mutant(
+        "shards that were added are not read",
+        "services/dispatching.py",
+        "shards = shards_in(group, history.number)",
+        "shards = shards_in(group, min(2, history.number))",
+    ),
+    Mutant(
+        "the timer of a moved task is written after its record",
+        "services/placing.py",
+        "            self.tasks.add_wake(_wake_for(after, turn, at, sent=plan.direct))\n"
+        '        sets = {**sets, "next_at": at, "turn": turn, "sent": plan.direct}\n'
+        "        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))",
+        "            pass\n"
+        '        sets = {**sets, "next_at": at, "turn": turn, "sent": plan.direct}\n'
+        "        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))\n"
+        "        if plan.wake:\n"
+        "            self.tasks.add_wake(_wake_for(after, turn, at, sent=plan.direct))",
+    ),
+    Mutant(
+        "nobody is reminded of a task that its target has accepted",
+        "services/placing.py",
+        "        now = self.clock.now()\n"
+        "        plan = placement(task.id, at, now, self.look_ahead)\n"
+        "        if plan.wake:\n"
+        "            self.tasks.add_wake(_wake_for(task, task.turn, at, sent=plan.direct))\n"
+        "        if plan.direct:",
+        "        now = self.clock.now()\n"
+        "        plan = placement(task.id, at, now, self.look_ahead)\n"
+        "        if False:",
+    ),
+    Mutant(
+        "a timer is removed by its TTL while the trigger may be away",
+        "domain/limits.py",
+        "WAKE_LIFE = 400 * DAY",
+        "WAKE_LIFE = 3 * DAY",
+    ),
+    Mutant(
+        "the last recovery scan sets no timer for what is still open",
+        "services/recovery.py",
+        "        if self.is_last:\n",
+        "        if False:\n",
+    ),
+    Mutant(
+        "a lease that is over is not looked for",
+        "domain/dispatch.py",
+        "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
+        "return False",
+    ),
+    Mutant(
+        "a moved task keeps its turn",
+        "services/placing.py",
+        "turn = task.turn + 1\n",
+        "turn = task.turn\n",
+    ),
+)

@@ -1,0 +1,70 @@
+"""Mistakes in locks."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "a lock is given to one more than its limit",
+        "domain/locks.py",
+        "return limit - len(self.holders)",
+        "return limit + 1 - len(self.holders)",
+    ),
+    Mutant(
+        "a lock's hold ends without the margin for clocks",
+        "domain/locks.py",
+        "if h.until + MAX_CLOCK_DIFFERENCE > now)",
+        "if h.until > now)",
+    ),
+    Mutant(
+        "a lock is removed by its TTL while it is held",
+        "domain/locks.py",
+        "return max(until, now + LONGEST_LOCK_HOLD) + LOCK_LIFE",
+        "return now",
+    ),
+    Mutant(
+        "the holds of a worker's locks are not renewed",
+        "services/working.py",
+        "has_locks = inside.attempting.renew_locks(shift, task, until)",
+        "has_locks = True",
+    ),
+    Mutant(
+        "a task that its target has accepted keeps its lock no longer than a lease",
+        "services/attempting.py",
+        "if self.renew_locks(shift, task, until):\n            return Deferred()",
+        "if True:\n            return Deferred()",
+    ),
+    Mutant(
+        "an older attempt takes a lock's hold from a newer one",
+        "domain/locks.py",
+        "        if self.is_held_by_later(holder):\n"
+        "            return self\n"
+        "        return replace(self, holders=(*self.without(holder.task_id, holder.fence).holders, holder))",
+        "        return replace(self, holders=(*self.without(holder.task_id, holder.fence + 9).holders, holder))",
+    ),
+    Mutant(
+        "an older attempt gives back the hold of a newer one",
+        "domain/locks.py",
+        "if h.task_id != task_id or h.fence > fence)",
+        "if h.task_id != task_id)",
+    ),
+    Mutant(
+        "a lock is handed to nobody when it is given back",
+        "services/locking.py",
+        "        for waiter in line:\n            task",
+        "        for waiter in line[:0]:\n            task",
+    ),
+    Mutant(
+        "a holder whose attempt goes on is taken for gone",
+        "domain/locks.py",
+        "is_over = task.state in WAITING",
+        "is_over = True or task.state in WAITING",
+    ),
+    Mutant(
+        "a pull worker's task takes no lock",
+        "services/holding.py",
+        "            if held := self.locking.take(task, claim):\n                return held",
+        "            self.locking.take(task, claim)",
+    ),
+)

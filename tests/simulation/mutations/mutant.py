@@ -1,0 +1,34 @@
+"""What a mutant is: one mistake in the core, made by changing its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.simulation.storms import Theme
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake: what it is, and where the text of the core changes.
+
+    Attributes:
+        theme: what the users are busy with in the runs that look for it.
+        also: what else changes in the same file, where one condition stands behind the other.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    theme: Theme | None = None
+    also: tuple[tuple[str, str], ...] = ()
+
+    def applied(self, text: str) -> str:
+        """A file's text with the mistake in it."""
+        for old, new in ((self.old, self.new), *self.also):
+            if old not in text:
+                raise LookupError(f"mutant {self.name!r}: {self.file} has changed, and so must the mutant")
+            text = text.replace(old, new, 1)
+        return text

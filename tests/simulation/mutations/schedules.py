@@ -1,0 +1,117 @@
+"""Mistakes in schedules."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "an occurrence does not look at the revision of its schedule",
+        "services/recurring.py",
+        "    if recurrence.state is ScheduleState.PAUSED:\n        return f",
+        "    return None\n    if recurrence.state is ScheduleState.PAUSED:\n        return f",
+    ),
+    Mutant(
+        "the ids of occurrences are drawn from how often their schedule was looked at",
+        "domain/schedules/recurrence.py",
+        "revision = 0 if purpose else self.revision",
+        "revision = 0 if purpose else self.turn",
+    ),
+    Mutant(
+        "an expanded schedule gets no next wake",
+        "services/expanding.py",
+        "if at is not None:\n            at = max(unread",
+        "if at is not None and self.chance.below(4):\n            at = max(unread",
+    ),
+    Mutant(
+        "a schedule moves on although its occurrences were not all placed",
+        "services/expanding.py",
+        "        at_work.failed = True\n        return None\n",
+        "        return None\n",
+    ),
+    Mutant(
+        "of what is missed while nothing ran, nothing is told",
+        "services/expanding.py",
+        "            skipped=recurrence.skipped + found.skipped,",
+        "            skipped=recurrence.skipped,",
+    ),
+    Mutant(
+        "occurrences that must not overlap do",
+        "services/recurring.py",
+        "            elif not _may_wait(recurrence):\n                return Skipped",
+        "            elif not _may_wait(recurrence):\n                return None\n                return Skipped",
+    ),
+    Mutant(
+        "an occurrence that is to wait begins beside the one that goes on",
+        "services/recurring.py",
+        "if going is None and waiting is None:",
+        "if going is None or waiting is None:",
+    ),
+    Mutant(
+        "the end of a permanent schedule's run begins no other",
+        "services/recurring.py",
+        "        if recurrence.is_permanent and occasion.cause is Cause.RHYTHM:\n            self._go_on(task)",
+        "",
+    ),
+    Mutant(
+        "a permanent schedule whose chain has broken is not looked at",
+        "services/expanding.py",
+        "at_work.next_at = now + PERMANENT_LOOK",
+        "at_work.next_at = None",
+    ),
+    Mutant(
+        "how many runs remain is not counted",
+        "domain/schedules/looking.py",
+        "remaining -= occurrence.runs",
+        "remaining -= 0",
+    ),
+    Mutant(
+        "an occurrence of a deleted schedule runs",
+        "services/recurring.py",
+        '            return Skipped(f"the schedule {occasion.schedule!r} was deleted")\n        if (reason',
+        "            return None\n        if (reason",
+    ),
+    Mutant(
+        "a backfill begins anew at each look",
+        "services/expanding.py",
+        "steps(schedule, each.backfill, each.cursor)",
+        "steps(schedule, each.backfill)",
+    ),
+    Mutant(
+        "a failure does not pause a schedule that is to be paused by it",
+        "services/recurring.py",
+        "if recurrence.spec.pause_on_failure and _has_failed(task):",
+        "if False:",
+    ),
+    Mutant(
+        "a new schedule has no timer until it is stored",
+        "services/scheduling.py",
+        "        self._place_wake(made)\n        if not",
+        "        if not",
+    ),
+    Mutant(
+        "a run that was triggered by hand is not sent",
+        "services/scheduling.py",
+        "        self.placing.send_due([task])\n        told",
+        "        told",
+    ),
+    Mutant(
+        "what a calendar excludes runs",
+        "domain/schedules/occurrences.py",
+        "covering(schedule.calendars,",
+        "covering((),",
+    ),
+    Mutant(
+        "a resumed schedule has no timer",
+        "services/scheduling.py",
+        "self._expanded(self._written(recurrence, version, resumed, looks=True))",
+        "self._written(recurrence, version, resumed)",
+    ),
+    Mutant(
+        "a late write of a schedule replaces another one of its name",
+        "adapters/dynamodb/versions.py",
+        'conditions = [Condition("#e = :e", {"#e": VERSION}, {":e": values.number(version)})]',
+        'conditions = [Condition("attribute_exists(#e)", {"#e": VERSION}, {})]',
+        also=(("if version and identity is not None:", "if False:"),),
+    ),
+)

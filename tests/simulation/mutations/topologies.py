@@ -1,0 +1,112 @@
+"""Mistakes in topologies."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "an edge counts twice",
+        "domain/topologies/counting.py",
+        "return Counts(self.edges, len(self.succeeded), len(self.failed), len(self.skipped))",
+        "return Counts(self.edges, min(self.edges, 2 * len(self.succeeded)), len(self.failed), len(self.skipped))",
+    ),
+    Mutant(
+        "a node that has ended is not told to the state machine",
+        "services/topologies/following.py",
+        "if (token := self.store.read_token(task.id)) is not None:",
+        "if (token := self.store.read_token(task.id)) is not None and False:",
+    ),
+    Mutant(
+        "a node that has ended does not tell its children",
+        "services/topologies/following.py",
+        "        self.nodes.act(whole, edge.child, verdict(whole.graph.by_key[edge.child].rule, counts))\n",
+        "        verdict(whole.graph.by_key[edge.child].rule, counts)\n",
+    ),
+    Mutant(
+        "the last run of a topology is taken for the one that was asked for since",
+        "domain/topologies/head.py",
+        "return head.fence > task.reopened_fence",
+        "return not (head.dissolved or (head.ended and task.attempt == 1))",
+    ),
+    Mutant(
+        "a node expires by its own end, not by its topology's",
+        "services/finishing.py",
+        'sets["expires_at"] = None if task.member is not None else ended_at + self.retention',
+        'sets["expires_at"] = ended_at + self.retention',
+    ),
+    Mutant(
+        "the end of a topology does not let its nodes expire",
+        "services/topologies/following.py",
+        "            if not self.conducting.dissolve(task):\n"
+        "                self.conducting.retention.let_expire(task.id)\n",
+        "            self.conducting.dissolve(task)\n",
+    ),
+    Mutant(
+        "a node begins although its topology was stopped",
+        "services/topologies/nodes.py",
+        "if whole.task.state is State.RUNNING and whole.task.asked is None and not whole.head.stopped:",
+        "if whole.task.state is State.RUNNING:",
+    ),
+    Mutant(
+        "a rollback begins with the parents",
+        "domain/topologies/levels.py",
+        "first = next(iter(reverse_levels(graph, undoing | wanted)), ())",
+        "first = (*undoing, *wanted)",
+    ),
+    Mutant(
+        "an execution that was stopped is not replaced",
+        "services/topologies/overseeing.py",
+        "if not self.machine.is_running(task.id, task.fence):",
+        "if False:",
+    ),
+    Mutant(
+        "a topology's deadline is not kept",
+        "services/topologies/wholes.py",
+        "return None if seconds is None else self.head.begun_at + seconds * SECOND",
+        "return None",
+    ),
+    Mutant(
+        "a cancelled topology lets its running nodes be tried again",
+        "domain/topologies/course.py",
+        "stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)",
+        "stop = ()",
+    ),
+    Mutant(
+        "a failure does not stop a topology that is to stop",
+        "domain/topologies/course.py",
+        "return graph.on_failure is not OnFailure.CONTINUE and any(status.is_failure for status in statuses.values())",
+        "return False",
+    ),
+    Mutant(
+        "a rerun does not count what it keeps",
+        "services/topologies/running.py",
+        "        for edge in arrivals(whole.graph, again, kept):\n"
+        "            self.nodes.count(whole, edge.child, edge.position, edge.outcome)\n",
+        "",
+    ),
+    Mutant(
+        "a node that ends before it is waited for is not told of",
+        "services/topologies/running.py",
+        "if status_of(self.tasks.read(task_id)).has_ended:",
+        "if False:",
+    ),
+    Mutant(
+        "a node that was stopped with its topology is not dismissed",
+        "services/topologies/conducting.py",
+        "            *(partial(self.nodes.dismiss, whole, key, Reason.STOPPED) for key in found.cancel),\n",
+        "",
+    ),
+    Mutant(
+        "a topology that fails is not rolled back",
+        "domain/topologies/course.py",
+        "if graph.on_failure is OnFailure.ROLLBACK and asked is not Asked.CANCEL:",
+        "if False:",
+    ),
+    Mutant(
+        "a plan that was cut off makes no more nodes",
+        "services/topologies/making.py",
+        "        self.crew.map(partial(self._make, whole, target), creation_order(whole.graph, keys))",
+        "        self.crew.map(partial(self._make, whole, target), creation_order(whole.graph, keys)[:7])",
+    ),
+)

@@ -1,0 +1,118 @@
+"""What must hold of nodes, whatever fails: none begins after a stop, and a rollback goes from the children up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.records import task_of
+from duetime.domain.states import State
+from duetime.domain.times import MINUTE, SECOND, Millis
+from duetime.domain.topologies.graph import OnFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.task import Task
+    from duetime.domain.topologies.graph import Graph
+    from tests.simulation.storms import Storm
+
+_MEMBER, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("member", "finished_at", "state"))
+_BEGINNING = frozenset({"prepare", "run"})
+_NOT_UNDONE = "rollback_failed"
+_OVERDUE = 2 * MINUTE
+"""How long after its deadline a topology may take to end, without faults: its nodes are asked to stop, and do."""
+
+
+class NodeWatching:
+    """Watches the order in which nodes begin, stop and are undone."""
+
+    def __init__(self, account: Storm) -> None:
+        self._account = account
+        self._stopped_at: dict[str, Millis] = {}
+        self._held_at: dict[str, Millis] = {}
+        self._failed_at: dict[tuple[str, int], Millis] = {}
+
+    # What users are told.
+
+    def stopped(self, topology: str) -> None:
+        """A user was told that a topology is cancelled, and all its nodes have heard of it."""
+        self._stopped_at[topology] = self._account.time.now()
+
+    def held(self, topology: str) -> None:
+        """A user was told that a topology is paused, and all its nodes have heard of it."""
+        self._held_at[topology] = self._account.time.now()
+
+    def let_go(self, topology: str) -> None:
+        """A user asks for something else than a stop: it may be done before it is answered."""
+        self._stopped_at.pop(topology, None)
+        self._held_at.pop(topology, None)
+
+    # What happens.
+
+    def written(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """Look at a change of a record."""
+        if _MEMBER not in new:
+            return
+        before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])
+        if after is State.FAILED and _FINISHED in new and _FINISHED not in old:
+            member = task_of(new).member
+            if member is not None:
+                self._failed_at.setdefault((member.topology.text, member.run), self._account.time.now())
+        elif before is State.FAILED and after is not State.FAILED:
+            member = task_of(new).member
+            if member is not None:
+                # Tried again by hand, or undone: what follows is not of that failure alone.
+                self._failed_at[member.topology.text, member.run] = 1 << 60
+
+    def began(self, task: Task, phase: str, whole: Task, graph: Graph) -> None:
+        """The target of a node is called, in the present run of its topology."""
+        member = task.member
+        assert member is not None
+        if phase == "rollback":
+            self._check_undone_below(task, whole, graph)
+        if phase not in _BEGINNING:
+            return
+        topology, name = member.topology.text, task.id.text
+        claimed_at = self._account.watching.claimed_at.get(name, self._account.time.now())
+        stopped_at, held_at = self._stopped_at.get(topology), self._held_at.get(topology)
+        what = f"{name}, node {member.key} of {topology}, began"
+        self._check(stopped_at is None or claimed_at <= stopped_at, f"{what} after its topology was cancelled")
+        if task.ledger or task.attempt > 1:
+            # What has begun goes on to its end, with its retries.
+            return
+        self._check(held_at is None or claimed_at <= held_at, f"{what} after its topology was paused")
+        failed_at = self._failed_at.get((topology, member.run))
+        is_stop = graph.on_failure is not OnFailure.CONTINUE
+        is_late = is_stop and failed_at is not None and claimed_at > failed_at
+        self._check(not is_late, f"{what} after a failure had stopped its topology")
+
+    def _check_undone_below(self, task: Task, whole: Task, graph: Graph) -> None:
+        """What depends on a node is undone before it is."""
+        member, head = task.member, self._account.topologies.store.read(whole.id)
+        if member is None or head is None or whole.state is not State.RUNNING:
+            return
+        if graph.on_failure is not OnFailure.ROLLBACK or head.task_id(member.key) != task.id:
+            return
+        for edge in graph.edges_out[member.key]:
+            child = self._account.watching.record(head.task_id(edge.child).text)
+            note = child.member.note if child is not None and child.member is not None else ""
+            has_effects = child is not None and (
+                child.state in {State.SUCCEEDED, State.ROLLING_BACK, State.RUNNING, State.PREPARING}
+                or (child.state is State.FAILED and child.started_at is not None)
+            )
+            is_wrong = has_effects and note != _NOT_UNDONE
+            state = child and child.state
+            self._check(
+                not is_wrong, f"{task.id}, node {member.key}, is undone while its child {edge.child} is {state}"
+            )
+
+    def check_end(self, whole: Task, graph: Graph, begun_at: Millis) -> None:
+        """A topology that was not steered, and met no fault, ends soon after its deadline."""
+        if graph.deadline_seconds is None or self._account.faulty or whole.id.text in self._account.topologies.steered:
+            return
+        late = (whole.finished_at or 0) - begun_at - graph.deadline_seconds * SECOND
+        self._check(late <= _OVERDUE, f"{whole.id} ended {late} ms after its deadline")
+
+    def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
+        self._account.watching.check(holds, violation)

@@ -1,0 +1,132 @@
+"""What must hold of the runs of schedules, whatever fails: their number, one after the other, and chains that go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.records import task_of
+from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.states import State
+from duetime.domain.task import Cause
+from duetime.domain.times import DAY, MINUTE, SECOND, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.schedules.recurrence import Recurrence
+    from duetime.domain.task import Occasion, Task
+    from tests.simulation.storms import Storm
+
+_OCCASION, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("occasion", "finished_at", "state"))
+_OF_RHYTHM = frozenset({Cause.RHYTHM, Cause.TRIGGER})
+PROMPT = 15 * SECOND
+"""Without faults the next run of a chain begins no later after its pause."""
+_LONGEST = 10 * MINUTE
+"""A chain that has broken is mended within this time once nothing fails any more."""
+
+
+class OccurrenceWatching:
+    """Watches the runs of schedules.
+
+    Attributes:
+        limits: of how many runs each schedule is, that was asked for so.
+        repeated: the tasks that a user has had tried again: they go on beside whatever runs now.
+        overlapping: the schedules whose overlap policy a user has changed.
+        excluded: the schedules all of whose times a calendar excludes.
+    """
+
+    def __init__(self, account: Storm) -> None:
+        self._account = account
+        self.limits: dict[str, int] = {}
+        self.overlapping: set[str] = set()
+        self.excluded: set[str] = set()
+        self.repeated: set[str] = set()
+        self._going: dict[tuple[str, str], set[str]] = {}
+        self._began: dict[tuple[str, str], set[str]] = {}
+        self._ended_at: dict[tuple[str, str], Millis] = {}
+        self._failed: set[tuple[str, str, int]] = set()
+
+    def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """Look at a change of an occurrence's record."""
+        if _OCCASION not in new:
+            return
+        if State(old[_STATE]["S"]) is State.FAILED and State(new[_STATE]["S"]) is State.SCHEDULED:
+            self.repeated.add(name)
+        if _FINISHED in new and _FINISHED not in old:
+            self._ended(name, task_of(new))
+
+    def _ended(self, name: str, task: Task) -> None:
+        occasion = task.occasion
+        if occasion is None:
+            return
+        key = occasion.schedule, occasion.mark
+        self._going.get(key, set()).discard(name)
+        self._ended_at[key] = self._account.time.now()
+        if task.state is State.FAILED and occasion.cause is not Cause.BACKFILL:
+            self._failed.add((*key, occasion.revision))
+
+    def began(self, task: Task) -> None:
+        """The target of an occurrence is called, for the first time."""
+        occasion = task.occasion
+        if occasion is None or task.ledger or occasion.cause not in _OF_RHYTHM:
+            return
+        key, name = (occasion.schedule, occasion.mark), task.id.text
+        self._check_alone(occasion, key, name)
+        self._going.setdefault(key, set()).add(name)
+        if occasion.cause is Cause.RHYTHM:
+            began = self._began.setdefault(key, set())
+            began.add(name)
+            most = self.limits.get(occasion.schedule)
+            self._check(most is None or len(began) <= most, f"{occasion.schedule} began run {len(began)} of {most}")
+            self._check(occasion.schedule not in self.excluded, f"{name} began, which a calendar excludes")
+
+    def _check_alone(self, occasion: Occasion, key: tuple[str, str], name: str) -> None:
+        recurrence = self._revision(occasion)
+        if recurrence is None or occasion.schedule in self.overlapping:
+            return
+        if recurrence.spec.overlap is Overlap.ALLOW_ALL and not recurrence.is_permanent:
+            return
+        others = self._going.get(key, set()) - self.repeated - {name}
+        going = {other for other in others if (task := self._account.watching.record(other)) and not task.is_terminal}
+        self._check(not going, f"{name} of {occasion.schedule} began while {going} goes on")
+
+    def _revision(self, occasion: Occasion) -> Recurrence | None:
+        return self._account.schedules.revisions.get((occasion.schedule, occasion.mark, occasion.revision))
+
+    def look(self) -> None:
+        """Look whether chains go on: promptly without faults, and soon after the last fault."""
+        now = self._account.time.now()
+        patience = PROMPT if not self._account.faulty else _LONGEST if self._account.is_calm else DAY
+        calm_at = self._account.calm_at or 0
+        for (name, mark), ended_at in self._ended_at.items():
+            if self._going.get((name, mark)) or (self._account.faulty and not calm_at):
+                continue
+            since = max(ended_at, calm_at if self._account.faulty else 0)
+            if now <= since + MINUTE // 4 + patience:
+                continue
+            recurrence = self._account.schedules.store.read("local", name)[0]
+            if recurrence is None or recurrence.mark != mark or not self._should_go_on(recurrence, now):
+                continue
+            self._check(False, f"{name} is permanent, and has not begun for {now - ended_at} ms")  # noqa: FBT003 - it does not hold
+
+    def _should_go_on(self, recurrence: Recurrence, now: Millis) -> bool:
+        if not recurrence.is_permanent or recurrence.state is not ScheduleState.ACTIVE:
+            return False
+        end_at = recurrence.spec.end_at
+        is_over = end_at is not None and now >= end_at
+        has_runs = recurrence.remaining_runs is None or recurrence.remaining_runs > 0
+        return not is_over and has_runs and recurrence.name not in self._account.schedules.disturbed
+
+    def check_end(self) -> None:
+        """A failure has paused what it was to pause."""
+        for name in self._account.schedules.names:
+            recurrence = self._account.schedules.store.read("local", name)[0]
+            if recurrence is None or not recurrence.spec.pause_on_failure or name in self._account.schedules.disturbed:
+                continue
+            goes_on = recurrence.state is ScheduleState.ACTIVE
+            has_failed = (name, recurrence.mark, recurrence.revision) in self._failed
+            self._check(not (goes_on and has_failed), f"{name} goes on although a run of it failed")
+
+    def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
+        self._account.watching.check(holds, violation)
