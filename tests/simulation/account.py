@@ -197,7 +197,12 @@ class Account:
             self._pollers[url] = self.time.start_process(partial(self._poll, url, "worker"))
         self._pollers[self.intake] = self.time.start_process(partial(self._poll, self.intake, "intake"))
         self._pollers[dead] = self.time.start_process(partial(self._poll, dead, "deadletter"))
-        self.time.start_process(self._tick)
+        self._ticker = self.time.start_process(self._tick)
+
+    def stand_still(self) -> None:
+        """Invoke the trigger no more, and receive nothing: only requests are answered from now on."""
+        self.receiving = False
+        self.time.kill(self._ticker)
 
     def _composition(self) -> composition.Composition:
         machine = self.time.process().home

@@ -6,14 +6,15 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
+from duetime.adapters.dynamodb import schema
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime.settings import Variable
 from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
-from tests.simulation.expiry_watching import ExpiryWatching
+from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
 from tests.simulation.generations import Generation
 from tests.simulation.lock_watching import LockWatching
 from tests.simulation.node_watching import NodeWatching
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from duetime.handlers import Context
     from tests.simulation.endpoints import Asked
     from tests.simulation.machines import Machine
+    from tests.virtual.time import Strand
 
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
@@ -41,6 +43,8 @@ _LARGE_RESULTS = 0.1
 """How many of the results lie outside their records."""
 _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
+_AGES, _MOMENTS = 5, 12
+"""Of so many seeds one is watched for months afterwards, at so many moments."""
 _NOTICED = 15 * SECOND
 """A process that stood still notices within this time that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 3 * HOUR
@@ -113,6 +117,7 @@ class Storm(Account):
         self.topology_users = TopologyUsers(self, self.users)
         self.bulk_users = BulkUsers(self, self.users)
         self.is_brief = False
+        self.pullers: list[Strand] = []
         self.calm_after: Millis = 0
         self.calm_at: Millis | None = None
         works.STAGE.append(self)
@@ -130,19 +135,22 @@ class Storm(Account):
                     self.time.start_process(partial(self._users_of(theme), end))
             if Theme.TASKS in uses:
                 for _ in range(2):
-                    self.time.start_process(self.users.pull)
+                    self.pullers.append(self.time.start_process(self.users.pull))
             if self.faulty:
                 self.time.start_process(partial(self._vandalise, end))
                 # What they do makes tasks late on purpose.
                 if Theme.TASKS in uses:
                     self.time.start_process(partial(self.bulk_users.use, end))
-            self.time.start_process(self._look)
+            looks = self.time.start_process(self._look)
             self._let_pass(end)
             if self._goes_on():
                 self._calm_down()
             if self._goes_on():
                 self.watching.check_end()
                 self.schedules.watch_on()
+            if self._goes_on() and self.seed % _AGES == 0:
+                self.time.kill(looks)
+                self._age()
         finally:
             works.STAGE.remove(self)
             self.close()
@@ -199,6 +207,24 @@ class Storm(Account):
         if "token lost" not in self.faults:
             for task in self._open_tasks():
                 self.watching.check(False, f"{task.id} is still {task.state}")  # noqa: FBT003 - it does not hold
+
+    def _age(self) -> None:
+        """Months go by, and TTL removes what it may, in any order: what can still be read is read without an error."""
+        for puller in self.pullers:
+            self.time.kill(puller)
+        self.stand_still()
+        for _ in range(_MOMENTS):
+            self.time.run_until(self.time.now() + self.random.randrange(5 * DAY))
+            over = [key for key, item in self._with_expiry() if item <= self.time.now()]
+            for key in self.random.sample(over, self.random.randint(0, len(over))):
+                self.table.write(self.time.now(), key, None)
+            for read in (self.users.read_any, self.topology_users.read_any):
+                self.time.start_process(read)
+                self.time.run_until(self.time.now() + MINUTE)
+
+    def _with_expiry(self) -> list[tuple[tuple[str, str], Millis]]:
+        items = [(item, expiry_of(item)) for item in self.table.every()]
+        return [((i[schema.PARTITION_KEY]["S"], i[schema.SORT_KEY]["S"]), at) for i, at in items if at is not None]
 
     def _open_tasks(self) -> list[Task]:
         return [task for task in self.watching.unfinished() if not self.schedules.is_endless(task)]

@@ -98,6 +98,11 @@ class TopologyUsers:
         elif verb == "pause" and answer.body["state"] == "running":
             nodes.held(topology)
 
+    def read_any(self) -> None:
+        """Read the topologies that were accepted, some of which may be gone by now."""
+        for topology in self.made:
+            self.users.ask("GET", f"{PATH}/{topology}")
+
     def _rerun(self, topology: str) -> None:
         """Run it again; what was answered 200 must run."""
         runs = self.storm.topologies.runs_of(topology)

@@ -177,6 +177,13 @@ class Users:
         is_there = answer is None or answer.status in {200, 503}
         self.storm.watching.check(is_there, f"{task_id} was accepted, and reading it is answered {answer}")
 
+    def read_any(self) -> None:
+        """Read some of the tasks that were accepted, which may be gone by now."""
+        for task_id in self.random.sample(self.storm.watching.accepted, min(5, len(self.storm.watching.accepted))):
+            self.ask("GET", f"/v1/tasks/{task_id}")
+            self.ask("GET", f"/v1/tasks/{task_id}/attempts")
+        self.ask("GET", "/v1/tasks")
+
     def _notify_again(self, task_id: str) -> None:
         """Tell the end of an attempt that is another's by now, as a target may that was very slow: nobody must hear."""
         stored = self.storm.watching.record(task_id)
