@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from duetime.settings import QUEUE_VARIABLES, Variable
 from tests.adapters.tables import new_table
 from tests.clocks import NOW
 from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.errors import Exceptions
 from tests.fakes.s3 import FakeS3
 from tests.fakes.sqs import FakeSQS, Held, Queue
 from tests.fakes.stepfunctions import FakeStepFunctions
@@ -90,7 +91,7 @@ class FakeLambda:
     """Lambda, as far as functions call it."""
 
     account: Account
-    exceptions: Any = None
+    exceptions: Exceptions = field(default_factory=Exceptions)
 
     def invoke(self, *, FunctionName: str, InvocationType: str, Payload: bytes) -> dict[str, Any]:
         """Invoke a function without waiting for it."""

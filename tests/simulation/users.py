@@ -222,6 +222,7 @@ class Users:
         """Let go on whatever is paused."""
         for task in self.storm.watching.unfinished():
             if task.state == "paused":
+                self.storm.nodes.let_go(task.id.text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
 
     # Pull workers.
