@@ -62,8 +62,8 @@ simulate: setup ## run storms of random faults in virtual time (FIRST=0 SEEDS=10
 pairs: setup ## interleave every two operations on one subject, call by call (PART=3/10, ONLY=regex, AGAIN='...')
 	@$(BIN)/python -m tests.pairs --part $(or $(PART),1/1) $(if $(ONLY),--only '$(ONLY)') $(if $(AGAIN),--again '$(AGAIN)')
 
-mutants: setup ## break the code in one place after the other: the storms must find it (SEEDS=300)
-	@$(BIN)/python -m tests.simulation.mutants --seeds $(or $(SEEDS),300)
+mutants: setup ## break the code in one place after the other: the simulation must find it (FIRST=0 SEEDS=40 ONLY='lock|lease')
+	@$(BIN)/python -m tests.simulation.mutants --first $(or $(FIRST),0) --seeds $(or $(SEEDS),40) $(if $(ONLY),--only '$(ONLY)')
 
 fuzz: setup ## send hostile requests to the API in process (REQUESTS=100000 SEED=0)
 	@$(BIN)/python -m tests.hostile --requests $(or $(REQUESTS),100000) --seed $(or $(SEED),0)

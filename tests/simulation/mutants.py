@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers/duetime/python/duetime"
 RATES = (0.06, 0.0, 0.1)
 """The chance of a fault at each call, one seed after the other: much fails, nothing does, very much does."""
-_SEEDS = 300
+_SEEDS = 40
 _LONGEST = 600
 """Seconds that a mutant may survive."""
 _TOLD = 160

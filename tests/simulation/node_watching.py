@@ -31,6 +31,7 @@ class NodeWatching:
         self._account = account
         self._stopped_at: dict[str, Millis] = {}
         self._held_at: dict[str, Millis] = {}
+        self._by_hand: set[str] = set()
         self._failed_at: dict[tuple[str, int], Millis] = {}
 
     # What users are told.
@@ -60,7 +61,10 @@ class NodeWatching:
             if member is not None:
                 self._failed_at.setdefault((member.topology.text, member.run), self._account.time.now())
         elif before is State.FAILED and after is not State.FAILED:
-            member = task_of(new).member
+            task = task_of(new)
+            member = task.member
+            if after is State.SCHEDULED:
+                self._by_hand.add(task.id.text)
             if member is not None:
                 # Tried again by hand, or undone: what follows is not of that failure alone.
                 self._failed_at[member.topology.text, member.run] = 1 << 60
@@ -71,7 +75,8 @@ class NodeWatching:
         assert member is not None
         if phase == "rollback":
             self._check_undone_below(task, whole, graph)
-        if phase not in _BEGINNING:
+        if phase not in _BEGINNING or task.id.text in self._by_hand:
+            # A node that its user has had tried again runs beside the runs of its topology.
             return
         topology, name = member.topology.text, task.id.text
         claimed_at = self._account.watching.claimed_at.get(name, self._account.time.now())

@@ -160,12 +160,6 @@ MUTANTS = (
         "        started",
     ),
     Mutant(
-        "a claim regards neither turn nor due time",
-        "domain/attempts.py",
-        "Guard(turn=message.turn, due_by=start)",
-        "Guard()",
-    ),
-    Mutant(
         "a paused task may be claimed",
         "domain/states.py",
         "        WAITING | _ATTEMPTED, State.RUNNING,",
@@ -182,12 +176,6 @@ MUTANTS = (
         "domain/lifeline.py",
         "return FollowUp(task) if task.is_terminal else Undo(task)",
         'return FollowUp(task) if task.is_terminal else LetGo("to be undone")',
-    ),
-    Mutant(
-        "a lost worker's task is not taken over at its due time",
-        "domain/attempts.py",
-        "guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE)",
-        "guard=replace(guard, leased_until_before=self.now - 4_000_000)",
     ),
     Mutant(
         "a running attempt is not told what its user asks",
@@ -212,12 +200,6 @@ MUTANTS = (
         "services/burying.py",
         "if over_at <= now and spent and not",
         "if spent and not",
-    ),
-    Mutant(
-        "the target does not clean up",
-        "services/closing.py",
-        "if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):",
-        "if False:",
     ),
     Mutant(
         "a result is stored by a name that every attempt shares, and never expires",

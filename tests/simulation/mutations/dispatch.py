@@ -116,21 +116,9 @@ MUTANTS = (
         "WAKE_LIFE = 3 * DAY",
     ),
     Mutant(
-        "the last recovery scan sets no timer for what is still open",
-        "services/recovery.py",
-        "        if self.is_last:\n",
-        "        if False:\n",
-    ),
-    Mutant(
         "a lease that is over is not looked for",
         "domain/dispatch.py",
         "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
         "return False",
-    ),
-    Mutant(
-        "a moved task keeps its turn",
-        "services/placing.py",
-        "turn = task.turn + 1\n",
-        "turn = task.turn\n",
     ),
 )
