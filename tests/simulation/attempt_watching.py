@@ -108,6 +108,7 @@ class AttemptWatching:
             self.deferred.pop(name, None)
         if after is State.SCHEDULED and before is State.FAILED:
             self._stopped.pop(name, None)
+            self._used[name] = 0
 
     def _count(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any], after: State) -> None:
         """What was put back or paused counts for nothing; a failure ends a task only once its attempts are spent."""
