@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from botocore.exceptions import ClientError
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.states import State
 from tests import grants
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
-from tests.simulation.machines import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from duetime.handlers import Context
     from tests.simulation.faults import Call
+    from tests.simulation.machines import Machine
 
 HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(60_000)]
 """JSON that fits into no item: it lies in the bucket."""
@@ -66,7 +65,7 @@ def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(s
     """It reads the line of the lock, and takes those out of it that come next."""
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     ids = [create(scenario, lock=LOCK) for _ in range(3)]
-    assert scenario.run_until(lambda: [scenario.record(each).state for each in ids].count(State.POSTPONED) == 2)
+    assert scenario.run_until(lambda: [str(scenario.record(each).state) for each in ids].count("postponed") == 2)
     scenario.run(15 * SECOND)
     scenario.receiving = False
     assert scenario.run_until(lambda: any(scenario.record(each).state == "succeeded" for each in ids), MINUTE)
@@ -79,13 +78,7 @@ def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(s
 def test_a_dead_letter_of_a_task_that_has_spent_its_attempts_fails_it(scenario: Scenario) -> None:
     """What follows is a worker's: the dead-letter function itself touches no content."""
     scenario.faulty = True
-
-    def die(_phase: str, _context: Context) -> None:
-        home = scenario.time.process().home
-        assert isinstance(home, Machine)
-        home.die()
-
-    scenario.target = die
+    scenario.target = lambda _phase, _context: cast("Machine", scenario.time.process().home).die()
     for queue in scenario.sqs.queues.values():
         queue.most_receives = 1 if queue.dead_letters else 0
     task_id = create(scenario, payload=HUGE, retry={"max_attempts": 1})
