@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from aws_cdk import Acknowledgment, ArnFormat, Duration, RemovalPolicy, Stack, Validations
+from aws_cdk import Acknowledgment, ArnFormat, RemovalPolicy, Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, WAITS_AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_ROOM, WAITS_AT_ONCE
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 HEARTBEAT_SECONDS = 7_200
 """After so long without a word of a node its wait begins anew, with another token and a look at the node."""
+LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_ROOM // SECOND
+"""Longest that a topology's attempt lasts, and so its execution."""
 CHILDREN_AT_ONCE = 10
 """Executions that wait for the nodes of one large graph at a time: begun all at once, ten thousand waits would take the
 account's concurrency (1 000 by default; Source: AWS Lambda quotas) from the workers. No node waits for them."""
@@ -51,11 +54,10 @@ class TopologyMachine(Construct):
         self.machine = sfn.StateMachine(
             self,
             "Machine",
-            comment=f"duetime {environment.name}: frames the runs of topologies",
             state_machine_type=sfn.StateMachineType.STANDARD,
+            # Comment and timeout stand in the definition: the CDK adds neither to one that is given as a text.
             definition_body=sfn.DefinitionBody.from_string(json.dumps(definition(arn))),
             role=self.role,
-            timeout=Duration.seconds(MAX_DEADLINE_SECONDS),
             tracing_enabled=True,
             logs=sfn.LogOptions(
                 destination=logs.LogGroup(self, "Log", retention=retention, removal_policy=removal),
@@ -127,6 +129,7 @@ def definition(function_arn: str) -> dict[str, Any]:
     broken = [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "BreakOff"}]
     return {
         "Comment": "Plans a run of a topology, waits for its nodes, and ends it",
+        "TimeoutSeconds": LONGEST_SECONDS,
         "StartAt": "Plan",
         "States": {
             "Plan": {
@@ -141,7 +144,7 @@ def definition(function_arn: str) -> dict[str, Any]:
                 "Choices": [{"Variable": "$.plan.large", "BooleanEquals": True, "Next": "ManyNodes"}],
                 "Default": "Nodes",
             },
-            "Nodes": {**_nodes(function_arn, "$.plan.chunks[0]"), "Catch": broken, "Next": "Finish"},
+            "Nodes": {**_nodes(function_arn, "$.plan.chunks[0]", "Node"), "Catch": broken, "Next": "Finish"},
             "ManyNodes": {**_chunks(function_arn), "Catch": broken, "Next": "Finish"},
             "Finish": {
                 **_task(function_arn, {"state": "finish", **_RUN}),
@@ -177,8 +180,14 @@ def _task(function_arn: str, payload: Mapping[str, str], *, waits: bool = False)
     }
 
 
-def _nodes(function_arn: str, items: str) -> dict[str, Any]:
-    """Waits for some nodes, all at once."""
+def _nodes(function_arn: str, items: str, name: str) -> dict[str, Any]:
+    """Waits for some nodes, all at once.
+
+    Args:
+        function_arn: of the function that is told of each wait.
+        items: path of the nodes' numbers.
+        name: of the state that waits; one name may be given once in a machine, whatever it is nested in.
+    """
     waiting = {"state": "wait", **_RUN, "number.$": "$.number"}
     silent = {"ErrorEquals": ["States.HeartbeatTimeout"], "IntervalSeconds": 1, "MaxAttempts": _OFTEN, "BackoffRate": 1}
     wait = _task(function_arn, {**waiting, "token.$": "$$.Task.Token"}, waits=True)
@@ -189,9 +198,9 @@ def _nodes(function_arn: str, items: str) -> dict[str, Any]:
         "ItemSelector": {**_RUN, "number.$": "$$.Map.Item.Value"},
         "ItemProcessor": {
             "ProcessorConfig": {"Mode": "INLINE"},
-            "StartAt": "Node",
+            "StartAt": name,
             "States": {
-                "Node": {
+                name: {
                     **wait,
                     "Retry": [silent, *wait["Retry"]],
                     "HeartbeatSeconds": HEARTBEAT_SECONDS,
@@ -215,7 +224,7 @@ def _chunks(function_arn: str) -> dict[str, Any]:
         "ItemProcessor": {
             "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
             "StartAt": "Chunk",
-            "States": {"Chunk": {**_nodes(function_arn, "$.numbers"), "End": True}},
+            "States": {"Chunk": {**_nodes(function_arn, "$.numbers", "ChunkNode"), "End": True}},
         },
         "ResultPath": None,
     }

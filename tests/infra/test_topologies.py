@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.limits import MAX_NODES, WAITS_AT_ONCE
+import pytest
+
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES, TOPOLOGY_ROOM, WAITS_AT_ONCE
+from duetime.domain.times import SECOND
 from infra.topologies import definition
+from layers.build import ROOT
+from tests.infra.conftest import EVERY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
     from tests.infra.synthesis import Synthesis
 
 HISTORY = 25_000
@@ -18,6 +27,71 @@ EVENTS_OF_A_CHILD = 6
 INLINE = 40
 CONCURRENCY = 1_000
 """Invocations at once that an account has by default (Source: AWS Lambda quotas)."""
+
+LONGEST_DEFINITION = 1_048_576
+"""Bytes (Source: Step Functions Developer Guide, quotas)."""
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:topology"
+VALIDATOR = ROOT / "node_modules" / "asl-validator" / "dist" / "bin" / "asl-validator.js"
+
+
+def deployed_text(synthesis: Synthesis) -> str:
+    """The definition as it stands in a template, with an ARN in place of each that it only refers to."""
+    (machine,) = synthesis.properties("AWS::StepFunctions::StateMachine").values()
+    _, parts = machine["DefinitionString"]["Fn::Join"]
+    return "".join(part if isinstance(part, str) else FUNCTION for part in parts)
+
+
+def validated(definitions: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the validator over some definitions."""
+    command = ["node", str(VALIDATOR)]
+    for number, text in enumerate(definitions):
+        path = folder / f"{number}.asl.json"
+        path.write_text(text)
+        command += ["--json-path", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (the pinned tool)
+
+
+def test_step_functions_accepts_the_definition_of_every_environment(
+    synthesis_of: Callable[[str], Synthesis], tmp_path: Path
+) -> None:
+    """The definitions obey the rules that AWS checks when it creates a machine, unique names of states among them."""
+    definitions = [deployed_text(synthesis_of(name)) for name in EVERY]
+    done = validated(definitions, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert max(len(text.encode()) for text in definitions) < LONGEST_DEFINITION
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule"),
+    [
+        ({"StartAt": "Missing"}, "MISSING_TRANSITION_TARGET"),
+        ({"TimeoutSeconds": "soon"}, "SCHEMA_VALIDATION_FAILED"),
+    ],
+)
+def test_the_validator_refuses_what_step_functions_refuses(broken: dict[str, Any], rule: str, tmp_path: Path) -> None:
+    """The same check finds a definition with a mistake in it: it does run."""
+    done = validated([json.dumps({**definition(FUNCTION), **broken})], tmp_path)
+    assert done.returncode == 1
+    assert rule in done.stdout + done.stderr
+
+
+def test_no_two_states_have_one_name() -> None:
+    """A name is given once in the whole machine, inside the maps, too."""
+    names = names_of(definition(FUNCTION))
+    assert len(set(names)) == len(names)
+
+
+def names_of(machine: dict[str, Any]) -> list[str]:
+    """The names of all states of a machine, those of its maps included."""
+    inner = [state["ItemProcessor"] for state in machine["States"].values() if "ItemProcessor" in state]
+    return [*machine["States"], *(name for each in inner for name in names_of(each))]
+
+
+def test_an_execution_may_take_as_long_as_the_longest_topology(every: Synthesis) -> None:
+    """The definition has a comment and a timeout: the CDK does not add those of a machine that is given as a text."""
+    deployed = json.loads(deployed_text(every))
+    assert deployed["TimeoutSeconds"] >= MAX_DEADLINE_SECONDS + TOPOLOGY_ROOM // SECOND
+    assert deployed["Comment"]
 
 
 def test_no_map_waits_for_more_than_it_may() -> None:
@@ -58,8 +132,4 @@ def test_the_machine_is_traced_and_logged(every: Synthesis) -> None:
 
 def test_the_deployed_machine_is_the_one_that_is_tested(every: Synthesis) -> None:
     """What stands in the template is the definition, with the function's ARN in it."""
-    ((_, machine),) = every.properties("AWS::StepFunctions::StateMachine").items()
-    _, parts = machine["DefinitionString"]["Fn::Join"]
-    text = "".join(part if isinstance(part, str) else "arn" for part in parts)
-    found: dict[str, Any] = json.loads(text)
-    assert found["States"].keys() == definition("arn")["States"].keys()
+    assert json.loads(deployed_text(every)) == definition(FUNCTION)

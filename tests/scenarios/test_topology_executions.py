@@ -47,7 +47,7 @@ def test_a_graph_beyond_one_execution_is_waited_for_by_several() -> None:
         assert sorted(graphs.ran) == sorted(nodes)
         assert graphs.executions() == {"1": "SUCCEEDED"}
         entered = graphs.state_machine.entered
-        assert (entered["Chunk"], entered["Node"]) == (3, len(nodes))
+        assert (entered["Chunk"], entered["ChunkNode"]) == (3, len(nodes))
 
 
 @pytest.mark.parametrize("state", ["plan", "wait", "finish"])
