@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Duration
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
@@ -36,6 +37,7 @@ class Alarms(Construct):
     ) -> None:
         super().__init__(scope, id_)
         self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
+        self._let_alarms_publish()
         if environment.alarm_email:
             self.topic.add_subscription(subscriptions.EmailSubscription(environment.alarm_email))
         stopped = trigger.metric_invocations(period=Duration.minutes(1), statistic="Sum").create_alarm(
@@ -60,6 +62,18 @@ class Alarms(Construct):
         )
         for alarm in (stopped, undelivered, self._unavailable(), *([self._refused(rejects)] if rejects else [])):
             alarm.add_alarm_action(actions.SnsAction(self.topic))
+
+    def _let_alarms_publish(self) -> None:
+        """The policy that refuses plain connections replaces the topic's default one, which had let alarms publish."""
+        self.topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="AlarmsPublish",
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[self.topic.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}},
+            )
+        )
 
     def _unavailable(self) -> cloudwatch.Alarm:
         held = cloudwatch.Metric(

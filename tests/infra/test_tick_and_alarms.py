@@ -63,6 +63,22 @@ def test_every_alarm_is_told_to_the_topic(every: Synthesis) -> None:
     assert [[referred(action) for action in alarm["AlarmActions"]] for alarm in alarms] == [[topic]] * len(alarms)
 
 
+def test_alarms_may_publish_to_the_topic(every: Synthesis) -> None:
+    """A policy of the topic's own replaces the default one: it lets CloudWatch publish, for alarms of this account."""
+    (topic,) = every.of_type("AWS::SNS::Topic")
+    (policy,) = every.properties("AWS::SNS::TopicPolicy").values()
+    allowed = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Allow"]
+    assert [referred(each) for each in policy["Topics"]] == [topic]
+    assert [(one["Principal"], one["Action"], referred(one["Resource"]), one["Condition"]) for one in allowed] == [
+        (
+            {"Service": "cloudwatch.amazonaws.com"},
+            "sns:Publish",
+            topic,
+            {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}},
+        )
+    ]
+
+
 def test_alarms_are_mailed_where_the_settings_name_someone(layers: Layers, tmp_path: Path) -> None:
     """An address in the settings subscribes to the topic; without one there is no subscription."""
     environment = replace(environment_named("dev"), alarm_email="ops@example.org")
