@@ -1,4 +1,4 @@
-"""Alarms for what nobody would notice otherwise: the tick stopped, or messages gave up."""
+"""Alarms for what nobody would notice otherwise: the trigger stopped, fails or is behind, or messages gave up."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs
 
     from infra.environments import Environment
+
+_LONGEST_LAG_MS = 60_000
 
 
 class Alarms(Construct):
@@ -50,6 +52,17 @@ class Alarms(Construct):
             # No invocation is no data: silence is what this alarm listens for.
             treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
         )
+        failing = trigger.metric_errors(period=Duration.minutes(1), statistic="Sum").create_alarm(
+            self,
+            "TriggerFailing",
+            alarm_description="The trigger failed in three of five minutes: its log says what it could not read",
+            threshold=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            evaluation_periods=5,
+            # The next tick makes up for a single one that failed.
+            datapoints_to_alarm=3,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
         visible = dead_letters.metric_approximate_number_of_messages_visible(period=Duration.minutes(1))
         undelivered = visible.create_alarm(
             self,
@@ -60,7 +73,8 @@ class Alarms(Construct):
             evaluation_periods=5,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
-        for alarm in (stopped, undelivered, self._unavailable(), *([self._refused(rejects)] if rejects else [])):
+        refused = [self._refused(rejects)] if rejects else []
+        for alarm in (stopped, failing, self._behind(), undelivered, self._unavailable(), *refused):
             alarm.add_alarm_action(actions.SnsAction(self.topic))
 
     def _let_alarms_publish(self) -> None:
@@ -73,6 +87,25 @@ class Alarms(Construct):
                 resources=[self.topic.topic_arn],
                 conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}},
             )
+        )
+
+    def _behind(self) -> cloudwatch.Alarm:
+        """The trigger runs without an error, and is late all the same: a queue refuses, or there is too much to do."""
+        lag = cloudwatch.Metric(
+            namespace=NAMESPACE,
+            metric_name="cursor_lag",
+            dimensions_map={"service": service_of(FunctionName.TRIGGER)},
+            period=Duration.minutes(1),
+            statistic="Maximum",
+        )
+        return lag.create_alarm(
+            self,
+            "TriggerBehind",
+            alarm_description="The trigger is a minute behind the clock for five minutes: tasks are sent late",
+            threshold=_LONGEST_LAG_MS,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            evaluation_periods=5,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
 
     def _unavailable(self) -> cloudwatch.Alarm:

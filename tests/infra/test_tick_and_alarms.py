@@ -38,6 +38,24 @@ def test_silence_of_the_trigger_is_an_alarm(every: Synthesis) -> None:
     assert alarm["TreatMissingData"] == "breaching"
 
 
+def test_a_trigger_that_fails_is_an_alarm(every: Synthesis) -> None:
+    """An invocation that fails is counted by Lambda: three in five minutes set it off, a single one does not."""
+    alarm = alarm_named(every, "TriggerFailing")
+    (dimension,) = alarm["Dimensions"]
+    assert every.function_named(dimension["Value"]) == "trigger"
+    assert (alarm["Namespace"], alarm["MetricName"], alarm["Statistic"]) == ("AWS/Lambda", "Errors", "Sum")
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"], alarm["Threshold"]) == (3, 5, 1)
+
+
+def test_a_trigger_that_is_late_is_an_alarm(every: Synthesis) -> None:
+    """What keeps it from sending without an error sets it off: by the metric that the trigger writes."""
+    alarm = alarm_named(every, "TriggerBehind")
+    variables = every.functions()["trigger"]["Environment"]["Variables"]
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
+    assert alarm["Namespace"] == variables[Variable.METRICS_NAMESPACE.value]
+    assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == ("cursor_lag", "Maximum", 60_000)
+
+
 def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
     """A dead letter that its function does not take sets an alarm off."""
     alarm = alarm_named(every, "DeadLettersWaiting")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from duetime.adapters.memory.schedules import MemoryCalendarStore, MemorySchedul
 from duetime.adapters.memory.shards import MemoryShardStore
 from duetime.domain.attempts import Ending, Failed, Succeeded, TargetEnding, failure
 from duetime.domain.dispatch import Precision
-from duetime.domain.errors import Unavailable
+from duetime.domain.errors import MinutesUnread, Unavailable
 from duetime.domain.target_rules import TargetRules
 from duetime.domain.task import Phase, Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
@@ -331,8 +330,10 @@ class World:
 
     def _invoke(self, use_case: Callable[[], None]) -> None:
         """Invoke the trigger: what it raises fails that invocation, and nobody repeats it."""
-        with suppress(Unavailable):
+        try:
             use_case()
+        except (MinutesUnread, Unavailable):
+            self.facts.count("ticks_failed")
 
     def _receive_for_ever(self) -> None:
         while True:

@@ -244,6 +244,13 @@ class Unavailable(Exception):
     """A service that duetime stands on throttles or fails; the request may be repeated."""
 
 
+class MinutesUnread(Exception):
+    """A tick could not read or serve all that it should have; the next one goes on there."""
+
+    def __init__(self, group: int, failures: int, first: str) -> None:
+        super().__init__(f"group {group}: {failures} readings of minutes failed; the first one: {first}")
+
+
 class ClockWrong(Exception):
     """This process's clock differs so much from the database's that nothing should be decided by it."""
 

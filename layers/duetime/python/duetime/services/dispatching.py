@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
 from duetime.domain.dispatch import Entry, Precision, Wake, at_first_reading, queue_of
-from duetime.domain.errors import ClockWrong, Unavailable
+from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
 from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS, TICK_BUDGET
 from duetime.domain.shards import groups_of, shards_in
 from duetime.domain.times import Millis, start_of
@@ -79,7 +79,11 @@ class Dispatching:
     bulk: BulkOperations
 
     def tick(self, holder: str) -> None:
-        """Have every group read: here if there is only one, else each by an invocation of its own."""
+        """Have every group read: here if there is only one, else each by an invocation of its own.
+
+        Raises:
+            MinutesUnread: of the one group; see `read_group`.
+        """
         history = self.shards.announced()
         groups = groups_of(history.number)
         if len(groups) == 1:
@@ -93,6 +97,10 @@ class Dispatching:
         Args:
             group: number of the group.
             holder: who reads; unique to an invocation.
+
+        Raises:
+            MinutesUnread: some minutes could not be read or served. All else was done and stored: it is raised for
+                Lambda to count an error, because nobody would notice otherwise that tasks become late.
         """
         self._read_group(group, holder, self.shards.announced())
 
@@ -126,6 +134,8 @@ class Dispatching:
         )
         if self._read_on(reader, now):
             self.telemetry.measure("cursor_lag", max(0, now - start_of(reader.cursors.floors[DISPATCH])))
+        if reader.failures:
+            raise MinutesUnread(group, len(reader.failures), reader.failures[0])
 
     def _readings(self) -> list[FirstReading | RecoveryScan]:
         messages = DueMessages(

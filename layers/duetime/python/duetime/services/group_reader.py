@@ -60,6 +60,7 @@ class GroupReader:
         horizons: the last minute that each reading may read.
         readings: what each of them does.
         before: the cursors that the invocation began with.
+        failures: why minutes could not be read or served, in order.
     """
 
     tasks: TaskStore
@@ -72,6 +73,7 @@ class GroupReader:
     horizons: Sequence[int]
     readings: Sequence[Reading]
     before: Cursors = field(init=False)
+    failures: list[str] = field(default_factory=list)
     _pages: dict[tuple[int, str, int], MinutePages] = field(default_factory=dict)
     _blocked: set[tuple[int, str] | tuple[int, str, int]] = field(default_factory=set)
     _sent: Counter[tuple[int, str]] = field(default_factory=Counter)
@@ -206,4 +208,5 @@ class GroupReader:
         return self.tasks.read_page(minute, shard, after, consistent=is_first)
 
     def _note(self, text: str, minute: int, error: Unavailable) -> None:
+        self.failures.append(f"{text}: {error}")
         self.telemetry.note(text, group=self.group, minute=minute, error=str(error))

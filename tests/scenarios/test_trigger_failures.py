@@ -1,0 +1,81 @@
+"""A trigger that cannot do its work says so: its invocation fails, which an alarm watches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scenarios.scenario import MINUTE, PLAIN, Scenario
+
+if TYPE_CHECKING:
+    from tests.simulation.account import Invocation
+    from tests.simulation.faults import Call
+
+
+def _tick(scenario: Scenario) -> Invocation:
+    """Invoke the trigger once, and let it end."""
+    invocation = scenario.invoke("trigger", {})
+    scenario.run(MINUTE // 2)
+    assert invocation.strand is not None
+    assert invocation.strand.done
+    return invocation
+
+
+def _refuse(scenario: Scenario, operation: str) -> None:
+    """Have the table throttle an operation of the trigger from now on."""
+
+    def refuse(call: Call) -> None:
+        if call.machine.function == "trigger" and call.operation == operation:
+            call.refuse()
+
+    scenario.before_call = refuse
+
+
+@pytest.mark.parametrize("operation", ["query", "update_item"])
+def test_a_tick_that_cannot_read_its_minutes_fails(operation: str) -> None:
+    """Whether the table refuses the reading or the taking of the group, Lambda counts an error."""
+    with Scenario() as scenario:
+        scenario.run(2 * MINUTE)
+        scenario.ticking = False
+        scenario.run(MINUTE)
+        _refuse(scenario, operation)
+        assert _tick(scenario).failed
+
+
+def test_a_tick_that_reads_everything_does_not_fail() -> None:
+    """Only what is wrong is an error."""
+    with Scenario() as scenario:
+        scenario.run(2 * MINUTE)
+        scenario.ticking = False
+        scenario.run(MINUTE)
+        assert not _tick(scenario).failed
+
+
+def test_what_a_failed_tick_has_read_is_sent_and_kept() -> None:
+    """One shard that cannot be read makes the tick fail, and delays no task of another; the next tick reads it."""
+    with Scenario() as scenario:
+        made = [scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body["id"] for _ in range(20)]
+        scenario.run(2 * MINUTE)
+        scenario.ticking = False
+        scenario.run(6 * MINUTE)
+
+        def refuse(call: Call) -> None:
+            if call.machine.function == "trigger" and call.operation == "query":
+                values = call.request["ExpressionAttributeValues"].values()
+                if any(each.get("S", "").endswith("#0001") for each in values):
+                    call.refuse()
+
+        scenario.before_call = refuse
+        before = _waiting(scenario)
+        assert _tick(scenario).failed
+        some = _waiting(scenario)
+        assert before < some < len(made)
+        scenario.before_call = None
+        assert not _tick(scenario).failed
+        assert _waiting(scenario) == len(made)
+
+
+def _waiting(scenario: Scenario) -> int:
+    """How many messages lie on the queues of work."""
+    return sum(len(queue.messages) for queue in scenario.sqs.queues.values())
