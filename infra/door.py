@@ -17,12 +17,17 @@ from infra.environments import FunctionName
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from aws_cdk import aws_sqs as sqs
+
     from infra.environments import Environment
     from infra.layer_versions import LayerVersions
 
 FUNCTIONS = Path(__file__).parent.parent / "functions"
 _OUTSIDE_LOOPS = frozenset({FunctionName.API, FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.BULK})
 """Functions that no queue wakes."""
+
+_POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+"""What Lambda does to a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda with SQS)."""
 
 NAMESPACE = "duetime"
 """Of the metrics of all functions."""
@@ -80,6 +85,23 @@ class Door(Construct):
     def allow(self, actions: Sequence[str], resources: Sequence[str]) -> None:
         """Grant this function, and no other, `actions` on `resources`."""
         self.role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
+
+    def invoke_by(
+        self, queue: sqs.Queue, *, batch_size: int, batch_seconds: int = 0, concurrency: int | None = None
+    ) -> None:
+        """Have a queue invoke this function; it answers for each message of a batch.
+
+        The CDK's own event source would grant two actions more, of which Lambda needs none.
+        """
+        self.allow(_POLLING, [queue.queue_arn])
+        self.function.add_event_source_mapping(
+            f"From{queue.node.id}",
+            event_source_arn=queue.queue_arn,
+            batch_size=batch_size,
+            max_batching_window=Duration.seconds(batch_seconds),
+            report_batch_item_failures=True,
+            max_concurrency=concurrency,
+        )
 
 
 def _layers(name: FunctionName, layers: LayerVersions) -> list[lambda_.LayerVersion]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from duetime.settings import QUEUE_VARIABLES, Variable
@@ -127,7 +126,7 @@ class Functions(Construct):
                 **self._callable,
             },
         )
-        door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
+        door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
         self._let_start_bulk(door)
         self._stores.content.open_to(door)
         return door
@@ -142,7 +141,7 @@ class Functions(Construct):
                 **self._callable,
             },
         )
-        door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
+        door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
         door.allow(["dynamodb:Query"], self._stores.tables.index_arns)
         self._stores.content.open_to(door)
         # Whatever becomes of a start, the operation's timer is met within two minutes.
@@ -178,15 +177,8 @@ class Functions(Construct):
     def _wake_by_queues(self, worker: Door) -> None:
         """A mapping for each priority, so that each has room of its own."""
         for priority, queue in self._stores.queues.of_priority.items():
-            worker.function.add_event_source(
-                sources.SqsEventSource(
-                    queue,
-                    batch_size=BATCH_SIZE,
-                    max_batching_window=Duration.seconds(0),
-                    report_batch_item_failures=True,
-                    max_concurrency=self._environment.concurrency[priority],
-                )
-            )
+            worker.invoke_by(queue, batch_size=BATCH_SIZE, concurrency=self._environment.concurrency[priority])
+            worker.allow(["sqs:ChangeMessageVisibility"], [queue.queue_arn])
 
     def _deadletter(self) -> Door:
         door = self._door(
@@ -196,10 +188,7 @@ class Functions(Construct):
                 Variable.RETENTION_DAYS: str(self._environment.retention_days),
             },
         )
-        source = sources.SqsEventSource(
-            self._stores.queues.dead_letters, batch_size=BATCH_SIZE, report_batch_item_failures=True
-        )
-        door.function.add_event_source(source)
+        door.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE)
         return door
 
     def _intake(self, intake: Intake) -> Door:
@@ -214,16 +203,13 @@ class Functions(Construct):
                 Variable.INTAKE_REJECTS: intake.rejects.queue_url,
             },
         )
-        self._stores.content.open_to(door)
+        self._stores.content.open_to(door, reads=False)
         door.allow(["sqs:SendMessage"], [intake.rejects.queue_arn])
-        door.function.add_event_source(
-            sources.SqsEventSource(
-                intake.queue,
-                batch_size=settings.intake_batch_size,
-                max_batching_window=Duration.seconds(settings.intake_batch_seconds),
-                report_batch_item_failures=True,
-                max_concurrency=settings.intake_concurrency,
-            )
+        door.invoke_by(
+            intake.queue,
+            batch_size=settings.intake_batch_size,
+            batch_seconds=settings.intake_batch_seconds,
+            concurrency=settings.intake_concurrency,
         )
         return door
 

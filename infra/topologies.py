@@ -78,23 +78,23 @@ class TopologyMachine(Construct):
         """A policy of its own, as one of the role's would have to exist before the machine whose name is in it."""
         own = self.machine.state_machine_arn
         start = iam.PolicyStatement(actions=["states:StartExecution"], resources=[own])
-        iam.Policy(self, "StartsChildren", statements=[start], roles=[self.role])
+        # As the Step Functions Developer Guide has it: "IAM policies for using Distributed Map states".
+        follow = iam.PolicyStatement(
+            actions=["states:DescribeExecution", "states:StopExecution"], resources=[self._executions]
+        )
+        policy = iam.Policy(self, "StartsChildren", statements=[start, follow], roles=[self.role])
+        self._acknowledge_executions(policy)
 
-    def let_start(self, door: Door) -> None:
-        """Let a function start runs, and ask whether one is still going."""
-        door.allow(["states:StartExecution"], [self.machine.state_machine_arn])
-        executions = Stack.of(self).format_arn(
+    @property
+    def _executions(self) -> str:
+        return Stack.of(self).format_arn(
             service="states",
             resource="execution",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
             resource_name=f"{self.machine.state_machine_name}:*",
         )
-        policy = iam.Policy(
-            self,
-            "Describes",
-            statements=[iam.PolicyStatement(actions=["states:DescribeExecution"], resources=[executions])],
-            roles=[door.role],
-        )
+
+    def _acknowledge_executions(self, policy: iam.Policy) -> None:
         of_account = "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>"
         Validations.of(policy).acknowledge(
             Acknowledgment(
@@ -102,6 +102,17 @@ class TopologyMachine(Construct):
                 reason="Executions are named after topologies and attempts",
             )
         )
+
+    def let_start(self, door: Door) -> None:
+        """Let a function start runs, and ask whether one is still going."""
+        door.allow(["states:StartExecution"], [self.machine.state_machine_arn])
+        policy = iam.Policy(
+            self,
+            "Describes",
+            statements=[iam.PolicyStatement(actions=["states:DescribeExecution"], resources=[self._executions])],
+            roles=[door.role],
+        )
+        self._acknowledge_executions(policy)
 
     def let_answer(self, doors: Sequence[Door]) -> None:
         """Let functions tell of the ends of nodes, also to the executions that a distributed map has started."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
 from local import emulator
+from tests import grants
 from tests.server_dates import drop_server_dates
 
 if TYPE_CHECKING:
@@ -60,3 +61,28 @@ class ByWhatIsShared(LoadScopeScheduling):  # type: ignore[misc]  # same
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatIsShared:
     """Distribute tests by what they share."""
     return ByWhatIsShared(config, log)
+
+
+_USED: set[grants.Use] = set()
+"""What the functions did in the processes of pytest-xdist that have ended."""
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run of the whole suite after which something that is granted was not used by any test."""
+    told = getattr(session.config, "workeroutput", None)
+    if told is not None:
+        # In a process of pytest-xdist: it knows a part only.
+        told["grants"] = sorted(grants.USED)
+        return
+    options = session.config.option
+    is_whole = (session.config.args, options.markexpr, options.keyword) == (["tests"], "not slow", "")
+    if is_whole and not session.testsfailed and (unused := grants.unused(grants.USED | _USED)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        lines = "\n".join(f"  {name}: {action} on {resource}" for name, action, resource in unused)
+        session.config.get_terminal_writer().line(f"\nGranted, and not used by any test:\n{lines}", red=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ANN401, ARG001 - pytest-xdist's own
+    """Take over what a process of pytest-xdist has recorded."""
+    _USED.update((name, action, resource) for name, action, resource in node.workeroutput.get("grants", ()))

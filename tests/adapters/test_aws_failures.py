@@ -17,14 +17,16 @@ from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.sqs.queues import SqsQueues
 from duetime.domain.dispatch import Entry, Message
 from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.expiry import after_record
 from duetime.domain.task import Content, ContentPlace, Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered, task
+from tests.clocks import NOW
 from tests.minutes import items_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _QUERY = [
     "Limit",
@@ -105,14 +107,29 @@ def test_an_unreachable_service_is_unavailable() -> None:
         queues.backlog(Priority.LOW)
 
 
-@pytest.mark.parametrize("code", ["NoSuchKey", "AccessDenied"])
-def test_an_object_that_s3_does_not_show_is_lost(cloud: Cloud, code: str) -> None:
-    """Without the right to list, S3 tells a missing object as a refused one: both are lost to their task."""
+def test_an_object_that_is_gone_is_lost(cloud: Cloud) -> None:
+    """Only what S3 says is not there is lost to its task."""
     store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
     with Stubber(cloud.s3) as s3:
-        s3.add_client_error("get_object", code)
+        s3.add_client_error("get_object", "NoSuchKey", http_status_code=404)
         with pytest.raises(ContentExpired):
             store.fetch(numbered(1), Content(ContentPlace.OBJECT, "payload"))
+
+
+@pytest.mark.parametrize("operation", ["get_object", "copy_object", "put_object_tagging"])
+def test_an_object_that_a_policy_keeps_from_us_is_not_lost(cloud: Cloud, operation: str) -> None:
+    """A wrong policy is an error that somebody sees: no task goes on as if its content were gone."""
+    store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
+    content = Content(ContentPlace.OBJECT, "payload")
+    does: dict[str, Callable[[], object]] = {
+        "get_object": lambda: store.fetch(numbered(1), content),
+        "copy_object": lambda: store.expire(numbered(1), content, after_record(NOW)),
+        "put_object_tagging": lambda: store.retain(numbered(1), content),
+    }
+    with Stubber(cloud.s3) as s3:
+        s3.add_client_error(operation, "AccessDenied", http_status_code=403)
+        with pytest.raises(ClientError, match="AccessDenied"):
+            does[operation]()
 
 
 def test_a_failing_s3_is_unavailable(cloud: Cloud) -> None:

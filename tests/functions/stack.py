@@ -12,6 +12,7 @@ from duetime.adapters.aws import Clients
 from duetime.composition import Outside, composed
 from duetime.services.creating import Order
 from duetime.settings import QUEUE_VARIABLES, Variable
+from tests import grants
 from tests.clocks import StandingClock
 from tests.virtual.time import SeededChance
 
@@ -50,6 +51,8 @@ class Stack:
 
     def __init__(self, cloud: Cloud, session: boto3.Session | None, settings: dict[str, str] | None = None) -> None:
         self.cloud = cloud
+        if session is not None:
+            grants.watch(session)
         self.queues = cloud.queues()
         self.clock = StandingClock()
         self.process = EndedProcess()
@@ -83,7 +86,8 @@ class Stack:
 
     def call(self, function: str, event: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the function answers
         """Invoke a function."""
-        return importlib.import_module(f"functions.{function}.handler").handler(event, LambdaContext())
+        with grants.acting(function):
+            return importlib.import_module(f"functions.{function}.handler").handler(event, LambdaContext())
 
     def receive(self, priority: Priority) -> dict[str, Any]:
         """The event that Lambda makes of what can be received now (Source: AWS Lambda Developer Guide, SQS)."""

@@ -5,10 +5,10 @@ import string
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
-
 from duetime.settings import Variable
 from infra.environments import environment_named
+from tests import grants
+from tests.infra.policies import policies, polled
 from tests.infra.synthesis import Synthesis, as_list, referred
 
 if TYPE_CHECKING:
@@ -17,59 +17,58 @@ if TYPE_CHECKING:
 
     from layers.build import Layers
 
-OBSERVED = {"logs:CreateLogStream", "logs:PutLogEvents", "xray:PutTelemetryRecords", "xray:PutTraceSegments"}
-MOVES = {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}
-READS = {"dynamodb:Query", "dynamodb:BatchGetItem"}
-LETS_GO = {"dynamodb:DeleteItem"}
-OBJECTS = {"s3:GetObject", "s3:PutObject", "s3:PutObjectTagging"}
-CONSUMES = {
-    "sqs:ReceiveMessage",
-    "sqs:DeleteMessage",
-    "sqs:ChangeMessageVisibility",
-    "sqs:GetQueueAttributes",
-    "sqs:GetQueueUrl",
-}
-LEASES = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}
-"""What the API does to the queues of pulled types, if there are any."""
-GRANTED = {
-    "api": OBSERVED | MOVES | READS | LETS_GO | OBJECTS | {"sqs:SendMessage", "lambda:InvokeFunction"},
-    "trigger": OBSERVED
-    | MOVES
-    | READS
-    | OBJECTS
-    | {"sqs:SendMessage", "sqs:GetQueueAttributes", "lambda:InvokeFunction"},
-    "worker": OBSERVED
-    | MOVES
-    | READS
-    | LETS_GO
-    | OBJECTS
-    | CONSUMES
-    | {"sqs:SendMessage", "lambda:InvokeFunction"}
-    | {"states:StartExecution", "states:DescribeExecution", "states:SendTaskSuccess"},
-    "topology": OBSERVED
-    | MOVES
-    | READS
-    | OBJECTS
-    | {"sqs:SendMessage", "states:SendTaskSuccess", "lambda:InvokeFunction"},
-    "bulk": OBSERVED | MOVES | READS | OBJECTS | {"sqs:SendMessage"},
-    "deadletter": OBSERVED | MOVES | CONSUMES | {"sqs:SendMessage"},
-    "egress": OBSERVED | {"secretsmanager:GetSecretValue"},
-    "intake": OBSERVED | MOVES | OBJECTS | CONSUMES | {"sqs:SendMessage"},
-}
-
 
 def actions_of(synthesis: Synthesis, function: str) -> set[str]:
     """All actions that a function's role is allowed."""
     return {action for statement in synthesis.statements_of(function) for action in as_list(statement["Action"])}
 
 
-@pytest.mark.parametrize("function", GRANTED)
-def test_a_function_may_do_what_it_does_and_no_more(every: Synthesis, function: str) -> None:
-    """The actions granted to a function are the ones its code calls."""
-    if function not in every.functions():
-        pytest.skip("no intake")
-    leases = LEASES if function == "api" and every.environment.pulled_types else set()
-    assert actions_of(every, function) == GRANTED[function] | leases
+def test_the_kept_policies_are_the_synthesised_ones(local: Synthesis) -> None:
+    """The tests' functions are under the deployed policies: `python -m tests.grants` writes them anew."""
+    assert json.loads(grants.KEPT.read_text()) == policies(local)
+
+
+def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Synthesis) -> None:
+    """What an environment lacks is granted to none of its functions: no intake, and no pulled types."""
+    kept = {
+        (name, action, each) for name, of in grants.granted().items() for action, all_ in of.items() for each in all_
+    }
+    found = {
+        (name, action, each) for name, of in policies(every).items() for action, all_ in of.items() for each in all_
+    }
+    assert found <= kept
+    lacking = {"intake"} if "intake" not in every.functions() else set()
+    pulled = set() if every.environment.pulled_types else {grants.queue("pulled")}
+    assert {use for use in kept - found if use[0] not in lacking and use[2] not in pulled} == set()
+
+
+def test_queues_are_polled_with_what_lambda_needs(every: Synthesis) -> None:
+    """Each mapping's function may receive, delete and count the messages of its queue."""
+    for name, arn in polled(every):
+        assert name in grants.POLLED
+        assert all(arn in policies(every)[name][action] for action in grants.POLLING)
+
+
+def test_a_grant_that_nothing_uses_is_found() -> None:
+    """After a run of the whole suite, `tests/conftest.py` asks for what was granted and not used."""
+    everything = {
+        (name, action, pattern.replace("*", "any"))
+        for name, of in grants.granted().items()
+        for action, patterns in of.items()
+        for pattern in patterns
+    }
+    one = ("topology", "dynamodb:DeleteItem", grants.TABLE)
+    assert grants.unused(everything) == []
+    assert grants.unused(everything - {one}) == [one]
+
+
+def test_the_state_machine_may_run_a_distributed_map(every: Synthesis) -> None:
+    """It starts executions of itself, and follows and stops them, as the Developer Guide's example policy has it."""
+    (machine,) = every.of_type("AWS::StepFunctions::StateMachine").values()
+    statements = every.statements()[referred(machine["Properties"]["RoleArn"])]
+    granted = {action for one in statements for action in as_list(one["Action"])}
+    assert {"states:StartExecution", "states:DescribeExecution", "states:StopExecution"} <= granted
+    assert "lambda:InvokeFunction" in granted
 
 
 def test_the_api_takes_from_the_queues_of_pulled_types_only(synthesis_of: Callable[[str], Synthesis]) -> None:
@@ -78,7 +77,7 @@ def test_the_api_takes_from_the_queues_of_pulled_types_only(synthesis_of: Callab
     named = {
         referred(resource)
         for statement in local.statements_of("api")
-        if set(as_list(statement["Action"])) >= LEASES
+        if "sqs:ReceiveMessage" in as_list(statement["Action"])
         for resource in as_list(statement["Resource"])
     }
     mapped = {referred(each["EventSourceArn"]) for each in local.properties("AWS::Lambda::EventSourceMapping").values()}

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutErr
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import SECOND
+from tests import grants
 from tests.fakes.dynamodb import FakePaginator
 from tests.fakes.errors import Exceptions
 
@@ -112,6 +113,7 @@ class FaultyClient:
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
         machine, account = self._machine, self._machine.account
         machine.live()
+        grants.check(machine.function, account.environ, self._service, operation, request)
         call = Call(machine, self._service, operation, request)
         if account.before_call is not None:
             account.before_call(call)

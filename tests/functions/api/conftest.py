@@ -13,6 +13,7 @@ from duetime import composition
 from duetime.adapters.aws import Clients
 from duetime.composition import Outside
 from duetime.settings import QUEUE_VARIABLES, Variable
+from tests import grants
 from tests.adapters.tables import new_table
 from tests.clocks import StandingClock
 from tests.functions.api.gateway import Gateway
@@ -35,6 +36,7 @@ def session() -> Iterator[boto3.Session]:
     """An account in moto, for the tests of one module: to set up one for each would take most of their time."""
     with mock_aws():
         made = boto3.Session("testing", "testing", region_name="us-east-1")
+        grants.watch(made)
         made.client("s3").create_bucket(Bucket=BUCKET)
         yield made
 

@@ -8,6 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from functions.api.handler import handler
+from tests import grants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +81,8 @@ class Gateway:
         text = raw if raw is not None else None if body is None else json.dumps(body)
         given = {"content-type": "application/json", "host": "api.example.org", **self.headers, **(headers or {})}
         event = event_of(method, path, text, given, query, self.authorizer, is_base64=is_base64)
-        response = handler(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
+        with grants.acting("api"):
+            response = handler(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
         return Answer(response["statusCode"], response["headers"], response["body"])
 
     def create(self, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:

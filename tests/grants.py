@@ -1,0 +1,221 @@
+"""What each function may do, as AWS decides it: a call that its role does not allow is refused in the tests, too.
+
+`grants.json` holds the policies of the synthesised stack for the account of the tests; a test compares both, and
+`python -m tests.grants` writes it anew. Each call that a function makes, in the simulation and in the functions' tests,
+is looked up there first. What was allowed is kept in `USED`, so that a test can tell what is granted for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from botocore import xform_name
+from botocore.exceptions import ClientError
+
+from duetime.domain.task import Priority
+from duetime.settings import QUEUE_VARIABLES, Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    import boto3
+
+KEPT = Path(__file__).with_name("grants.json")
+PLACE = "us-east-1:123456789012"
+TABLE, BUCKET = f"arn:aws:dynamodb:{PLACE}:table/tasks", "arn:aws:s3:::contents"
+MACHINE = f"arn:aws:states:{PLACE}:stateMachine:topologies"
+SECRET = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
+POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+"""What Lambda does with a function's role to the queues that invoke it (Source: AWS Lambda Developer Guide, SQS)."""
+POLLED = ("worker", "deadletter", "intake")
+"""The functions that queues invoke."""
+
+Use = tuple[str, str, str]
+"""A function, an action, and the ARN of the resource."""
+USED: set[Use] = set()
+"""What the functions have done in this process, and were allowed to."""
+ELSEWHERE = {
+    ("api", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
+    ("worker", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
+    ("trigger", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:trigger"),
+}
+"""What is used where no call is recorded: the egress by deployed tests, and by the trigger itself if there are more
+than sixteen shards (`tests/adapters/test_fan_out.py`)."""
+_ACTING: list[str] = []
+"""The function that a test of the functions has invoked; in the simulation, each call names its own."""
+
+
+def queue(name: str) -> str:
+    """The ARN of a queue."""
+    return f"arn:aws:sqs:{PLACE}:{name}"
+
+
+def function(name: str) -> str:
+    """The ARN of a function."""
+    return f"arn:aws:lambda:{PLACE}:function:{name}"
+
+
+@cache
+def granted() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """The patterns of resources that each function may use, by function and action."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    return {name: {action: tuple(patterns) for action, patterns in of.items()} for name, of in kept.items()}
+
+
+def allows(name: str, action: str, resource: str) -> bool:
+    """Whether a function's role allows an action on a resource."""
+    return any(fnmatchcase(resource, pattern) for pattern in granted().get(name, {}).get(action, ()))
+
+
+def check(name: str, environ: Mapping[str, str], service: str, operation: str, request: Mapping[str, Any]) -> None:
+    """Note what a function does, or refuse it as AWS does.
+
+    Args:
+        name: the function's.
+        environ: its environment: it says what the resources are called in this test.
+        service: boto3's name of the service.
+        operation: of the call, as a method of a client is called.
+        request: its arguments.
+
+    Raises:
+        ClientError: the function's role does not allow it.
+    """
+    if service == "secretsmanager" and not environ.get(Variable.EGRESS_FUNCTION):
+        name = "egress"  # a test in which a function makes the HTTP calls itself
+    for action, resource in needed(environ, service, operation, request):
+        if any(fnmatchcase(resource, pattern) for pattern in environ.get(Variable.AWS_TARGETS, "").split()):
+            continue  # what tasks call: each environment's settings name it, and `tests/infra/test_calls.py` tests that
+        if not allows(name, action, resource):
+            said = f"{name} is not authorized to perform: {action} on resource: {resource}"
+            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": said}}, operation)
+        USED.add((name, action, resource))
+
+
+@contextmanager
+def acting(name: str) -> Iterator[None]:
+    """While this lasts, the calls of sessions that are watched are those of a function."""
+    _ACTING.append(name)
+    try:
+        yield
+    finally:
+        _ACTING.pop()
+
+
+def watch(session: boto3.Session) -> None:
+    """Have each call of a session checked while a function acts; a test's own calls are not."""
+    session.events.register("provide-client-params.*.*", _check_call, unique_id="grants")
+
+
+def _check_call(params: dict[str, Any], model: Any, **_: Any) -> None:  # noqa: ANN401 - botocore's own
+    if _ACTING:
+        # Only here: whoever runs no function should not wait for it.
+        from duetime.composition import composed  # noqa: PLC0415 - see the line above
+
+        environ = composed().outside.environ
+        check(_ACTING[-1], environ, model.service_model.service_name, xform_name(model.name), params)
+
+
+def needed(
+    environ: Mapping[str, str], service: str, operation: str, request: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """The actions that a call needs, and on which resources (Source: Service Authorization Reference)."""
+    action = "".join(word.capitalize() for word in operation.removesuffix("_batch").split("_"))
+    match service:
+        case "dynamodb":
+            yield from ((f"dynamodb:{action}", arn) for arn in _tables(environ, request))
+        case "s3":
+            yield from _of_objects(action, request)
+        case "sqs":
+            yield f"sqs:{action}", queue(_queue_name(environ, request["QueueUrl"]))
+        case "lambda":
+            yield "lambda:InvokeFunction", _function_arn(environ, request["FunctionName"])
+        case "states" | "stepfunctions":
+            yield f"states:{action}", _states_arn(environ, request)
+        case "secretsmanager":
+            yield f"secretsmanager:{action}", SECRET
+
+
+def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[str]:
+    for name in request.get("RequestItems") or [request["TableName"]]:
+        arn = TABLE if name == environ[Variable.TABLE] else f"arn:aws:dynamodb:{PLACE}:table/{name}"
+        yield f"{arn}/index/{request['IndexName']}" if "IndexName" in request else arn
+
+
+def _of_objects(action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """A copy reads its source; tags need an action of their own; to learn that an object is gone takes the list's."""
+    if action == "CopyObject":
+        yield "s3:GetObject", f"{BUCKET}/{request['CopySource']['Key']}"
+    if action != "PutObject":
+        yield "s3:ListBucket", BUCKET
+    action = "PutObject" if action == "CopyObject" else action
+    yield f"s3:{action}", f"{BUCKET}/{request['Key']}"
+    if action == "PutObject" and "Tagging" in request:
+        yield "s3:PutObjectTagging", f"{BUCKET}/{request['Key']}"
+
+
+def _function_arn(environ: Mapping[str, str], name: str) -> str:
+    names = {environ.get(Variable.EGRESS_FUNCTION): "egress", environ.get(Variable.BULK_FUNCTION): "bulk"}
+    return name if name.startswith("arn:") else function(names.get(name, name))
+
+
+def _states_arn(environ: Mapping[str, str], request: Mapping[str, Any]) -> str:
+    """The state machine, one of its executions, or the machine whose token is answered."""
+    known = environ.get(Variable.TOPOLOGY_MACHINE) or MACHINE
+    arn: str = request.get("stateMachineArn") or request.get("executionArn") or known
+    executions = known.replace(":stateMachine:", ":execution:")
+    return arn.replace(executions, MACHINE.replace(":stateMachine:", ":execution:")).replace(known, MACHINE)
+
+
+def _queue_name(environ: Mapping[str, str], url: str) -> str:
+    """What a queue is called in the kept policies."""
+    names = {environ[variable]: priority.value for priority, variable in QUEUE_VARIABLES.items()}
+    names |= dict.fromkeys(json.loads(environ.get(Variable.PULLED_QUEUES, "{}")).values(), "pulled")
+    names[environ.get(Variable.INTAKE_REJECTS, "")] = "rejects"
+    return names.get(url, url.rpartition("/")[2])
+
+
+def unused(used: Collection[Use]) -> list[Use]:
+    """What is granted, and is not among what was used; of the queues of work one stands for all.
+
+    Args:
+        used: by the functions, in all tests together.
+    """
+    known = {(name, action, _kind(resource)) for name, action, resource in {*used, *ELSEWHERE}}
+    return [
+        (name, action, pattern)
+        for name, of in granted().items()
+        for action, patterns in of.items()
+        for pattern in patterns
+        if not (name in POLLED and action in POLLING) and not _is_known(known, (name, action, pattern))
+    ]
+
+
+def _is_known(known: Collection[Use], grant: Use) -> bool:
+    name, action, pattern = grant
+    # The executions of a distributed map are those of the machine: the tests' tokens do not tell them apart.
+    pattern = MACHINE if pattern == f"{MACHINE}/*" else _kind(pattern)
+    return any(use[:2] == (name, action) and fnmatchcase(use[2], pattern) for use in known)
+
+
+def _kind(resource: str) -> str:
+    names = (*(priority.value for priority in Priority), "pulled")
+    return queue("work") if resource in map(queue, names) else resource
+
+
+def frozen(policies: Mapping[str, Mapping[str, Any]]) -> str:
+    """Policies as they are kept."""
+    return json.dumps(policies, indent=2, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    from tempfile import TemporaryDirectory
+
+    from tests.infra.policies import synthesised
+
+    with TemporaryDirectory() as folder:
+        KEPT.write_text(frozen(synthesised(Path(folder))), encoding="utf-8")

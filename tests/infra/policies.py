@@ -1,0 +1,88 @@
+"""The policies of the functions' roles, with the names that their resources have in the tests' account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.settings import QUEUE_VARIABLES, Variable
+from infra.environments import environment_named
+from tests.grants import BUCKET, MACHINE, SECRET, TABLE, function, queue
+from tests.infra.synthesis import Synthesis, as_list, empty_layers, referred
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "us-east-1", "AWS::AccountId": "123456789012"}
+BY_PLATFORM = ("logs:", "xray:")
+"""What Lambda does for a function: its log and its traces."""
+_FIXED = {
+    "AWS::DynamoDB::Table": TABLE,
+    "AWS::S3::Bucket": BUCKET,
+    "AWS::StepFunctions::StateMachine": MACHINE,
+    "AWS::SecretsManager::Secret": SECRET,
+}
+
+
+def synthesised(folder: Path) -> dict[str, dict[str, list[str]]]:
+    """What each function of the environment `local` may do, which has everything."""
+    (layers := folder / "layers").mkdir()
+    return policies(Synthesis(environment_named("local"), empty_layers(layers), folder / "out"))
+
+
+def policies(synthesis: Synthesis) -> dict[str, dict[str, list[str]]]:
+    """The patterns of resources that each function may use, by function and action."""
+    arns = _arns(synthesis)
+    found: dict[str, dict[str, set[str]]] = {}
+    for name in synthesis.functions():
+        of = found.setdefault(name, {})
+        for statement in synthesis.statements_of(name):
+            for action in as_list(statement["Action"]):
+                if not action.startswith(BY_PLATFORM):
+                    of.setdefault(action, set()).update(_text(arns, each) for each in as_list(statement["Resource"]))
+    return {name: {action: sorted(of) for action, of in actions.items()} for name, actions in found.items()}
+
+
+def polled(synthesis: Synthesis) -> set[tuple[str, str]]:
+    """The functions that queues invoke, and those queues."""
+    arns = _arns(synthesis)
+    return {
+        (synthesis.function_named(each["FunctionName"]), _text(arns, each["EventSourceArn"]))
+        for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+    }
+
+
+def _arns(synthesis: Synthesis) -> dict[str, str]:
+    """The ARN of each resource in the tests' account, by logical id."""
+    resources = synthesis.template["Resources"]
+    found = {id_: _FIXED[body["Type"]] for id_, body in resources.items() if body["Type"] in _FIXED}
+    found |= {
+        id_: function(synthesis.function_named({"Ref": id_})) for id_ in synthesis.of_type("AWS::Lambda::Function")
+    }
+    return found | {id_: queue(name) for id_, name in _queues(synthesis).items()}
+
+
+def _queues(synthesis: Synthesis) -> dict[str, str]:
+    told = synthesis.functions()["worker"]["Environment"]["Variables"]
+    # What is none of the others is a queue of a pulled type.
+    names = dict.fromkeys(synthesis.of_type("AWS::SQS::Queue"), "pulled")
+    for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values():
+        reader = synthesis.function_named(each["FunctionName"])
+        names[referred(each["EventSourceArn"])] = "dead" if reader == "deadletter" else reader
+    names |= {referred(told[variable.value]): priority.value for priority, variable in QUEUE_VARIABLES.items()}
+    if "intake" in synthesis.functions():
+        told = synthesis.functions()["intake"]["Environment"]["Variables"]
+        names[referred(told[Variable.INTAKE_REJECTS.value])] = "rejects"
+    return names
+
+
+def _text(arns: dict[str, str], value: Any) -> str:  # noqa: ANN401 - a text or an intrinsic of the template
+    """A text of the template, with the names of the tests' account in it."""
+    if isinstance(value, str):
+        return value
+    if "Fn::Join" in value:
+        separator, parts = value["Fn::Join"]
+        return str(separator).join(_text(arns, part) for part in parts)
+    if value.get("Ref") in PSEUDO:
+        return PSEUDO[value["Ref"]]
+    arn = arns[referred(value)]
+    return arn.rpartition(":")[2] if value.get("Fn::GetAtt", ["", ""])[1] == "Name" else arn

@@ -1,0 +1,172 @@
+"""What functions do for few tasks only: each of these calls must be granted (see `tests/grants.py`)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from duetime.adapters.dynamodb import schema
+from tests import grants
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+
+HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(60_000)]
+"""JSON that fits into no item: it lies in the bucket."""
+LOCK = {"key": "one"}
+LATER = 7200
+
+
+@pytest.fixture
+def scenario() -> Iterator[Scenario]:
+    """An account of its own, whose answers have pages as long as DynamoDB's."""
+    with Scenario() as scenario:
+        scenario.dynamodb.page = 1000
+        yield scenario
+
+
+def create(scenario: Scenario, **body: Any) -> str:  # noqa: ANN401 - any JSON
+    """Create a task; its id."""
+    answer = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, **body})
+    assert answer.status == 201
+    return str(answer.body["id"])
+
+
+def expiring(scenario: Scenario) -> int:
+    """How many objects a lifecycle rule removes as those of an ended task."""
+    return sum("=".join(schema.EXPIRING_TAG) in tag for tag in scenario.s3.tags.values())
+
+
+def run_bulk(scenario: Scenario, kind: str, body: Mapping[str, Any]) -> None:
+    """Have a request by filter carried out, which its function does when the API has no time for it."""
+    scenario.slow(lambda call: call.machine.function == "api" and call.operation == "query", 3 * SECOND)
+    answer = scenario.ask("POST", f"/v1/tasks/{kind}", body)
+    assert answer.status == 202, answer
+    scenario.run(5 * MINUTE)
+
+
+def test_a_bulk_operation_lets_the_contents_of_what_it_cancels_expire(scenario: Scenario) -> None:
+    """It copies objects onto themselves, as each function does that ends tasks."""
+    for number in range(3):
+        create(scenario, payload=HUGE, delay_seconds=LATER + number)
+    run_bulk(scenario, "cancel", {"filter": {"type": PLAIN}})
+    assert expiring(scenario) == 3
+
+
+def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(scenario: Scenario) -> None:
+    """It reads the line of the lock, and takes those out of it that come next."""
+    scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
+    ids = [create(scenario, lock=LOCK) for _ in range(3)]
+    assert scenario.run_until(lambda: [scenario.record(each).state for each in ids].count("postponed") == 2)
+    scenario.run(15 * SECOND)
+    scenario.receiving = False
+    assert scenario.run_until(lambda: any(scenario.record(each).state == "succeeded" for each in ids), MINUTE)
+    scenario.run(SECOND)
+    run_bulk(scenario, "cancel", {"filter": {"type": PLAIN}})
+    assert {scenario.record(each).state for each in ids} == {"succeeded", "cancelled"}
+    assert ("bulk", "dynamodb:DeleteItem", grants.TABLE) in grants.USED
+
+
+def test_a_dead_letter_of_a_task_that_has_spent_its_attempts_fails_it(scenario: Scenario) -> None:
+    """What follows is a worker's: the dead-letter function itself touches no content."""
+    scenario.faulty = True
+    scenario.target = lambda _phase, _context: scenario.time.process().home.die()
+    for queue in scenario.sqs.queues.values():
+        queue.most_receives = 1 if queue.dead_letters else 0
+    task_id = create(scenario, payload=HUGE, retry={"max_attempts": 1})
+    assert scenario.run_until(lambda: scenario.record(task_id).state == "failed", HOUR, SECOND)
+    scenario.run(5 * MINUTE)
+    assert expiring(scenario) == 1
+
+
+def test_a_topology_keeps_and_lets_go_what_its_nodes_have_outside(scenario: Scenario) -> None:
+    """Its function reads a large graph, keeps the payload of each node, and lets them expire when it stops the rest."""
+
+    def fail(_phase: str, context: Context) -> None:
+        if context.payload != HUGE:
+            raise ValueError
+
+    scenario.target = fail
+    nodes = {
+        "first": {"type": PLAIN, "retry": {"max_attempts": 1}},
+        "late": {"type": PLAIN, "payload": HUGE, "delay_seconds": LATER},
+    }
+    created = scenario.ask("POST", "/v1/topologies", {"nodes": nodes})
+    assert created.status == 201
+    assert scenario.run_until(lambda: scenario.record(created.body["id"]).state == "failed")
+    scenario.run(5 * MINUTE)
+    assert expiring(scenario) == len(scenario.s3.objects) == 2
+    assert ("topology", "s3:PutObject") in {use[:2] for use in grants.USED}
+
+
+def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenario: Scenario) -> None:
+    """Whoever was to pause the nodes died: the function of the state machine does it, when it looks."""
+    scenario.faulty = True
+    scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
+    nodes = {key: {"type": PLAIN, "lock": LOCK} for key in "abc"}
+    topology = scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
+
+    def states() -> list[str]:
+        return sorted(str(task.state) for task in scenario.watching.tasks() if task.member)
+
+    assert scenario.run_until(lambda: states() == ["postponed", "postponed", "running"])
+    scenario.run(15 * SECOND)
+    scenario.receiving = False
+    assert scenario.run_until(lambda: "succeeded" in states(), MINUTE)
+    scenario.run(SECOND)
+    writes: list[Call] = []
+
+    def die_at_the_third_write(call: Call) -> None:
+        if call.machine.function == "api" and call.operation == "update_item":
+            writes.append(call)
+            if len(writes) > 2:
+                call.machine.die()
+
+    scenario.before_call = die_at_the_third_write
+    scenario.send("POST", f"/v1/topologies/{topology}/pause")
+    scenario.run(2 * SECOND)
+    scenario.before_call = None
+    assert len(writes) == 3
+    assert "paused" not in states()
+    taken_out = ("topology", "dynamodb:DeleteItem", grants.TABLE)
+    grants.USED.discard(taken_out)
+    scenario.invoke("topology", {"state": "finish", "task_id": topology, "fence": 1})
+    scenario.run(2 * SECOND)
+    assert states() == ["paused", "paused", "succeeded"]
+    assert taken_out in grants.USED
+
+
+def test_the_trigger_hands_a_large_payload_of_a_schedule_on(scenario: Scenario) -> None:
+    """It reads the schedule's object, and writes the task's with a tag that it takes away afterwards."""
+    body = {"name": "big", "rate": "1 minute", "task": {"type": PLAIN, "payload": HUGE}}
+    assert scenario.ask("POST", "/v1/schedules", body).status == 201
+    assert scenario.run_until(lambda: expiring(scenario) >= 2, HOUR, SECOND)
+    for action in ("s3:GetObject", "s3:PutObject", "s3:PutObjectTagging"):
+        assert action in {use[1] for use in grants.USED if use[0] == "trigger"}
+
+
+def test_an_event_with_a_large_payload_becomes_a_task(scenario: Scenario) -> None:
+    """The intake writes its object, and never reads one."""
+    event = {"detail": {"type": PLAIN, "payload": HUGE}, "id": "one", "source": "tests", "time": "2026-11-21T00:00:00Z"}
+    scenario.sqs.send_message(QueueUrl=scenario.intake, MessageBody=json.dumps(event))
+    assert scenario.run_until(lambda: expiring(scenario) == 1, HOUR, SECOND)
+    assert {use[1] for use in grants.USED if use[0] == "intake" and use[1].startswith("s3:")} == {
+        "s3:ListBucket",
+        "s3:PutObject",
+        "s3:PutObjectTagging",
+    }
+
+
+def test_a_call_that_is_not_granted_is_refused(scenario: Scenario) -> None:
+    """The tests' functions are under the same policies as the deployed ones."""
+    with pytest.raises(ClientError, match="not authorized to perform: dynamodb:Scan on resource"):
+        grants.check("worker", scenario.environ, "dynamodb", "scan", {"TableName": "tasks"})
+    with pytest.raises(ClientError, match=r"not authorized to perform: dynamodb:GetItem on resource: .*/other"):
+        grants.check("worker", scenario.environ, "dynamodb", "get_item", {"TableName": "other"})
