@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from aws_cdk import Acknowledgment, Duration, RemovalPolicy, Stack, Validations
+from aws_cdk import Acknowledgment, Duration, Stack, Validations
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.limits import CONTENT_OUTLIVES_RECORD, UNREFERENCED_OBJECT_LIFE_DAYS
 from duetime.domain.times import DAY
+from infra.environments import LOCAL
+from infra.removal import removal_of
 
 if TYPE_CHECKING:
     from aws_cdk import CfnElement
@@ -43,7 +45,9 @@ class Content(Construct):
                     tag_filters={key: unreferenced}, expiration=Duration.days(UNREFERENCED_OBJECT_LIFE_DAYS)
                 ),
             ],
-            removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
+            removal_policy=removal_of(environment),
+            # CloudFormation deletes no bucket with objects in it. The embedded AWS does, and has no custom resources.
+            auto_delete_objects=not environment.protected and environment.name != LOCAL,
         )
         Validations.of(self.bucket).acknowledge(
             Acknowledgment(

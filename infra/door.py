@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aws_cdk import Acknowledgment, Duration, IgnoreMode, RemovalPolicy, Validations
+from aws_cdk import Acknowledgment, Duration, IgnoreMode, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -13,6 +13,7 @@ from constructs import Construct
 
 from duetime.settings import Variable
 from infra.environments import FunctionName
+from infra.removal import removal_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,7 +122,7 @@ def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
         scope,
         "Log",
         retention=logs.RetentionDays[environment.log_retention],
-        removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
+        removal_policy=removal_of(environment),
     )
 
 

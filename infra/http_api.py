@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 import jsii
-from aws_cdk import RemovalPolicy
 from aws_cdk import aws_apigateway as access_log
 from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
@@ -15,6 +14,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from duetime.settings import Authentication
+from infra.removal import removal_of
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
@@ -50,7 +50,7 @@ class HttpApi(Construct):
             self,
             "AccessLog",
             retention=logs.RetentionDays[environment.log_retention],
-            removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
+            removal_policy=removal_of(environment),
         )
         self.stage = apigateway.HttpStage(
             self,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import string
 from typing import TYPE_CHECKING
 
-from aws_cdk import Acknowledgment, RemovalPolicy, Validations
+from aws_cdk import Acknowledgment, Validations
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
+
+from infra.removal import removal_of
 
 if TYPE_CHECKING:
     from infra.environments import Environment
@@ -32,7 +34,7 @@ class Signing(Construct):
                 exclude_characters=string.punctuation,
                 include_space=False,
             ),
-            removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
+            removal_policy=removal_of(environment),
         )
         Validations.of(self.secret).acknowledge(
             Acknowledgment(

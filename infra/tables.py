@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
+from infra.removal import removal_of
 
 if TYPE_CHECKING:
     from infra.environments import Environment
@@ -33,7 +33,7 @@ class Tables(Construct):
                 point_in_time_recovery_enabled=True
             ),
             deletion_protection=environment.protected,
-            removal_policy=RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY,
+            removal_policy=removal_of(environment),
         )
         for index in schema.INDEXES:
             self.tasks.add_global_secondary_index(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from aws_cdk import Acknowledgment, ArnFormat, RemovalPolicy, Stack, Validations
+from aws_cdk import Acknowledgment, ArnFormat, Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
@@ -19,6 +19,7 @@ from constructs import Construct
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_ROOM, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
+from infra.removal import removal_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +50,7 @@ class TopologyMachine(Construct):
         arn = function.function.function_arn
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
         self.role.add_to_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[arn]))
-        removal = RemovalPolicy.RETAIN if environment.protected else RemovalPolicy.DESTROY
+        removal = removal_of(environment)
         retention = logs.RetentionDays[environment.log_retention]
         self.machine = sfn.StateMachine(
             self,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from infra.environments import Environment
 
 Properties = dict[str, Any]
+OF_THE_CDK = "Custom"
+"""What the logical ids of the CDK's own functions and roles begin with."""
 
 
 class Synthesis:
@@ -30,8 +32,9 @@ class Synthesis:
         self.template: dict[str, Any] = dict(Template.from_stack(stack).to_json())
 
     def of_type(self, type_: str) -> dict[str, dict[str, Any]]:
-        """All resources of a CloudFormation type, whole, by logical id."""
-        return {id_: body for id_, body in self.template["Resources"].items() if body["Type"] == type_}
+        """All resources of a CloudFormation type, whole, by logical id; not what the CDK brings along to deploy."""
+        resources = self.template["Resources"].items()
+        return {id_: body for id_, body in resources if body["Type"] == type_ and not id_.startswith(OF_THE_CDK)}
 
     def properties(self, type_: str) -> dict[str, Properties]:
         """The properties of all resources of a CloudFormation type, by logical id."""

@@ -54,12 +54,22 @@ def test_table_is_encrypted_recoverable_and_streamed(every: Synthesis) -> None:
 
 
 def test_data_outlives_the_stack_where_it_matters(every: Synthesis) -> None:
-    """Table and bucket are kept when a protected stack is deleted, and go with one made for trying out."""
+    """What holds data is kept when a protected stack is deleted, and goes with one made for trying out.
+
+    When the first deploy of a stack fails, nothing is kept either: it could not be deployed again beside that.
+    """
     protected = every.environment.name in {"staging", "prod"}
     assert the_table(every)["DeletionProtectionEnabled"] is protected
-    for type_ in ("AWS::DynamoDB::Table", "AWS::S3::Bucket"):
-        (resource,) = every.of_type(type_).values()
-        assert resource["DeletionPolicy"] == ("Retain" if protected else "Delete")
+    for type_ in ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret", "AWS::Logs::LogGroup"):
+        for resource in every.of_type(type_).values():
+            assert resource["DeletionPolicy"] == ("RetainExceptOnCreate" if protected else "Delete")
+            assert resource["UpdateReplacePolicy"] == ("Retain" if protected else "Delete")
+
+
+def test_a_stack_for_trying_out_can_be_deleted_with_objects_in_its_bucket(cloud: Synthesis) -> None:
+    """CloudFormation does not delete a bucket that is not empty: something empties it before, but never one to keep."""
+    empties = cloud.of_type("Custom::S3AutoDeleteObjects")
+    assert len(empties) == (0 if cloud.environment.protected else 1)
 
 
 def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
@@ -76,5 +86,5 @@ def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
     assert unreferenced["TagFilters"] == [{"Key": key, "Value": value}]
     assert unreferenced["ExpirationInDays"] == UNREFERENCED_OBJECT_LIFE_DAYS
     (policy,) = every.properties("AWS::S3::BucketPolicy").values()
-    (statement,) = policy["PolicyDocument"]["Statement"]
+    (statement,) = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Deny"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})

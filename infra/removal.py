@@ -1,0 +1,15 @@
+"""What becomes of what holds data when its stack goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import RemovalPolicy
+
+if TYPE_CHECKING:
+    from infra.environments import Environment
+
+
+def removal_of(environment: Environment) -> RemovalPolicy:
+    """Kept where the environment protects it, unless its own first deploy fails: then nothing is in it yet."""
+    return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if environment.protected else RemovalPolicy.DESTROY
