@@ -65,13 +65,15 @@ def test_an_execution_that_is_started_twice_is_one(machine: StepFunctionsMachine
 
 @pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"])
 def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: str) -> None:
-    """However it ended."""
+    """However it ended; only one that was stopped by a person was aborted."""
     arn = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
     with Stubber(client) as stub:
         name = f"arn:aws:states:us-east-1:123456789012:execution:topologies:{TOPOLOGY}-7"
         answer = {"executionArn": name, "stateMachineArn": arn, "status": status, "startDate": 0}
         stub.add_response("describe_execution", answer, {"executionArn": name})
+        stub.add_response("describe_execution", answer, {"executionArn": name})
         assert not StepFunctionsMachine(client, arn).is_running(TOPOLOGY, 7)
+        assert StepFunctionsMachine(client, arn).was_aborted(TOPOLOGY, 7) == (status == "ABORTED")
 
 
 @pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])

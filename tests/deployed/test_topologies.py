@@ -69,22 +69,23 @@ def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
     assert_in_order(client, ended(client, client.create_topology({"nodes": nodes}).id))
 
 
-def test_an_execution_that_is_stopped_is_replaced(client: Client, deployed: Stack) -> None:
-    """A look at the topology finds that it is gone, and has another take the run up; no node runs again."""
-    nodes = {key: {**node, "payload": {"seconds": 2}} for key, node in DIAMOND.items()}
-    topology = client.create_topology({"nodes": nodes}).id
+def test_an_execution_that_is_aborted_cancels_its_topology(client: Client, deployed: Stack) -> None:
+    """A look at the topology finds that a person has stopped it, and takes back what has not started."""
+    late = {**DIAMOND["top"], "delay_seconds": 3600}
+    topology = client.create_topology({"nodes": {**DIAMOND, "late": late}}).id
     machines, outputs = deployed.emulator.client("stepfunctions"), deployed.deployment.outputs
     execution = outputs["TopologyMachineArn"].replace(":stateMachine:", ":execution:") + f":{topology}-1"
-    # Not that it runs: it may have ended before somebody looks.
     assert until(lambda: client.get_topology(topology).nodes["top"].started_at)
     machines.stop_execution(executionArn=execution)
-    # As the trigger does when a look is due: five minutes after the start for the first time.
     tasks = DynamoTaskStore(deployed.emulator.client("dynamodb"), outputs["TableName"], CREW)
-    task = tasks.read(TaskId(topology))
-    assert task is not None
-    queue = outputs[f"QueueUrl{task.priority.capitalize()}"]
-    deployed.emulator.client("sqs").send_message(QueueUrl=queue, MessageBody=body_of(message_for(task)))
-    assert_in_order(client, ended(client, topology))
-    succeeded = execution.removesuffix("-1") + "-2"
-    assert until(lambda: machines.describe_execution(executionArn=succeeded)["status"] == "SUCCEEDED")
+
+    def is_cancelled_at_a_look() -> bool:
+        """As the trigger does when a look is due: five minutes after the start for the first time."""
+        task = tasks.read(TaskId(topology))
+        assert task is not None
+        queue = outputs[f"QueueUrl{task.priority.capitalize()}"]
+        deployed.emulator.client("sqs").send_message(QueueUrl=queue, MessageBody=body_of(message_for(task)))
+        return client.get_topology(topology).nodes["late"].state == "cancelled"
+
+    assert until(is_cancelled_at_a_look)
     assert machines.describe_execution(executionArn=execution)["status"] == "ABORTED"

@@ -22,6 +22,7 @@ class Status(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
     ABORTED = "ABORTED"
+    TIMED_OUT = "TIMED_OUT"
 
 
 @dataclass
@@ -113,6 +114,13 @@ class FakeStepFunctions:
         why = {"error": found.error, "cause": found.cause} if found.error else {}
         told = {"executionArn": found.arn, "name": found.name, "status": str(found.status), "input": found.input}
         return {**told, "startDate": found.began, **ended, **why}
+
+    def break_execution(self, arn: str, status: Status = Status.FAILED) -> None:
+        """End an execution as Step Functions does when it breaks or takes too long."""
+        found = self._execution(arn, "DescribeExecution")
+        if found.status is Status.RUNNING:
+            found.end(status, self.now(), "States.Runtime")
+            found.over()
 
     def stop_execution(self, *, executionArn: str, error: str = "", cause: str = "") -> dict[str, Any]:
         """End an execution."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.limits import SHORTEST_LOOK, WAITS_AT_ONCE
+from tests.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 
@@ -114,7 +115,7 @@ def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> Non
 
 
 @pytest.mark.parametrize("running", list(DIAMOND))
-def test_a_stopped_execution_is_replaced_by_another(running: str) -> None:
+def test_a_broken_execution_is_replaced_by_another(running: str) -> None:
     """Whichever node runs then: a check finds it gone, the next attempt's takes the run up, no node runs again."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
@@ -123,27 +124,66 @@ def test_a_stopped_execution_is_replaced_by_another(running: str) -> None:
         topology = graphs.submit({key: {**node, "timeout_seconds": 600} for key, node in DIAMOND.items()})
         assert graphs.run_until(lambda: running in graphs.ran)
         (execution,) = graphs.states.executions
-        graphs.states.stop_execution(executionArn=execution)
+        graphs.states.break_execution(execution, Status.TIMED_OUT)
         ended = graphs.run_until_ended()
         graphs.run(MINUTE)
         assert (ended.state, ended.attempt) == ("succeeded", 1)
         assert [(each.name, each.status) for each in graphs.states.executions.values()] == [
-            (f"{topology}-1", "ABORTED"),
+            (f"{topology}-1", "TIMED_OUT"),
             (f"{topology}-2", "SUCCEEDED"),
         ]
         assert sorted(graphs.ran) == sorted(DIAMOND)
 
 
-def test_a_stopped_execution_whose_nodes_have_all_ended_needs_no_other() -> None:
+def test_a_broken_execution_whose_nodes_have_all_ended_needs_no_other() -> None:
     """Nodes start each other; the check that finds them all ended ends the whole itself."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, _context: graphs.take(SECOND)
         graphs.submit(DIAMOND)
         assert graphs.run_until(lambda: graphs.ran)
         (execution,) = graphs.states.executions
-        graphs.states.stop_execution(executionArn=execution)
+        graphs.states.break_execution(execution, Status.TIMED_OUT)
         assert graphs.run_until_ended().state == "succeeded"
         assert sorted(graphs.ran) == sorted(DIAMOND)
+        assert graphs.executions() == {"1": "TIMED_OUT"}
+
+
+def test_an_aborted_execution_cancels_its_topology() -> None:
+    """A person who stops it in the console has cancelled it: what waits is taken back, what runs is asked to stop."""
+    with Graphs() as graphs:
+        nodes = {
+            "runs": {"type": PLAIN, "timeout_seconds": 600},
+            "waits": {"type": PLAIN, "delay_seconds": 7200},
+            "follows": {"type": PLAIN, "depends_on": ["runs"]},
+        }
+        graphs.target = lambda _phase, _context: graphs.take(8 * MINUTE)
+        graphs.submit(nodes)
+        assert graphs.run_until(lambda: graphs.ran)
+        (execution,) = graphs.states.executions
+        graphs.states.stop_execution(executionArn=execution)
+        ended = graphs.run_until_ended()
+        assert ended.state == "cancelled"
+        assert graphs.ran == ["runs"]
+        assert {graphs.node(key).state for key in ("waits", "follows")} == {"cancelled"}
+        assert graphs.executions() == {"1": "ABORTED"}
+
+
+def test_an_execution_that_is_aborted_before_its_plan_cancels_its_topology() -> None:
+    """No node is made, and no other execution begins."""
+    with Graphs() as graphs:
+
+        def refuse(call: Call) -> None:
+            if call.machine.function == "topology":
+                call.refuse()
+
+        graphs.before_call = refuse
+        graphs.submit(DIAMOND)
+        assert graphs.run_until(lambda: graphs.states.executions)
+        (execution,) = graphs.states.executions
+        graphs.states.stop_execution(executionArn=execution)
+        graphs.before_call = None
+        assert graphs.run_until_ended().state == "cancelled"
+        assert not graphs.ran
         assert graphs.executions() == {"1": "ABORTED"}
 
 

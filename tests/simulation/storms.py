@@ -210,7 +210,7 @@ class Storm(Account):
             self.count("execution stopped")
             stopped = self.random.choice(executions)
             self.trace("states", "stops", stopped.name)
-            self.states.stop_execution(executionArn=stopped.arn)
+            self.states.break_execution(stopped.arn)
 
     def _cut_off(self) -> None:
         """Let no call of a process arrive for a while."""

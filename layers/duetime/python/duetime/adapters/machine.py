@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})
 """The others are ends (Source: Step Functions API Reference, DescribeExecution)."""
+_ABORTED = "ABORTED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,20 @@ class StepFunctionsMachine:
 
     def is_running(self, topology: TaskId, fence: int) -> bool:
         """Whether the run of an attempt is still going; one that is not known has never begun."""
+        return self._status(topology, fence) in _GOING
+
+    def was_aborted(self, topology: TaskId, fence: int) -> bool:
+        """Whether the execution of an attempt was stopped by a person, in the console or by the API: we never do."""
+        return self._status(topology, fence) == _ABORTED
+
+    def _status(self, topology: TaskId, fence: int) -> str | None:
         execution = self.arn.replace(":stateMachine:", ":execution:")
         with translated():
             try:
                 answer = self.client.describe_execution(executionArn=f"{execution}:{_name(topology, fence)}")
             except self.client.exceptions.ExecutionDoesNotExist:
-                return False
-        return answer["status"] in _GOING
+                return None
+        return answer["status"]
 
     def answer(self, token: str) -> None:
         """Tell whoever waits with a token that its node has ended; one that waits no more is passed over."""

@@ -88,6 +88,14 @@ class Machine(Protocol):
         """
         ...
 
+    def was_aborted(self, topology: TaskId, fence: int) -> bool:
+        """Whether a person has stopped the run of an attempt; it did not just break, or take too long.
+
+        Raises:
+            Unavailable: it is not known just now.
+        """
+        ...
+
     def answer(self, token: str) -> None:
         """Tell whoever waits with a token that its node has ended; one that waits no more is passed over.
 

@@ -6,10 +6,14 @@ frame's to tell: one that was stopped by hand, broke, or waits for a token that 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.attempts import HeldBack
+from duetime.domain.errors import RequestRefused
+from duetime.domain.task import Asked
+from duetime.domain.times import MINUTE
 from duetime.domain.topologies.looks import reminders
 
 if TYPE_CHECKING:
@@ -39,7 +43,8 @@ class Overseeing:
     def look_after(self, task: Task) -> None:
         """Bring a topology on, and to its end if that has come; one whose frame is gone begins another.
 
-        The attempt then counts for nothing, and the next one takes the run up where it stands.
+        Unless a person has aborted that: it is cancelled then. Else the attempt counts for nothing, and the next one
+        takes the run up where it stands.
 
         Args:
             task: the topology's, as its running attempt was just read.
@@ -55,8 +60,25 @@ class Overseeing:
         is_planned = whole is not None and whole.is_present and whole.head.opened
         if is_planned and self.running.finish(task.id, task.fence).over:
             return
-        if not self.machine.is_running(task.id, task.fence):
+        if self.machine.is_running(task.id, task.fence):
+            return
+        if self.machine.was_aborted(task.id, task.fence):
+            self._cancel(task, is_planned=is_planned)
+        else:
             # By its fence: refused if the attempt has ended meanwhile, perhaps by that very execution.
             self.finishing.hold_back(task, HeldBack(now, FRAME_LOST))
             self.telemetry.count("topology_frames_lost")
             self.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
+
+    def _cancel(self, task: Task, *, is_planned: bool) -> None:
+        """Cancel a topology whose execution a person has aborted: that is what they meant by it."""
+        if task.asked is not Asked.CANCEL:
+            self.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
+            # What its nodes' ends ask for takes a moment; what still runs is for the ordinary looks.
+            self.placing.remind(task, self.clock.now() + MINUTE)
+            with suppress(RequestRefused):
+                self.running.steering.cancel_by_force(task.owner, task.id, None)
+        if is_planned:
+            self.running.finish(task.id, task.fence)
+        else:
+            self.running.cancel_unplanned(task.id, task.fence)

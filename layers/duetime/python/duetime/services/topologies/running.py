@@ -158,6 +158,11 @@ class Running:
         if (task := self._current(topology, fence)) is not None:
             self._notify(task, failure("StateMachineFailed", reason))
 
+    def cancel_unplanned(self, topology: TaskId, fence: int) -> None:
+        """End the attempt at a topology of which no node may start any more, before its run was planned."""
+        if (task := self._current(topology, fence)) is not None:
+            self._notify(task, Stopped())
+
     def _current(self, topology: TaskId, fence: int) -> Task | None:
         """The topology's task, if this is its running attempt."""
         task = self.tasks.read(topology)
