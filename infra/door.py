@@ -64,6 +64,7 @@ class Door(Construct):
             layers=_layers(name, layers),
             memory_size=environment.sizes[name].memory_mb,
             timeout=Duration.seconds(environment.sizes[name].timeout_seconds),
+            reserved_concurrent_executions=environment.reserved.get(name),
             environment={variable.value: value for variable, value in everything.items()},
             role=self.role,
             log_group=log_group,

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 """The environment that is deployed to the embedded AWS of one machine."""
+_LEAST_UNRESERVED = 100
+"""Concurrency that must be left to functions without a reservation (Source: AWS Lambda Developer Guide, reserved
+concurrency)."""
+_OTHERS = 30
+"""Concurrency for functions that are seldom invoked: bulk operations and dead letters."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _OWNER = re.compile(OWNER_PATTERN)
 
@@ -122,6 +127,9 @@ class Environment:
         default_factory=lambda: {Priority.HIGH: 100, Priority.NORMAL: 100, Priority.LOW: 20}
     )
     """Most worker invocations at once for each priority's queue (2 to 1000), ten tasks each."""
+    reserved: Mapping[FunctionName, int] = field(default_factory=dict)
+    """Concurrent invocations that are kept free for a function, and are the most that it gets: of the account's limit,
+    which all functions of the account share. Empty: the functions take what is left."""
 
     authentication: Authentication = Authentication.IAM
     """Who may call the API: signed requests (`iam`), bearer tokens (`jwt`), anyone (`none`, local only)."""
@@ -174,6 +182,13 @@ class Environment:
     alarm_email: str = ""
     """Who is written to when an alarm goes off; empty for nobody (the topic is there to subscribe to)."""
 
+    @property
+    def concurrency_needed(self) -> int:
+        """The account's limit of concurrent executions that holds all of this: Lambda keeps 100 unreserved."""
+        intake = self.intake_concurrency if self.intake_owner else 0
+        shared = sum(self.concurrency.values()) + intake + _OTHERS
+        return sum(self.reserved.values()) + max(shared, _LEAST_UNRESERVED)
+
     def __post_init__(self) -> None:
         """Refuse settings that would leave the deployment open or half configured."""
         if not 1 <= self.shards <= MAX_SHARDS:
@@ -220,10 +235,27 @@ _DEV = Environment(
     log_retention="ONE_WEEK",
     protected=False,
 )
-_STAGING = Environment(name="staging")
+_STAGING = Environment(
+    name="staging",
+    # Workers wait for the egress, and everything for the trigger and the API: these come first.
+    reserved={
+        FunctionName.TRIGGER: 10,
+        FunctionName.API: 100,
+        FunctionName.EGRESS: 220,
+        FunctionName.TOPOLOGY: 50,
+    },
+)
 _PROD = Environment(
     name="prod",
-    concurrency={Priority.HIGH: 300, Priority.NORMAL: 300, Priority.LOW: 50},
+    # With what is reserved, all of the 1 000 that an account has at first (Source: AWS Lambda quotas). An account whose
+    # limit was raised can have more of everything.
+    concurrency={Priority.HIGH: 190, Priority.NORMAL: 190, Priority.LOW: 40},
+    reserved={
+        FunctionName.TRIGGER: 20,
+        FunctionName.API: 150,
+        FunctionName.EGRESS: 300,
+        FunctionName.TOPOLOGY: 80,
+    },
     # Half of an account's rate, and all of its burst, as they are at first (Source: API Gateway quotas).
     requests_per_second=5000,
     request_burst=5000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import Annotations, CfnOutput, Stack
 
 from infra.alarms import Alarms
 from infra.content import Content
@@ -47,6 +47,8 @@ class DuetimeStack(Stack):
             dead_letters=queues.dead_letters,
             rejects=intake.rejects if intake else None,
         )
+        # Printed by every deploy, before it begins.
+        Annotations.of(self).add_info(_needs(environment))
         self._say(
             {
                 "ApiUrl": http.api.api_endpoint,
@@ -67,3 +69,17 @@ class DuetimeStack(Stack):
     def _say(self, outputs: dict[str, str]) -> None:
         for name, value in outputs.items():
             CfnOutput(self, name, value=value)
+
+
+def _needs(environment: Environment) -> str:
+    """What the account must have, and what to do if it has less."""
+    reserved = sum(environment.reserved.values())
+    says = f"Environment {environment.name!r} is made for an account with {environment.concurrency_needed} concurrent"
+    says += " Lambda executions (`aws lambda get-account-settings`)."
+    if reserved:
+        says += (
+            f" It reserves {reserved} of them: with a limit below {reserved + 100} its deploy fails. Have the quota"
+            " 'Concurrent executions' of AWS Lambda raised first, or lower `reserved` and `concurrency` in"
+            " infra/environments.py."
+        )
+    return says

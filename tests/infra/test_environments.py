@@ -5,12 +5,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from aws_cdk.assertions import Annotations, Match
 
 from duetime.domain.task import Priority
+from infra.app import add_stack
 from infra.environments import ENVIRONMENTS, Environment, UnknownEnvironment, UnsafeEnvironment, environment_named
 from layers.build import ROOT
+from tests.infra.synthesis import new_app
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from layers.build import Layers
     from tests.infra.synthesis import Synthesis
 
 
@@ -32,6 +38,51 @@ def test_settings_are_within_what_aws_allows(environment: Environment) -> None:
     handlers = ROOT / environment.handlers_folder
     assert (handlers / environment.handlers_package / "__init__.py").is_file()
     assert (handlers / "grants.json").is_file()
+
+
+ACCOUNT = 1_000
+"""Concurrent executions of an account that is not new (Source: AWS Lambda quotas)."""
+
+
+@pytest.mark.parametrize("name", ["staging", "prod"])
+def test_what_everything_waits_for_has_concurrency_of_its_own(
+    synthesis_of: Callable[[str], Synthesis], name: str
+) -> None:
+    """Workers at their cap leave the trigger, the API, the egress and topologies what is reserved for them."""
+    synthesis = synthesis_of(name)
+    reserved = {
+        function: body.get("ReservedConcurrentExecutions", 0) for function, body in synthesis.functions().items()
+    }
+    kept = {function for function, number in reserved.items() if number}
+    assert kept == {"trigger", "api", "egress", "topology"}
+    capped = [
+        mapping["ScalingConfig"]["MaximumConcurrency"]
+        for mapping in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+        if synthesis.function_named(mapping["FunctionName"]) == "worker"
+    ]
+    assert len(capped) == len(Priority)
+    assert sum(reserved.values()) + sum(capped) < ACCOUNT
+    # Lambda refuses to reserve so much that less than 100 is left.
+    assert ACCOUNT - sum(reserved.values()) >= max(100, sum(capped))
+    # One call of the egress for each worker that makes calls, up to two thirds of them at once.
+    assert reserved["egress"] >= sum(capped) * 2 / 3
+    assert synthesis.environment.concurrency_needed <= ACCOUNT
+
+
+def test_a_new_account_can_deploy_the_environment_for_trying_out(dev: Synthesis) -> None:
+    """Its limit may be 10, of which nothing can be reserved."""
+    assert not any("ReservedConcurrentExecutions" in body for body in dev.functions().values())
+
+
+@pytest.mark.parametrize("name", ["dev", "prod"])
+def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: Path, name: str) -> None:
+    """Before it fails for that: how much, where to look, and what to do."""
+    environment = environment_named(name)
+    stack = add_stack(new_app(tmp_path), environment, layers)
+    said = Annotations.from_stack(stack).find_info("*", Match.string_like_regexp("concurrent Lambda executions"))
+    (text,) = [str(each.entry.data) for each in said]
+    assert f" {environment.concurrency_needed} concurrent" in text
+    assert ("lower `reserved`" in text) == bool(environment.reserved)
 
 
 @pytest.mark.parametrize(
