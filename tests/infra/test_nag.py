@@ -11,6 +11,7 @@ from cdk_nag import AwsSolutionsChecks
 from duetime.settings import Authentication
 from infra.app import add_stack
 from infra.environments import Environment, environment_named
+from tests.infra.conftest import CLOUD
 from tests.infra.synthesis import new_app
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ def checked(folder: Path) -> App:
 @pytest.mark.parametrize(
     "environment",
     [
-        PROD,
+        *(environment_named(name) for name in CLOUD),
         replace(
             PROD, authentication=Authentication.JWT, jwt_issuer="https://id.example.org", jwt_audience=("duetime",)
         ),
     ],
-    ids=["iam", "jwt"],
+    ids=[*CLOUD, "jwt"],
 )
 def test_security_rules_find_nothing(environment: Environment, layers: Layers, tmp_path: Path) -> None:
     """AWS Solutions' rules find nothing in the stack but what is acknowledged beside the resource, with its reason."""

@@ -1,0 +1,33 @@
+"""What cfn-lint says of the templates: CloudFormation's schemas and rules, as far as no account is needed to check."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from cfnlint import lint
+from cfnlint.config import ManualArgs
+
+if TYPE_CHECKING:
+    from tests.infra.synthesis import Synthesis
+
+REDUNDANT_DEPENDENCY = "W3005"
+"""The CDK has each function depend on its role and on the role's policy: the first follows from the reference."""
+
+
+def findings(template: dict[str, Any]) -> list[str]:
+    """What cfn-lint finds in a template, but for what is acknowledged here."""
+    found = lint(json.dumps(template), config=ManualArgs(ignore_checks=[REDUNDANT_DEPENDENCY]), regions=["us-east-1"])
+    return [f"{match.rule.id} {match.message}" for match in found]
+
+
+def test_cloudformation_rules_find_nothing(every: Synthesis) -> None:
+    """The template of each environment is one that CloudFormation would take."""
+    assert findings(every.template) == []
+
+
+def test_cloudformation_rules_are_checked() -> None:
+    """The same check finds a property that does not exist."""
+    queue = {"Type": "AWS::SQS::Queue", "Properties": {"Colour": "red"}}
+    (finding,) = findings({"Resources": {"Queue": queue}})
+    assert "Colour" in finding
