@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).with_name("grants.json")
 PLACE = "us-east-1:123456789012"
-TABLE, BUCKET = f"arn:aws:dynamodb:{PLACE}:table/tasks", "arn:aws:s3:::contents"
-MACHINE = f"arn:aws:states:{PLACE}:stateMachine:topologies"
-SECRET = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
+TABLE: str = f"arn:aws:dynamodb:{PLACE}:table/tasks"
+BUCKET: str = "arn:aws:s3:::contents"
+MACHINE: str = f"arn:aws:states:{PLACE}:stateMachine:topologies"
+SECRET: str = f"arn:aws:secretsmanager:{PLACE}:secret:signing"
 POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does with a function's role to the queues that invoke it (Source: AWS Lambda Developer Guide, SQS)."""
 POLLED = ("worker", "deadletter", "intake")

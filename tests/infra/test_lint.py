@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from cfnlint import lint
-from cfnlint.config import ManualArgs
+from cfnlint import lint  # type: ignore[import-untyped]  # it ships no types
+from cfnlint.config import ManualArgs  # type: ignore[import-untyped]  # same
 
 if TYPE_CHECKING:
     from tests.infra.synthesis import Synthesis
