@@ -459,7 +459,7 @@ def _stop_execution(world: World) -> None:
     """Have somebody stop the execution, in the console of Step Functions."""
     for execution in world.states.running():
         world.point("states.stop_execution")
-        world.states.stop_execution(executionArn=execution.arn)
+        world.states.break_execution(execution.arn)
 
 
 def _rerun_and_work(world: World) -> None:
