@@ -76,7 +76,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     options = session.config.option
     is_whole = (session.config.args, options.markexpr, options.keyword) == (["tests"], "not slow", "")
-    if is_whole and not session.testsfailed and (unused := grants.unused(grants.USED | _USED)):
+    if is_whole and (unused := grants.unused(grants.USED | _USED)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         lines = "\n".join(f"  {name}: {action} on {resource}" for name, action, resource in unused)
         session.config.get_terminal_writer().line(f"\nGranted, and not used by any test:\n{lines}", red=True)

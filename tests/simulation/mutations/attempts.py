@@ -78,8 +78,8 @@ MUTANTS = (
     Mutant(
         "PREPARE and BEGIN are written without a fence",
         "services/attempting.py",
-        "return self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))",
-        "return self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard()))",
+        "result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))",
+        "result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard()))",
     ),
     Mutant(
         "a deferral is written without its fence",

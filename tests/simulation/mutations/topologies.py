@@ -57,8 +57,8 @@ MUTANTS = (
     Mutant(
         "an execution that was stopped is not replaced",
         "services/topologies/overseeing.py",
-        "if not self.machine.is_running(task.id, task.fence):",
-        "if False:",
+        "if self.machine.is_running(task.id, task.fence):",
+        "if True:",
     ),
     Mutant(
         "a topology's deadline is not kept",
