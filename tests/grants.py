@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from botocore import xform_name
@@ -51,8 +52,11 @@ ELSEWHERE = {
 """What is used where no call is recorded: the egress by deployed tests, and by the trigger itself if there are more
 than sixteen shards (`tests/adapters/test_fan_out.py`). No test reaches these yet, though the code does: the timer of a
 dead letter's task that goes on, the end of a large topology by its own function, and large contents of its nodes."""
-_ACTING: list[str] = []
-"""The function that a test of the functions has invoked; in the simulation, each call names its own."""
+_ACTING: list[tuple[int, str]] = []
+"""The threads in which a test of the functions has invoked one, and which; in the simulation, each call names its own.
+
+One function may invoke another in one of its threads while its other threads go on with calls of its own.
+"""
 
 
 def queue(name: str) -> str:
@@ -103,12 +107,26 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
 
 @contextmanager
 def acting(name: str) -> Iterator[None]:
-    """While this lasts, the calls of sessions that are watched are those of a function."""
-    _ACTING.append(name)
+    """While this lasts, the calls of sessions that are watched are those of a function.
+
+    The first that is invoked is whose calls they are in any thread, one that is invoked by it only in its own thread.
+    """
+    entry = (get_ident(), name)
+    _ACTING.append(entry)
     try:
         yield
     finally:
-        _ACTING.pop()
+        # Others may have been invoked in other threads since.
+        _ACTING.remove(entry)
+
+
+def acting_function() -> str | None:
+    """The function whose call this thread makes, or `None`: the test's own."""
+    acting = list(_ACTING)
+    ours = [name for thread, name in acting if thread == get_ident()]
+    if ours:
+        return ours[-1]
+    return acting[0][1] if acting else None
 
 
 def watch(session: boto3.Session) -> None:
@@ -117,12 +135,12 @@ def watch(session: boto3.Session) -> None:
 
 
 def _check_call(params: dict[str, Any], model: Any, **_: Any) -> None:  # noqa: ANN401 - botocore's own
-    if _ACTING:
+    if (name := acting_function()) is not None:
         # Only here: whoever runs no function should not wait for it.
         from duetime.composition import composed  # noqa: PLC0415 - see the line above
 
         environ = composed().outside.environ
-        check(_ACTING[-1], environ, model.service_model.service_name, xform_name(model.name), params)
+        check(name, environ, model.service_model.service_name, xform_name(model.name), params)
 
 
 def needed(

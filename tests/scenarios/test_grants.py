@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -13,7 +14,7 @@ from tests import grants
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from duetime.handlers import Context
     from tests.simulation.faults import Call
@@ -162,6 +163,35 @@ def test_an_event_with_a_large_payload_becomes_a_task(scenario: Scenario) -> Non
         "s3:PutObject",
         "s3:PutObjectTagging",
     }
+
+
+def test_a_call_of_one_thread_is_not_taken_for_that_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one thread of a worker has invoked the egress, its other threads still call as the worker."""
+    monkeypatch.setattr(grants, "_ACTING", [])
+    asked: list[str | None] = []
+
+    def ask() -> None:
+        asked.append(grants.acting_function())
+
+    def invoke() -> None:
+        with grants.acting("egress"):
+            ask()
+            in_thread(ask)
+
+    def in_thread(target: Callable[[], None]) -> None:
+        thread = Thread(target=target)
+        thread.start()
+        thread.join()
+
+    ask()
+    with grants.acting("worker"):
+        ask()
+        in_thread(invoke)
+        in_thread(ask)
+        with grants.acting("bulk"):
+            ask()
+        ask()
+    assert asked == [None, "worker", "egress", "worker", "worker", "bulk", "worker"]
 
 
 def test_a_call_that_is_not_granted_is_refused(scenario: Scenario) -> None:
