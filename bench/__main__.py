@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench import calling, coding, expanding, running, schedules, starting
+from bench import codecs, cold_start, http_egress, recurrence, schedule_expansion, task_path
 
 if TYPE_CHECKING:
-    from bench.timing import Comparison
+    from bench.paired_timing import Comparison
 
-ROOMS = (coding, schedules, expanding, starting, running, calling)
+ROOMS = (codecs, recurrence, schedule_expansion, cold_start, task_path, http_egress)
 
 
 def main() -> None:

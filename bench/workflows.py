@@ -26,7 +26,7 @@ from rich.table import Table
 
 from duetime_client import Client
 from local import stack
-from local.display import Display
+from local.terminal import Display
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

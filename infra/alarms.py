@@ -12,8 +12,8 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from infra.door import NAMESPACE, service_of
 from infra.environments import FunctionName
+from infra.lambda_function import NAMESPACE, service_of
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_

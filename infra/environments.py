@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
-from duetime.contract.fields import OWNER_PATTERN, TYPE_PATTERN
-from duetime.domain.arns import service_of
-from duetime.domain.costs import WORKER_GIGABYTES
-from duetime.domain.dispatch import Precision
+from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
+from duetime.domain.dispatch.timers import Precision
 from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS, WORKER_FUNCTION_SECONDS
-from duetime.domain.task import Priority
+from duetime.domain.tasks.arns import service_of
+from duetime.domain.tasks.costs import WORKER_GIGABYTES
+from duetime.domain.tasks.task import Priority
 from duetime.settings import Authentication
 from layers.target import Target
 

@@ -12,21 +12,21 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from duetime.settings import QUEUE_VARIABLES, Variable
-from infra.calls import let_call
-from infra.door import Door
 from infra.environments import FunctionName
-from infra.topologies import TopologyMachine
+from infra.lambda_function import Door
+from infra.target_grants import let_call
+from infra.topology_state_machine import TopologyMachine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.content import Content
     from infra.environments import Environment
-    from infra.intake import Intake
+    from infra.event_intake import Intake
     from infra.layer_versions import LayerVersions
+    from infra.payload_bucket import Content
     from infra.queues import Queues
-    from infra.signing import Signing
-    from infra.tables import Tables
+    from infra.signing_secret import Signing
+    from infra.tasks_table import Tables
 
 ROOT = Path(__file__).parent.parent
 BATCH_SIZE = 10

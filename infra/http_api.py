@@ -14,7 +14,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from duetime.settings import Authentication
-from infra.removal import removal_of
+from infra.removal_policies import removal_of
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_

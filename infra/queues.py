@@ -8,7 +8,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from duetime.domain.task import Priority
+from duetime.domain.tasks.task import Priority
 from infra.environments import FunctionName
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from aws_cdk import Annotations, CfnOutput, Stack
 
 from infra.alarms import Alarms
-from infra.content import Content
+from infra.event_intake import Intake
 from infra.functions import Functions, Stores
 from infra.http_api import HttpApi
-from infra.intake import Intake
 from infra.layer_versions import LayerVersions
+from infra.payload_bucket import Content
 from infra.queues import Queues
-from infra.signing import Signing
-from infra.tables import Tables
-from infra.tick import Tick
+from infra.signing_secret import Signing
+from infra.tasks_table import Tables
+from infra.trigger_schedule import Tick
 
 if TYPE_CHECKING:
     from constructs import Construct

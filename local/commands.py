@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from duetime_client import Client, ClientError
-from local import graph, ready, stack
+from local import demo_workflow, stack
+from local import ready_file as ready
 from local.demo import Demo, TasksRefused
 from local.deployment import ToolFailed, ToolNotInstalled
-from local.display import Display
 from local.emulator import EmulatorFailed, EmulatorNotInstalled
+from local.terminal import Display
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.figures import Figures
-    from local.ready import Ready
+    from local.demo_report import Figures
+    from local.ready_file import Ready
 
 app = typer.Typer(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
 
@@ -99,7 +100,7 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
             figures = demo.run(client, show)
         display.note("A workflow that once put images of the sky together, a hundred times as fast")
         with display.graph() as draw:
-            figures = replace(figures, graph=graph.run(client, draw))
+            figures = replace(figures, graph=demo_workflow.run(client, draw))
     display.figures(figures)
     return figures
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from duetime_client import NewTask, Task, TaskFields
-from local import figures, receiver
-from local.jobs import plan
-from local.recurring import Recurring
+from local import demo_receiver, demo_report
+from local.demo_jobs import plan
+from local.demo_schedules import Recurring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from duetime_client import ApiError, Client
-    from local.figures import Figures
-    from local.jobs import PlannedTask
-    from local.receiver import Receiver
+    from local.demo_jobs import PlannedTask
+    from local.demo_receiver import Receiver
+    from local.demo_report import Figures
 
 TYPE = "ci.job"
 """The example handler's type."""
@@ -64,13 +64,13 @@ class Demo:
             TasksRefused: The API did not accept all of them.
         """
         run_id = uuid4().hex[:12]
-        with receiver.receiving() as counter:
+        with demo_receiver.receiving() as counter:
             recurring = Recurring.begin(client, counter, run_id, _now_ms() + LEAD_MS, self.spread_ms)
             due_ms = self._create(client, counter, run_id)
             states = _watch(client, counter, run_id, due_ms, show)
             # Its last time comes before theirs.
             repeated = recurring.figures(client, counter, PATIENCE_SECONDS)
-            counted = figures.count(due_ms, counter.executions, states, self.began_ms or min(due_ms.values()))
+            counted = demo_report.count(due_ms, counter.executions, states, self.began_ms or min(due_ms.values()))
             return replace(counted, recurring=repeated)
 
     def _create(self, client: Client, counter: Receiver, run_id: str) -> dict[str, int]:
@@ -116,7 +116,7 @@ def _watch(
     states: dict[str, str] = {}
     while True:
         states = {task.id: task.state for task in client.list_tasks(tags={"demo": run_id})}
-        open_tasks = [task_id for task_id in due_ms if states.get(task_id) not in figures.OUTCOMES]
+        open_tasks = [task_id for task_id in due_ms if states.get(task_id) not in demo_report.OUTCOMES]
         if not open_tasks or _now_ms() > give_up_ms:
             return states
         time.sleep(LOOK_SECONDS)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from local.emulator import differences
 from local.emulator.server import ACCOUNT, HOME, REGION, ROOT, TEMPORARY
-from local.guarded import guarded
+from local.supervised_process import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from local import deployment, emulator
-from local.emulator import workers
-from local.ready import Ready
+from local.emulator import lambda_processes
+from local.ready_file import Ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from local.deployment import Deployment
-    from local.display import Display
     from local.emulator import Emulator
+    from local.terminal import Display
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,6 @@ def running(display: Display, port: int | None = None, data_dir: Path | None = N
             report(f"{deployed.resources} resources")
         with display.step("Starting the workers") as report:
             names = (deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology"))
-            count = workers.warm_up(started, *names)
+            count = lambda_processes.warm_up(started, *names)
             report(f"{count} processes")
         yield Stack(started, deployed)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from botocore import xform_name
 from botocore.exceptions import ClientError
 
-from duetime.domain.task import Priority
+from duetime.domain.tasks.task import Priority
 from duetime.settings import QUEUE_VARIABLES, Variable
 
 if TYPE_CHECKING:

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from bench.load.keeping import Kept, kept
-from bench.load.offering import Came, Offer, made
-from bench.load.serving import served
-from bench.load.squeezing import narrow_gateway, table_of_any_width
+from bench.load.accepted_tasks import Kept, kept
+from bench.load.api_cost import served
+from bench.load.load_step import Came, Offer, made
+from bench.load.throttled_stack import narrow_gateway, table_of_any_width
 from duetime_client import Client
 from local import stack
-from local.display import Display
+from local.terminal import Display
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bench.load.serving import Served
+    from bench.load.api_cost import Served
     from local.stack import Stack
 
 STEPS = (25, 50, 75, 100, 125, 150, 200, 250, 300, 400)

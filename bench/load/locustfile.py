@@ -1,4 +1,4 @@
-"""What locust's users do: create tasks, or ask for tasks that are there. Started by `bench.load.offering` only."""
+"""What locust's users do: create tasks, or ask for tasks that are there. Started by `bench.load.load_step` only."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ with Client("https://example.org") as client:
 
 from duetime_client.authentication import BearerToken
 from duetime_client.bulk import BulkOperation
+from duetime_client.bulk_requests import Swept
 from duetime_client.client import Client
 from duetime_client.errors import (
     AddressInvalid,
@@ -27,7 +28,21 @@ from duetime_client.errors import (
     UnexpectedAnswer,
     Unreachable,
 )
-from duetime_client.fields import (
+from duetime_client.leases import LeasedTask, LeaseState
+from duetime_client.locks import Lock, LockHolder, LockWaiter
+from duetime_client.retries import Retries
+from duetime_client.schedule_models import (
+    Calendar,
+    CalendarFields,
+    Occurrence,
+    Schedule,
+    ScheduleFields,
+    Skip,
+    TimingFields,
+)
+from duetime_client.switches import Circuit, HeldBack, Switch
+from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
+from duetime_client.task_fields import (
     AwsTarget,
     DeadLetterFilter,
     HttpTarget,
@@ -42,22 +57,7 @@ from duetime_client.fields import (
     TaskFilter,
     TimeWithoutZone,
 )
-from duetime_client.leases import LeasedTask, LeaseState
-from duetime_client.locks import Lock, LockHolder, LockWaiter
-from duetime_client.retries import Retries
-from duetime_client.schedule import (
-    Calendar,
-    CalendarFields,
-    Occurrence,
-    Schedule,
-    ScheduleFields,
-    Skip,
-    TimingFields,
-)
-from duetime_client.sweeps import Swept
-from duetime_client.switches import Circuit, HeldBack, Switch
-from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
-from duetime_client.topologies import TopologyInvalid, read_topology, validate_topology
+from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
 
 __all__ = [
     "AddressInvalid",

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 from urllib.parse import quote
 
-from duetime_client.fields import body_of
 from duetime_client.locks import read
 from duetime_client.pages import pages
 from duetime_client.problems import document_of
-from duetime_client.schedule import Calendar
+from duetime_client.schedule_models import Calendar
+from duetime_client.task_fields import body_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import httpx
 
-    from duetime_client.schedule import CalendarFields
+    from duetime_client.schedule_models import CalendarFields
     from duetime_client.transport import Transport
 
 CALENDARS = "/v1/calendars"

@@ -12,14 +12,14 @@ from duetime_client.answers import batch_results, page_of, task_of
 from duetime_client.authentication import OWNER_HEADER
 from duetime_client.calendars import Calendars
 from duetime_client.dead_letters import DeadLetters
-from duetime_client.fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.leases import Leases
 from duetime_client.locks import Locks
 from duetime_client.polling import pause_after, utc_now
 from duetime_client.schedules import Schedules
-from duetime_client.steering import TASKS, Steering, path_of
 from duetime_client.switches import Switches
-from duetime_client.topology import Topologies
+from duetime_client.task_control import TASKS, Steering, path_of
+from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
+from duetime_client.topology_runs import Topologies
 from duetime_client.transport import IDEMPOTENCY_KEY, Transport
 
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from duetime_client.answers import page_of
-from duetime_client.fields import query_of
-from duetime_client.sweeps import Sweeps, sweep_body
+from duetime_client.bulk_requests import Sweeps, sweep_body
+from duetime_client.task_fields import query_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime_client.fields import DeadLetterFilter, ListedDeadLetters, SweepOptions
-    from duetime_client.sweeps import Swept
+    from duetime_client.bulk_requests import Swept
     from duetime_client.task import Task
+    from duetime_client.task_fields import DeadLetterFilter, ListedDeadLetters, SweepOptions
 
 DEAD_LETTERS = "/v1/dead-letters"
 

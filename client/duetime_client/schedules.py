@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Unpack
 from urllib.parse import quote
 
 from duetime_client.answers import task_of
-from duetime_client.fields import body_of, encoded
 from duetime_client.locks import read
 from duetime_client.pages import pages
 from duetime_client.problems import document_of, unexpected_answer
-from duetime_client.schedule import Occurrence, Schedule
+from duetime_client.schedule_models import Occurrence, Schedule
+from duetime_client.task_fields import body_of, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from duetime_client.schedule import ScheduleFields, TimingFields
+    from duetime_client.schedule_models import ScheduleFields, TimingFields
     from duetime_client.task import Task
     from duetime_client.transport import Transport
 

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from duetime_client.errors import InvalidField
-from duetime_client.topology_faults import TopologyInvalid
+from duetime_client.topology_validation import TopologyInvalid
 
 MAX_SECONDS = 800
 """Longest that a node may run: an attempt may take 840 s, which must leave it time to begin and to end."""

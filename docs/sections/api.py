@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import code, table
-from duetime.contract.openapi import document
-from duetime.contract.operations import OPERATIONS
-from duetime.contract.problems import INTERNAL, KINDS
-from duetime.contract.routes import TASKS
+from duetime.contract.http.openapi import document
+from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.http.problems import INTERNAL, KINDS
+from duetime.contract.http.routes import TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.contract.problems import Kind
+    from duetime.contract.http.problems import Kind
 
 _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 """Where the document's own sentence is about more than the field."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from docs.sections.markdown import code, documented, table
-from duetime.domain import states
-from duetime.domain.states import LEASED, LEGAL, NOT_STARTED, TERMINAL, WAITING, State
+from duetime.domain.tasks import states
+from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, TERMINAL, WAITING, State
 
 _GROUPS = ((WAITING, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
 

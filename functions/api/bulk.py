@@ -5,10 +5,10 @@ from __future__ import annotations
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract import routes
-from duetime.contract.bulk import BulkPage, bulk_answer
-from duetime.contract.encoding import json_text
-from duetime.contract.queries import no_query
+from duetime.contract.bulk.operations import BulkPage, bulk_answer
+from duetime.contract.http import routes
+from duetime.contract.tasks.encoding import json_text
+from duetime.contract.tasks.queries import no_query
 from duetime.domain.errors import BulkUnknown
 from duetime.domain.ids import InvalidTaskId, TaskId
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract import routes, tokens
-from duetime.contract.calendars import (
+from duetime.contract.http import page_tokens, routes
+from duetime.contract.schedules.calendars import (
     CalendarPage,
     calendar_answer,
     calendar_list_query,
@@ -15,9 +15,9 @@ from duetime.contract.calendars import (
     icalendar_query,
     new_calendar_name,
 )
-from duetime.contract.encoding import json_text
-from duetime.contract.queries import no_query
-from duetime.domain.schedules.zones import zone_named
+from duetime.contract.tasks.encoding import json_text
+from duetime.contract.tasks.queries import no_query
+from duetime.domain.schedules.time_zones import zone_named
 
 from . import requests
 from .identity import asked
@@ -34,9 +34,9 @@ def list_calendars() -> Response[str]:
     event, owner = asked(router)
     query = calendar_list_query(requests.query(event))
     scope = repr((owner, routes.CALENDARS))
-    after = "" if query.next_token is None else tokens.text_after(query.next_token, scope)
+    after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     found = composed().keeping_calendars.list(owner, after, query.limit)
-    token = tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
+    token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     return answer(json_text(CalendarPage(calendars=[calendar_answer(each) for each in found], next_token=token)))
 
 

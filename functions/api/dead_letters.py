@@ -5,15 +5,15 @@ from __future__ import annotations
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract import routes, tokens
-from duetime.contract.queries import dead_letter_query
-from duetime.contract.sweeps import RedriveMany
+from duetime.contract.bulk.requests import RedriveMany
+from duetime.contract.http import page_tokens, routes
+from duetime.contract.tasks.queries import dead_letter_query
 from duetime.ports.stores import ListQuery
 
 from . import requests
+from .bulk_requests import take
 from .identity import asked
 from .responses import page_answer
-from .sweeps import take
 
 router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
 
@@ -24,10 +24,10 @@ def list_dead_letters() -> Response[str]:
     event, owner = asked(router)
     query = dead_letter_query(requests.query(event))
     scope = query.scope(owner)
-    after = None if query.next_token is None else tokens.after_of(query.next_token, scope)
+    after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
     page = composed().reading.list(wanted, query.filter)
-    return page_answer(page.tasks, None if page.after is None else tokens.token_of(page.after, scope))
+    return page_answer(page.tasks, None if page.after is None else page_tokens.token_of(page.after, scope))
 
 
 @router.post(routes.REDRIVE)

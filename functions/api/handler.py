@@ -8,13 +8,14 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
 from duetime.composition import composed
-from duetime.contract.problems import INTERNAL, kind_of
-from duetime.contract.refusals import MethodUnsupported, PathUnknown
-from duetime.contract.routes import methods_of
+from duetime.contract.http.problems import INTERNAL, kind_of
+from duetime.contract.http.request_errors import MethodUnsupported, PathUnknown
+from duetime.contract.http.routes import methods_of
 from duetime.domain.errors import Unavailable
 
 from . import (
     bulk,
+    bulk_requests,
     calendars,
     dead_letters,
     leases,
@@ -22,9 +23,8 @@ from . import (
     requests,
     schedules,
     service,
-    steering,
-    sweeps,
     switches,
+    task_control,
     tasks,
     topologies,
 )
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 logger = Logger()
 # Debugging output of the resolver would show callers our inside, whatever an environment variable says.
 app = APIGatewayHttpResolver(debug=False)
-app.include_router(sweeps.router)
+app.include_router(bulk_requests.router)
 app.include_router(dead_letters.router)
 app.include_router(bulk.router)
 app.include_router(tasks.router)
-app.include_router(steering.router)
+app.include_router(task_control.router)
 app.include_router(leases.router)
 app.include_router(locks.router)
 app.include_router(switches.router)

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.contract.fields import OWNER_PATTERN, OWNER_RULE
-from duetime.contract.refusals import CallerRefused, CallerUnknown, ParametersInvalid
+from duetime.contract.http.request_errors import CallerRefused, CallerUnknown, ParametersInvalid
+from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE
 from duetime.settings import Authentication
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract import pulling, routes
-from duetime.contract.lease_tokens import key_of
-from duetime.contract.queries import no_query
-from duetime.domain.attempts import Stopped
+from duetime.contract.http import routes
+from duetime.contract.pull import lease_decoding
+from duetime.contract.pull.lease_tokens import key_of
+from duetime.contract.tasks.queries import no_query
+from duetime.domain.tasks.attempts import Stopped
 
 from . import requests
 from .identity import asked
@@ -19,8 +20,8 @@ from .responses import answer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.contract.guard import Document
-    from duetime.domain.attempts import Ending
+    from duetime.contract.http.safe_json import Document
+    from duetime.domain.tasks.attempts import Ending
 
 router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
 
@@ -30,9 +31,9 @@ def lease_tasks() -> Response[str]:
     """Lease due tasks."""
     event, caller = asked(router)
     no_query(requests.query(event))
-    wanted = pulling.lease_request(requests.body(event), caller)
+    wanted = lease_decoding.lease_request(requests.body(event), caller)
     leased = composed().leasing.lease(caller, wanted)
-    return answer(pulling.leases_text((each.key, each.task, each.checkpoint, each.inputs) for each in leased))
+    return answer(lease_decoding.leases_text((each.key, each.task, each.checkpoint, each.inputs) for each in leased))
 
 
 @router.post(requests.pattern(routes.LEASE_HEARTBEAT))
@@ -41,26 +42,26 @@ def renew_lease(lease_id: str) -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     # A sign of life need not say anything.
-    progress = pulling.lease_progress(requests.body(event)) if requests.has_body(event) else None
-    return answer(pulling.lease_state(composed().reporting.heartbeat(caller, key_of(lease_id), progress)))
+    progress = lease_decoding.lease_progress(requests.body(event)) if requests.has_body(event) else None
+    return answer(lease_decoding.lease_state(composed().reporting.heartbeat(caller, key_of(lease_id), progress)))
 
 
 @router.post(requests.pattern(routes.LEASE_COMPLETE))
 def complete_lease(lease_id: str) -> Response[str]:
     """Take a success."""
-    return _ended(lease_id, pulling.completion)
+    return _ended(lease_id, lease_decoding.completion)
 
 
 @router.post(requests.pattern(routes.LEASE_FAIL))
 def fail_lease(lease_id: str) -> Response[str]:
     """Take a failure."""
-    return _ended(lease_id, pulling.lease_failure)
+    return _ended(lease_id, lease_decoding.lease_failure)
 
 
 @router.post(requests.pattern(routes.LEASE_PAUSE))
 def pause_lease(lease_id: str) -> Response[str]:
     """Take a pause that was asked for."""
-    return _ended(lease_id, pulling.lease_pause)
+    return _ended(lease_id, lease_decoding.lease_pause)
 
 
 @router.post(requests.pattern(routes.LEASE_CANCEL))
@@ -69,7 +70,7 @@ def cancel_lease(lease_id: str) -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    return answer(pulling.lease_state(composed().reporting.finish(caller, key_of(lease_id), Stopped())))
+    return answer(lease_decoding.lease_state(composed().reporting.finish(caller, key_of(lease_id), Stopped())))
 
 
 @router.post(requests.pattern(routes.LEASE_RELEASE))
@@ -78,11 +79,11 @@ def release_lease(lease_id: str) -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    return answer(pulling.lease_state(composed().reporting.release(caller, key_of(lease_id))))
+    return answer(lease_decoding.lease_state(composed().reporting.release(caller, key_of(lease_id))))
 
 
 def _ended(lease_id: str, read: Callable[[Document], Ending]) -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     ending = read(requests.body(event))
-    return answer(pulling.lease_state(composed().reporting.finish(caller, key_of(lease_id), ending)))
+    return answer(lease_decoding.lease_state(composed().reporting.finish(caller, key_of(lease_id), ending)))

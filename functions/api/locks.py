@@ -5,10 +5,10 @@ from __future__ import annotations
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract import routes, tokens
-from duetime.contract.encoding import json_text
+from duetime.contract.http import page_tokens, routes
 from duetime.contract.locks import LockPage, lock_answer, lock_entry, lock_key, lock_list_query
-from duetime.contract.queries import no_query
+from duetime.contract.tasks.encoding import json_text
+from duetime.contract.tasks.queries import no_query
 
 from . import requests
 from .identity import asked
@@ -25,9 +25,9 @@ def list_locks() -> Response[str]:
     event, owner = asked(router)
     query = lock_list_query(requests.query(event))
     scope = repr((owner, routes.LOCKS))
-    after = "" if query.next_token is None else tokens.text_after(query.next_token, scope)
+    after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     locks, last = composed().freeing.list(owner, after, query.limit)
-    token = None if last is None else tokens.text_token(last, scope)
+    token = None if last is None else page_tokens.text_token(last, scope)
     return answer(json_text(LockPage(locks=[lock_entry(lock) for lock in locks], next_token=token)))
 
 

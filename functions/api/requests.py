@@ -7,9 +7,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract import guard
-from duetime.contract.refusals import BodyUnreadable, MediaTypeUnsupported, ParametersInvalid
-from duetime.contract.reports import refuse_fields
+from duetime.contract.http import safe_json
+from duetime.contract.http.request_errors import BodyUnreadable, MediaTypeUnsupported, ParametersInvalid
+from duetime.contract.tasks.attempt_reports import refuse_fields
 from duetime.domain.errors import TaskUnknown
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
@@ -17,7 +17,7 @@ from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.guard import Document
+    from duetime.contract.http.safe_json import Document
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 ICALENDAR = "text/calendar"
@@ -52,12 +52,12 @@ def body(event: Mapping[str, Any], *, wrapped: int = 0) -> Document:
     if media_type is not None and _JSON.fullmatch(media_type.strip()) is None:
         raise MediaTypeUnsupported
     is_base64 = bool(event.get("isBase64Encoded"))
-    return guard.read(event.get("body"), is_base64=is_base64, depth=MAX_JSON_DEPTH + wrapped)
+    return safe_json.read(event.get("body"), is_base64=is_base64, depth=MAX_JSON_DEPTH + wrapped)
 
 
 def text(event: Mapping[str, Any]) -> bytes:
     """The body of a request that has been read already, in UTF-8."""
-    return guard.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded"))).encode()
+    return safe_json.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded"))).encode()
 
 
 def is_icalendar(event: Mapping[str, Any]) -> bool:
@@ -71,7 +71,7 @@ def bytes_body(event: Mapping[str, Any]) -> bytes:
     Raises:
         BodyUnreadable: it is no UTF-8.
     """
-    text = guard.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded")))
+    text = safe_json.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded")))
     try:
         return text.encode()
     except UnicodeEncodeError as error:

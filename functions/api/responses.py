@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 from aws_lambda_powertools.event_handler import Response
 
-from duetime.contract import answers, problems
-from duetime.contract.encoding import entry, json_text, task_text
-from duetime.contract.etags import etag_of
-from duetime.contract.refusals import MethodUnsupported
+from duetime.contract.http import problems
+from duetime.contract.http.etags import etag_of
+from duetime.contract.http.request_errors import MethodUnsupported
+from duetime.contract.tasks import answers
+from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.domain.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
 
 JSON = "application/json"
 _NO_STORE = {"Cache-Control": "no-store"}

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract import routes, tokens
-from duetime.contract.encoding import json_text
-from duetime.contract.etags import etag_of, version_wanted
-from duetime.contract.queries import no_query
-from duetime.contract.schedule_answers import OccurrencesAnswer, PreviewAnswer, SchedulePage
-from duetime.contract.schedule_decoding import (
+from duetime.contract.http import page_tokens, routes
+from duetime.contract.http.etags import etag_of, version_wanted
+from duetime.contract.schedules.answers import OccurrencesAnswer, PreviewAnswer, SchedulePage
+from duetime.contract.schedules.decoding import (
     backfill_asked,
     pause_note,
     preview_asked,
@@ -21,8 +19,10 @@ from duetime.contract.schedule_decoding import (
     schedule_name,
     schedule_spec,
 )
-from duetime.contract.schedule_encoding import UPCOMING, occurrence_answer, previewed, schedule_answer, schedule_entry
-from duetime.contract.schedule_queries import occurrences_query, schedule_list_query
+from duetime.contract.schedules.encoding import UPCOMING, occurrence_answer, previewed, schedule_answer, schedule_entry
+from duetime.contract.schedules.queries import occurrences_query, schedule_list_query
+from duetime.contract.tasks.encoding import json_text
+from duetime.contract.tasks.queries import no_query
 
 from . import requests
 from .identity import asked
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from duetime.domain.schedules.recurrence import Recurrence
+    from duetime.domain.schedules.stored_schedule import Recurrence
 
 _SCHEDULE = requests.pattern(routes.SCHEDULE)
 _TASK_NESTING = 1
@@ -57,10 +57,10 @@ def list_schedules() -> Response[str]:
     event, owner = asked(router)
     query = schedule_list_query(requests.query(event))
     scope = query.scope(owner)
-    after = "" if query.next_token is None else tokens.text_after(query.next_token, scope)
+    after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     inside = composed()
     found = inside.scheduling.list(owner, after, query.limit)
-    token = tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
+    token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     entries = [
         schedule_entry(each, inside.foreseeing.next_at(each))
         for each in found

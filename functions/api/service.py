@@ -6,11 +6,11 @@ from functools import cache
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.contract.answers import HealthAnswer
-from duetime.contract.encoding import json_text
-from duetime.contract.queries import no_query
-from duetime.contract.routes import HEALTH, OPENAPI
-from duetime.contract.version import CONTRACT_VERSION
+from duetime.contract.http.routes import HEALTH, OPENAPI
+from duetime.contract.http.version import CONTRACT_VERSION
+from duetime.contract.tasks.answers import HealthAnswer
+from duetime.contract.tasks.encoding import json_text
+from duetime.contract.tasks.queries import no_query
 
 from . import requests
 from .responses import answer
@@ -37,6 +37,6 @@ def get_openapi() -> Response[str]:
 @cache
 def _document() -> str:
     # Imported and built when it is asked for: no task should wait for it.
-    from duetime.contract.openapi import document  # noqa: PLC0415 - see the line above
+    from duetime.contract.http.openapi import document  # noqa: PLC0415 - see the line above
 
     return json_text(document())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract import routes
-from duetime.contract.encoding import json_text
-from duetime.contract.queries import no_query
+from duetime.contract.http import routes
 from duetime.contract.switches import switch_answer, switch_key, switch_of, switches_answer
+from duetime.contract.tasks.encoding import json_text
+from duetime.contract.tasks.queries import no_query
 
 from . import requests
 from .identity import asked

@@ -7,19 +7,20 @@ from http import HTTPStatus
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract import answers, routes, tokens
-from duetime.contract.decoding import batch_items, task_change, task_spec
-from duetime.contract.encoding import entry, json_text
-from duetime.contract.etags import is_known, version_wanted
-from duetime.contract.problems import kind_of, problem_of
-from duetime.contract.queries import cancel_query, creation_query, no_query, task_list_query
-from duetime.contract.refusals import Fault, FieldsInvalid
+from duetime.contract.http import page_tokens, routes
+from duetime.contract.http.etags import is_known, version_wanted
+from duetime.contract.http.problems import kind_of, problem_of
+from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.tasks import answers
+from duetime.contract.tasks.decoding import batch_items, task_change, task_spec
+from duetime.contract.tasks.encoding import entry, json_text
+from duetime.contract.tasks.queries import cancel_query, creation_query, no_query, task_list_query
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_JSON_DEPTH
-from duetime.domain.task import Task, TaskSpec
+from duetime.domain.tasks.task import Task, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.ports.stores import ListQuery
-from duetime.services.creating import IdempotencyKey, Order
+from duetime.services.tasks.create import IdempotencyKey, Order
 
 from . import requests
 from .identity import asked
@@ -89,10 +90,10 @@ def list_tasks() -> Response[str]:
     if query.ids:
         return page_answer(reading.get_many(owner, query.ids), None)
     scope = query.scope(owner)
-    after = None if query.next_token is None else tokens.after_of(query.next_token, scope)
+    after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
     page = reading.list(wanted, query.filter)
-    token = None if page.after is None else tokens.token_of(page.after, scope)
+    token = None if page.after is None else page_tokens.token_of(page.after, scope)
     return page_answer(page.tasks, token)
 
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract import routes
-from duetime.contract.encoding import json_text
-from duetime.contract.etags import version_wanted
-from duetime.contract.queries import no_query
-from duetime.contract.topology_answers import topology_answer
-from duetime.contract.topology_decoding import topology_asked
-from duetime.services.creating import IdempotencyKey, Order
-from duetime.services.topologies.directing import ControlResult
+from duetime.contract.http import routes
+from duetime.contract.http.etags import version_wanted
+from duetime.contract.tasks.encoding import json_text
+from duetime.contract.tasks.queries import no_query
+from duetime.contract.topologies.answers import topology_answer
+from duetime.contract.topologies.decoding import topology_asked
+from duetime.services.tasks.create import IdempotencyKey, Order
+from duetime.services.topologies.service import ControlResult
 
 from . import requests
+from .bulk_requests import location
 from .identity import asked
 from .responses import answer, task_answer
-from .sweeps import location
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.domain.bulk import OPERATION
+from duetime.domain.bulk.operation import OPERATION
 from duetime.domain.ids import TaskId
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.contract.events import task_of_event
-from duetime.domain.creation import Origin
+from duetime.contract.tasks.events import task_of_event
 from duetime.domain.errors import RequestRefused
-from duetime.services.creating import Order
-from duetime.services.taking_in import Arrival
+from duetime.domain.tasks.creation import Origin
+from duetime.services.tasks.create import Order
+from duetime.services.tasks.from_events import Arrival
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

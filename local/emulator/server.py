@@ -17,8 +17,8 @@ import botocore.session
 from botocore.config import Config
 
 from local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
-from local.emulator.place import free_port, roomy_memory, usable_port
-from local.guarded import guarded
+from local.emulator.location import free_port, roomy_memory, usable_port
+from local.supervised_process import guarded
 
 if TYPE_CHECKING:
     import subprocess

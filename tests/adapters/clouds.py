@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from duetime.adapters.surroundings.clock import SystemClock
-from duetime.adapters.surroundings.threads import Threads
-from duetime.domain.task import Priority
+from duetime.adapters.runtime.clock import SystemClock
+from duetime.adapters.runtime.threads import Threads
+from duetime.domain.tasks.task import Priority
 from tests.adapters.tables import new_table
 
 if TYPE_CHECKING:

@@ -8,28 +8,28 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from duetime.adapters import aws
-from duetime.adapters.contents import SplitContentStore
+from duetime.adapters import aws_clients
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
-from duetime.adapters.dynamodb.circuits import DynamoCircuitStore
+from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
-from duetime.adapters.dynamodb.keys import DynamoKeyStore
+from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
-from duetime.adapters.memory.circuits import MemoryCircuitStore
-from duetime.adapters.memory.contents import MemoryContentStore
+from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
 from duetime.adapters.memory.cursors import MemoryCursorStore
-from duetime.adapters.memory.keys import MemoryKeyStore
+from duetime.adapters.memory.idempotency_keys import MemoryKeyStore
 from duetime.adapters.memory.locks import MemoryLockStore
+from duetime.adapters.memory.payload_store import MemoryContentStore
 from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
 from duetime.adapters.memory.shards import MemoryShardStore
 from duetime.adapters.memory.switches import MemorySwitchStore
 from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.adapters.memory.topologies import MemoryTopologyStore
+from duetime.adapters.payload_store import SplitContentStore
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.receivers import MemoryReceiver, Receiver, SqsReceiver
 
@@ -72,7 +72,7 @@ def moto_cloud(moto_clients: Cloud) -> Iterator[Cloud]:
 def engine_cloud(engine: Emulator) -> Cloud:
     """The embedded engine, shared by all tests, called with the settings of the deployed functions."""
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
-    where: dict[str, Any] = {"endpoint_url": engine.endpoint_url, "config": aws.CONFIG}
+    where: dict[str, Any] = {"endpoint_url": engine.endpoint_url, "config": aws_clients.CONFIG}
     return Cloud(session.client("dynamodb", **where), session.client("s3", **where), session.client("sqs", **where))
 
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from mypy_boto3_sqs import SQSClient
 
-    from duetime.domain.task import Priority
+    from duetime.domain.tasks.task import Priority
     from duetime.ports.queues import Delivery, PullQueues
-    from duetime.ports.surroundings import Crew
+    from duetime.ports.runtime import Crew
 
 
 LANES = ("resize", "high")

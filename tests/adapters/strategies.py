@@ -7,11 +7,12 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from duetime.domain.arns import AwsService, arn_pattern
+from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.ids import MAX_SHARDS, TaskId
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import LEGAL, Move, State
-from duetime.domain.task import (
+from duetime.domain.tasks.arns import AwsService, arn_pattern
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import LEGAL, Move, State
+from duetime.domain.tasks.task import (
     Asked,
     AttemptOutcome,
     AwsTarget,
@@ -34,7 +35,6 @@ from duetime.domain.task import (
     TopologyTarget,
 )
 from duetime.domain.times import SECOND
-from duetime.domain.writes import Guard, Write
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.
 properties = settings(

@@ -10,15 +10,15 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from duetime.adapters import aws
-from duetime.adapters.contents import SplitContentStore
-from duetime.adapters.dynamodb.records import item_of, key_of
+from duetime.adapters import aws_clients
+from duetime.adapters.dynamodb.task_items import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.payload_store import SplitContentStore
 from duetime.adapters.sqs.queues import SqsQueues
-from duetime.domain.dispatch import Entry, Message
+from duetime.domain.dispatch.timers import Entry, Message
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.expiry import after_record
-from duetime.domain.task import Content, ContentPlace, Priority
+from duetime.domain.tasks.expiry import after_record
+from duetime.domain.tasks.task import Content, ContentPlace, Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered, task
@@ -95,7 +95,7 @@ def test_an_unreachable_service_is_unavailable() -> None:
         "region_name": "us-east-1",
         "aws_access_key_id": "none",
         "aws_secret_access_key": "none",
-        "config": aws.CONFIG.merge(Config(retries={"total_max_attempts": 1, "mode": "standard"})),
+        "config": aws_clients.CONFIG.merge(Config(retries={"total_max_attempts": 1, "mode": "standard"})),
     }
     dynamodb, s3 = boto3.client("dynamodb", **settings), boto3.client("s3", **settings)
     with pytest.raises(Unavailable):

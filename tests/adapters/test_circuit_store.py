@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.circuits import DynamoCircuitStore
-from duetime.domain.circuits import Circuit
+from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
+from duetime.domain.circuit_breakers import Circuit
 from duetime.domain.times import DAY
 from tests.adapters.examples import HOME
 

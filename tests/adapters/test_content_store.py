@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.compression import inflated
-from duetime.adapters.contents import SplitContentStore
-from duetime.adapters.dynamodb import forms, schema, values
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.errors import ContentExpired
-from duetime.domain.expiry import Expiry
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
-from duetime.domain.task import AttemptOutcome, Content, ContentPlace, LedgerLine
+from duetime.domain.tasks.expiry import Expiry
+from duetime.domain.tasks.task import AttemptOutcome, Content, ContentPlace, LedgerLine
 from tests.adapters.examples import HOME, numbered
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def test_an_expiring_item_has_a_ttl_in_seconds_rounded_up(moto_cloud: Cloud) -> 
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     content = store.keep(TASK, "payload", noise(1_000))
-    key = {schema.PARTITION_KEY: values.text(f"x#{TASK}"), schema.SORT_KEY: values.text("payload")}
+    key = {schema.PARTITION_KEY: attribute_values.text(f"x#{TASK}"), schema.SORT_KEY: attribute_values.text("payload")}
     assert schema.TTL not in moto_cloud.dynamodb.get_item(TableName=table, Key=key)["Item"]
     store.expire(TASK, content, Expiry(1_795_228_380_250))
     assert moto_cloud.dynamodb.get_item(TableName=table, Key=key)["Item"][schema.TTL] == {"N": "1795228381"}
@@ -139,7 +139,7 @@ def test_a_ledger_line_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item[schema.PARTITION_KEY] == {"S": f"x#{TASK}"}
     assert schema.TTL not in item
-    assert forms.read_line(item["b"]) == line
+    assert field_codecs.read_line(item["b"]) == line
 
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
@@ -165,7 +165,7 @@ def test_only_the_expiry_that_was_given_is_taken_away(moto_cloud: Cloud) -> None
     store.retain(TASK, content, given)
     store.keep(TASK, "payload", noise(1_000), given)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
-    assert item[schema.TTL] == values.expiry(ended.at)
+    assert item[schema.TTL] == attribute_values.expiry(ended.at)
     store.retain(TASK, content, ended)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert schema.TTL not in item
@@ -185,10 +185,10 @@ def test_all_items_of_a_task_expire_together(moto_cloud: Cloud) -> None:
         (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]): item.get(schema.TTL)
         for item in moto_cloud.dynamodb.scan(TableName=table)["Items"]
     }
-    at, mine = values.expiry(HOME), f"x#{TASK}"
+    at, mine = attribute_values.expiry(HOME), f"x#{TASK}"
     assert found == {
         (mine, "payload"): at,
-        (mine, "later"): values.expiry(HOME + 9_000),
+        (mine, "later"): attribute_values.expiry(HOME + 9_000),
         (mine, "earlier"): at,
         (mine, "line#000009"): at,
         (f"x#{numbered(2)}", "payload"): None,

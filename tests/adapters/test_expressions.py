@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetime.adapters.dynamodb.expressions import ValueNotStorable, update_of
-from duetime.domain.states import Move
-from duetime.domain.writes import Guard, Write
+from duetime.adapters.dynamodb.update_expressions import ValueNotStorable, update_of
+from duetime.domain.conditional_writes import Guard, Write
+from duetime.domain.tasks.states import Move
 from tests.adapters.examples import numbered
 from tests.adapters.strategies import TASKS, writes_to
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
 
 _WORDS = {"AND", "OR", "IN", "SET", "ADD", "REMOVE", "attribute_exists", "attribute_not_exists", "if_not_exists"}
 

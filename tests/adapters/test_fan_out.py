@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
-from duetime.adapters.fan_out import LambdaFanOut
+from duetime.adapters.trigger_fan_out import LambdaFanOut
+from duetime.domain.dispatch.shards import GROUP, groups_of
 from duetime.domain.errors import Unavailable
-from duetime.domain.shards import GROUP, groups_of
 from tests.adapters.clouds import CREW
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from duetime.adapters.machine import StepFunctionsMachine
+from duetime.adapters.step_functions import StepFunctionsMachine
 from duetime.domain.errors import Unavailable
 from tests.adapters.examples import numbered
 

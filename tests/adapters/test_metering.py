@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from duetime.adapters.dynamodb.records import item_of
+from duetime.adapters.dynamodb.task_items import item_of
 from tests.adapters.examples import fresh, numbered
 from tests.adapters.strategies import TASKS, properties
 from tests.metering import item_size, value_size, write_units
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from tests.adapters.clouds import Cloud
 
 

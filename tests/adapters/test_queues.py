@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.dispatch import Message
-from duetime.domain.task import Priority
+from duetime.domain.dispatch.timers import Message
+from duetime.domain.tasks.task import Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.examples import HOME, OWNER, numbered
 from tests.adapters.receivers import MemoryReceiver

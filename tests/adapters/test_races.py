@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
-from duetime.adapters.dynamodb.keys import DynamoKeyStore
+from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
-from duetime.domain.attempts import Claimant
-from duetime.domain.cursors import Cursors
-from duetime.domain.dispatch import Entry
-from duetime.domain.keys import RememberedKey
-from duetime.domain.states import Move, State
+from duetime.domain.conditional_writes import Applied, Guard, Write
+from duetime.domain.dispatch.cursors import Cursors
+from duetime.domain.dispatch.timers import Entry
+from duetime.domain.tasks.attempts import Claimant
+from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.states import Move, State
 from duetime.domain.times import DAY, MINUTE
-from duetime.domain.writes import Applied, Guard, Write
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.examples import HOME, numbered, task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
 
 CONTENDERS = 16
 ROUNDS = 200

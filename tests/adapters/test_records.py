@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from duetime.adapters.dynamodb import forms, schema
+from duetime.adapters.dynamodb import field_codecs, schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
-from duetime.adapters.dynamodb.minutes import wake_item_of
-from duetime.adapters.dynamodb.records import SchemaUnknown, item_of, key_of, task_of
-from duetime.domain.arns import AwsService
-from duetime.domain.attempts import Claimant, Run, failure
-from duetime.domain.dispatch import Entry, Wake
+from duetime.adapters.dynamodb.dispatch_items import wake_item_of
+from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of, task_of
+from duetime.domain.conditional_writes import Guard, Write, applied
+from duetime.domain.dispatch.timers import Entry, Wake
 from duetime.domain.limits import (
     LEDGER_LINES_INLINE,
     MAX_ARN_LENGTH,
@@ -21,10 +20,11 @@ from duetime.domain.limits import (
     MAX_ERROR_MESSAGE_LENGTH,
     WAKE_LIFE,
 )
-from duetime.domain.states import Move, State
-from duetime.domain.task import AttemptOutcome, AwsTarget, Content, ContentPlace, LedgerLine, Priority, Task
+from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.attempts import Claimant, Run, failure
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import AttemptOutcome, AwsTarget, Content, ContentPlace, LedgerLine, Priority, Task
 from duetime.domain.times import DAY, MINUTE
-from duetime.domain.writes import Guard, Write, applied
 from tests.adapters.examples import HOME, OWNER, numbered, task
 from tests.adapters.strategies import TASKS
 from tests.metering import WRITE_UNIT_BYTES, item_size
@@ -199,4 +199,4 @@ def test_a_ledger_of_the_first_release_is_read() -> None:
     )
     old = [{"S": f"1 1 {HOME:x} c 1e0 r a b"}, {"S": "11 1f 0 0 0 l "}]
     assert task_of(item_of(task()) | {ATTRIBUTES["ledger"].name: {"L": old}}).ledger == lines
-    assert tuple(forms.read_line(line) for line in old) == lines
+    assert tuple(field_codecs.read_line(line) for line in old) == lines

@@ -5,17 +5,17 @@ from uuid import uuid4
 
 import pytest
 
-from duetime.adapters.memory.rejects import MemoryRejects
-from duetime.adapters.sqs.rejects import REASON, SqsRejects
+from duetime.adapters.memory.rejected_events import MemoryRejects
+from duetime.adapters.sqs.rejected_events import REASON, SqsRejects
 from duetime.domain.limits import MAX_REASON_LENGTH
-from duetime.ports.rejects import Reject
+from duetime.ports.rejected_events import Reject
 from tests.adapters.clouds import CREW
 from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.ports.rejects import Rejects
+    from duetime.ports.rejected_events import Rejects
     from tests.adapters.clouds import Cloud
 
     Kept = Callable[[], set[tuple[str, str]]]

@@ -11,18 +11,27 @@ from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
-from duetime.domain.names import Edition
-from duetime.domain.retry import RetryPolicy
+from duetime.domain.name_editions import Edition
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
-from duetime.domain.schedules.recurrence import Activity, BackfillRun, Last, Recurrence, Remark
-from duetime.domain.schedules.rhythms import Clock
+from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
+from duetime.domain.schedules.stored_schedule import Activity, BackfillRun, Last, Recurrence, Remark
+from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
-from duetime.domain.schedules.zones import Fold, Gap, zone_named
-from duetime.domain.task import Content, ContentPlace, HandlerTarget, HttpTarget, LockSpec, Phase, Priority, TaskSpec
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.task import (
+    Content,
+    ContentPlace,
+    HandlerTarget,
+    HttpTarget,
+    LockSpec,
+    Phase,
+    Priority,
+    TaskSpec,
+)
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered

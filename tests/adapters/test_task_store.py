@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from duetime.domain.dispatch import Entry, ScheduleWake, Wake
+from duetime.domain.conditional_writes import Write
+from duetime.domain.dispatch.timers import Entry, ScheduleWake, Wake
 from duetime.domain.ids import TaskId
-from duetime.domain.states import Move, State
-from duetime.domain.task import Content, ContentPlace, Priority
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import Content, ContentPlace, Priority
 from duetime.domain.times import MINUTE, minute_of
-from duetime.domain.writes import Write
 from duetime.ports.stores import ListQuery
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties
 from tests.minutes import items_of
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.ports.stores import TaskStore
 
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.attempts import Claimant
-from duetime.domain.dispatch import Entry
-from duetime.domain.states import Move, State
-from duetime.domain.task import Asked
-from duetime.domain.writes import Applied, Guard, Refused, Write, applied, permits
+from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, applied, permits
+from duetime.domain.dispatch.timers import Entry
+from duetime.domain.tasks.attempts import Claimant
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import Asked
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties, writes_to
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.ports.stores import TaskStore
 
 

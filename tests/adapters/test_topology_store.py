@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.times import DAY
-from duetime.domain.topologies.counting import Chunk, Tally
-from duetime.domain.topologies.head import Begun, Head
-from duetime.domain.topologies.rules import Counts, Outcome
+from duetime.domain.topologies.join_counters import Chunk, Tally
+from duetime.domain.topologies.run_state import Begun, Head
+from duetime.domain.topologies.trigger_rules import Counts, Outcome
 from tests.adapters.examples import HOME, numbered
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from duetime_client import Client
 from duetime_client.commands.app import app
-from duetime_client.commands.surroundings import Surroundings
+from duetime_client.commands.runtime import Surroundings
 from tests.client.deployment import NOW, Deployment, served
 
 if TYPE_CHECKING:

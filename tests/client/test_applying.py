@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.openapi import document
+from duetime.contract.http.openapi import document
 from duetime_client.manifests.crontab import entries_of_crontab
-from duetime_client.manifests.entries import ManifestUnreadable, entries_of
+from duetime_client.manifests.differences import RETRY_DEFAULTS, SCHEDULE_DEFAULTS, TASK_DEFAULTS
 from duetime_client.manifests.prow import schedule_of_prow
-from duetime_client.manifests.reconcile import RETRY_DEFAULTS, SCHEDULE_DEFAULTS, TASK_DEFAULTS
+from duetime_client.manifests.reader import ManifestUnreadable, entries_of
 from tests.client.deployment import Answer
 from tests.client.test_schedules import deployment as scheduled_deployment
 

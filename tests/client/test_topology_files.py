@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.topology_bodies import TopologyCreate, TopologyNode
+from duetime.contract.topologies.bodies import TopologyCreate, TopologyNode
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_EDGES, MAX_JSON_DEPTH, MAX_NODES
-from duetime.domain.task import TaskSpec
-from duetime.domain.topologies import checking
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.topologies import validation
 from duetime.domain.topologies.graph import Node, OnFailure
 from duetime.domain.topologies.progress import critical_path
-from duetime.domain.topologies.rules import TriggerRule
-from duetime_client import topologies, topology_faults
-from duetime_client.topologies import TopologyInvalid, read_topology, validate_topology
+from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime_client import topology_files, topology_validation
+from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "run-a-graph-of-tasks.md"
 WORKFLOWS = Path(__file__).parents[3] / "shared" / "data" / "workflows"
@@ -190,17 +190,17 @@ def test_large_graphs_are_refused_before_they_are_sent() -> None:
 
 def test_the_client_and_the_domain_have_the_same_limits() -> None:
     """What the one accepts, the other does."""
-    assert set(TriggerRule) == topology_faults.RULES
-    assert set(OnFailure) == topology_faults.ON_FAILURE
-    assert topology_faults._KEY.pattern == checking.NODE_KEY_PATTERN
-    assert (topology_faults.MAX_NODES, topology_faults.MAX_DEPENDENCIES) == (MAX_NODES, MAX_EDGES)
-    assert (topologies.MAX_BODY_BYTES, topologies.MAX_DEPTH) == (MAX_BODY_BYTES, MAX_JSON_DEPTH)
+    assert set(TriggerRule) == topology_validation.RULES
+    assert set(OnFailure) == topology_validation.ON_FAILURE
+    assert topology_validation._KEY.pattern == validation.NODE_KEY_PATTERN
+    assert (topology_validation.MAX_NODES, topology_validation.MAX_DEPENDENCIES) == (MAX_NODES, MAX_EDGES)
+    assert (topology_files.MAX_BODY_BYTES, topology_files.MAX_DEPTH) == (MAX_BODY_BYTES, MAX_JSON_DEPTH)
 
 
 def test_the_client_knows_every_field_that_the_api_takes() -> None:
     """A field that is misspelt is found without a server, and none is refused that the API would take."""
-    assert frozenset(TopologyCreate.model_fields) == topology_faults.OF_A_TOPOLOGY
-    assert frozenset(TopologyNode.model_fields) == topology_faults.OF_A_NODE | {"at"}
+    assert frozenset(TopologyCreate.model_fields) == topology_validation.OF_A_TOPOLOGY
+    assert frozenset(TopologyNode.model_fields) == topology_validation.OF_A_NODE | {"at"}
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> No
         for key, n in nodes.items()
     ]
     try:
-        checking.checked(made)
+        validation.checked(made)
     except FieldInvalid:
         assert refused({"nodes": nodes})
     else:
@@ -252,7 +252,7 @@ def test_real_workflows_are_read_and_can_be_run() -> None:
             )
             for key, node in body["nodes"].items()
         ]
-        graph = checking.checked(nodes)
+        graph = validation.checked(nodes)
         whole = sum(node["runtime_s"] for node in recorded["nodes"]) * 0.01
         assert len(graph.nodes) == len(recorded["nodes"])
         assert sum(graph.expected.values()) == pytest.approx(whole, abs=0.001 * len(nodes))

@@ -19,7 +19,7 @@ import pytest
 from moto import mock_aws
 
 from duetime import composition
-from duetime.adapters.aws import Clients
+from duetime.adapters.aws_clients import Clients
 from duetime.composition import Outside
 from duetime.settings import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task

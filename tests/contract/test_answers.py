@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from pydantic import TypeAdapter
 
-from duetime.contract.answers import TaskAnswer, TaskEntry
-from duetime.contract.encoding import entry, json_text, task_text
-from duetime.domain.states import State
-from duetime.domain.task import (
+from duetime.contract.tasks.answers import TaskAnswer, TaskEntry
+from duetime.contract.tasks.encoding import entry, json_text, task_text
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import (
     Asked,
     Cause,
     Content,

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.calendars import (
+from duetime.contract.http.problems import faults_of, kind_of
+from duetime.contract.http.safe_json import read
+from duetime.contract.schedules.calendars import (
     WEEKDAYS,
     calendar_answer,
     calendar_list_query,
@@ -17,11 +19,9 @@ from duetime.contract.calendars import (
     icalendar_query,
     new_calendar_name,
 )
-from duetime.contract.guard import read
-from duetime.contract.problems import faults_of, kind_of
 from duetime.domain.errors import RequestRefused
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
-from duetime.domain.schedules.zones import zone_named
+from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import DAY, HOUR, SECOND
 from tests.clocks import NOW
 from tests.contract.properties import unhurried

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from duetime.contract.decoding import batch_items, task_change, task_spec
-from duetime.contract.encoding import entry
-from duetime.contract.guard import read
-from duetime.contract.refusals import FieldsInvalid
-from duetime.domain.arns import AwsService
+from duetime.contract.http.request_errors import FieldsInvalid
+from duetime.contract.http.safe_json import read
+from duetime.contract.tasks.decoding import batch_items, task_change, task_spec
+from duetime.contract.tasks.encoding import entry
 from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.task import AwsTarget, HttpTarget, Phase, Priority, TaskSpec
+from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.task import AwsTarget, HttpTarget, Phase, Priority, TaskSpec
 from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import task
 

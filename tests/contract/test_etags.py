@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.etags import NO_VERSION, etag_of, is_known, version_wanted
-from duetime.contract.refusals import ParametersInvalid
+from duetime.contract.http.etags import NO_VERSION, etag_of, is_known, version_wanted
+from duetime.contract.http.request_errors import ParametersInvalid
 from tests.contract.properties import unhurried
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.instants import instant_of
+from duetime.contract.http.timestamps import instant_of
 from duetime.domain.times import from_datetime, to_iso
 from tests.contract.properties import unhurried
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from pydantic import TypeAdapter
 
-from duetime.contract.answers import AttemptsAnswer
-from duetime.contract.ledger import attempts
-from duetime.domain.costs import ASSUMED, dollars_of
-from duetime.domain.states import State
-from duetime.domain.task import AttemptOutcome, LedgerLine, TaskError
+from duetime.contract.tasks.answers import AttemptsAnswer
+from duetime.contract.tasks.attempt_history import attempts
+from duetime.domain.tasks.costs import ASSUMED, dollars_of
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import AttemptOutcome, LedgerLine, TaskError
 from tests.domain.factories import NOW, task
 
 FIRST = LedgerLine(1, 1, "worker 1", NOW + 12, 12, 480, AttemptOutcome.RETRIED)

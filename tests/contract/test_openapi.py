@@ -7,12 +7,12 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from duetime.contract.answers import BatchAnswer, PageAnswer
-from duetime.contract.encoding import entry, json_text, task_text
-from duetime.contract.openapi import document
-from duetime.contract.problems import KINDS, problem_of
-from duetime.contract.queries import TaskListQuery
-from duetime.contract.routes import METHODS
+from duetime.contract.http.openapi import document
+from duetime.contract.http.problems import KINDS, problem_of
+from duetime.contract.http.routes import METHODS
+from duetime.contract.tasks.answers import BatchAnswer, PageAnswer
+from duetime.contract.tasks.encoding import entry, json_text, task_text
+from duetime.contract.tasks.queries import TaskListQuery
 from duetime.domain.errors import KeyReused
 from tests.contract.test_answers import DONE
 from tests.contract.test_decoding import BAD_FIELDS

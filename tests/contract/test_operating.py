@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from duetime.contract.encoding import json_text
-from duetime.contract.sweeps import swept_answer
+from duetime.contract.bulk.requests import swept_answer
 from duetime.contract.switches import switch_answer, switches_answer
-from duetime.domain.circuits import Circuit, CircuitState
+from duetime.contract.tasks.encoding import json_text
+from duetime.domain.bulk.request import Swept
+from duetime.domain.circuit_breakers import Circuit, CircuitState
 from duetime.domain.errors import MoveRefused
-from duetime.domain.sweeps import Swept
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from tests.contract.test_openapi import SCHEMAS, fits
 from tests.domain.factories import ID, NOW

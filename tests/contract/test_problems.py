@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import inspect
 
-from duetime.contract import refusals
-from duetime.contract.problems import KINDS, kind_of, problem_of
+from duetime.contract.http import request_errors
+from duetime.contract.http.problems import KINDS, kind_of, problem_of
 from duetime.domain import errors
 from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable
 
@@ -12,12 +12,13 @@ INSTANCE = "urn:duetime:request:abc"
 
 def test_every_refusal_has_its_own_problem() -> None:
     """Each error that a request can end in is in the table, so that none of them becomes a 500."""
-    modules = (errors, refusals)
+    modules = (errors, request_errors)
     raised = {
         member
         for module in modules
         for _, member in inspect.getmembers(module, inspect.isclass)
-        if issubclass(member, RequestRefused | Unavailable) and member not in (RequestRefused, refusals.FaultyRequest)
+        if issubclass(member, RequestRefused | Unavailable)
+        and member not in (RequestRefused, request_errors.FaultyRequest)
     }
     assert raised == set(KINDS)
 

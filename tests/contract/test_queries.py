@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.queries import no_query, task_list_query
-from duetime.contract.refusals import ParametersInvalid
-from duetime.domain.filters import TaskFilter
+from duetime.contract.http.request_errors import ParametersInvalid
+from duetime.contract.tasks.queries import no_query, task_list_query
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAGE
-from duetime.domain.states import State
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.states import State
 from tests.contract.properties import unhurried
 
 ID = TaskId.of(1_795_228_387_250, 7, 42)

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from duetime.contract import reports
-from duetime.contract.guard import read
-from duetime.contract.refusals import FieldsInvalid
-from duetime.contract.reports import Notice, Report
-from duetime.domain.attempts import Failed, Succeeded
+from duetime.contract.http.request_errors import FieldsInvalid
+from duetime.contract.http.safe_json import read
+from duetime.contract.tasks import attempt_reports
+from duetime.contract.tasks.attempt_reports import Notice, Report
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_RESULT_BYTES
-from duetime.domain.task import Progress, TaskError
+from duetime.domain.tasks.attempts import Failed, Succeeded
+from duetime.domain.tasks.task import Progress, TaskError
 
 ERROR = {"class": "Timeout", "message": "no answer"}
 
@@ -61,7 +61,7 @@ BAD_REPORTS: list[tuple[str, object, list[str]]] = [
 
 def decoded(name: str, body: object) -> Any:  # noqa: ANN401 - whatever that body is read as
     """A body as the function of that name reads it."""
-    return getattr(reports, name)(read(json.dumps(body)))
+    return getattr(attempt_reports, name)(read(json.dumps(body)))
 
 
 @pytest.mark.parametrize(("name", "body"), GOOD_REPORTS)
@@ -112,5 +112,5 @@ def test_what_json_does_not_allow_is_named_in_a_report() -> None:
         ('{"fence": 7, "outcome": "failed", "error": {"class": "\\ud800"}}', "error.class"),
     ):
         with pytest.raises(FieldsInvalid) as refusal:
-            reports.notice(read(text))
+            attempt_reports.notice(read(text))
         assert [fault.field for fault in refusal.value.faults] == [field]

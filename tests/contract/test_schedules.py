@@ -12,31 +12,31 @@ from hypothesis import strategies as st
 from openapi_schema_validator import OAS31Validator
 from pydantic import TypeAdapter
 
-from duetime.contract.encoding import json_text
-from duetime.contract.guard import read
-from duetime.contract.openapi import document
-from duetime.contract.problems import faults_of, kind_of
-from duetime.contract.schedule_answers import ScheduleAnswer
-from duetime.contract.schedule_decoding import (
+from duetime.contract.http.openapi import document
+from duetime.contract.http.problems import faults_of, kind_of
+from duetime.contract.http.safe_json import read
+from duetime.contract.schedules.answers import ScheduleAnswer
+from duetime.contract.schedules.decoding import (
     backfill_asked,
     pause_note,
     preview_asked,
     schedule_change,
     schedule_spec,
 )
-from duetime.contract.schedule_encoding import previewed, schedule_answer, schedule_entry
-from duetime.contract.schedule_queries import occurrences_query, schedule_list_query
+from duetime.contract.schedules.encoding import previewed, schedule_answer, schedule_entry
+from duetime.contract.schedules.queries import occurrences_query, schedule_list_query
+from duetime.contract.tasks.encoding import json_text
 from duetime.domain.errors import RequestRefused
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.definition import Written
 from duetime.domain.schedules.occurrences import following
-from duetime.domain.schedules.recurrence import BackfillRun, Last, Recurrence
-from duetime.domain.schedules.rhythms import Clock
+from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, Schedule
+from duetime.domain.schedules.stored_schedule import BackfillRun, Last, Recurrence
+from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect, parse_timing
-from duetime.domain.schedules.zones import Fold, Gap, zone_named
-from duetime.domain.task import Content, ContentPlace, HttpTarget, TaskSpec
+from duetime.domain.tasks.task import Content, ContentPlace, HttpTarget, TaskSpec
 from duetime.domain.times import HOUR, to_iso
 from tests.clocks import NOW
 from tests.contract.properties import unhurried

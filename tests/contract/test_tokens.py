@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.queries import task_list_query
-from duetime.contract.refusals import ParametersInvalid
-from duetime.contract.tokens import after_of, token_of
+from duetime.contract.http.page_tokens import after_of, token_of
+from duetime.contract.http.request_errors import ParametersInvalid
+from duetime.contract.tasks.queries import task_list_query
 from duetime.domain.ids import TaskId
 from duetime.domain.times import LAST_INSTANT
 from tests.contract.properties import unhurried

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from duetime.adapters.dynamodb import schema
 from local import stack
-from local.display import Display
+from local.terminal import Display
 from tests.deployed.stopping import no_ticks, no_workers
 from tests.functions.api.gateway import Answer
 from tests.hostile.drawn import Drawn

@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 
 from duetime_client import Client
-from local import receiver, stack
-from local.display import Display
+from local import demo_receiver, stack
+from local.terminal import Display
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.receiver import Receiver
+    from local.demo_receiver import Receiver
     from local.stack import Stack
 
 
@@ -35,5 +35,5 @@ def client(deployed: Stack) -> Iterator[Client]:
 @pytest.fixture
 def counter() -> Iterator[Receiver]:
     """What tasks call, and what tells whether they ran."""
-    with receiver.receiving() as started:
+    with demo_receiver.receiving() as started:
         yield started

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from duetime.adapters.sqs.messages import body_of
-from duetime.domain.dispatch import Message
+from duetime.domain.dispatch.timers import Message
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
-from duetime.domain.task import Priority
+from duetime.domain.tasks.task import Priority
 from duetime.settings import Variable
 from duetime_client import Client
 from duetime_client.client import MAX_BATCH
-from local import receiver
-from local.display import Display
-from local.emulator.workers import processes_of, warm_up
+from local import demo_receiver
+from local.emulator.lambda_processes import processes_of, warm_up
+from local.terminal import Display
 from tests.deployed.restarting import restartable
 from tests.deployed.stopping import no_ticks
 from tests.waiting import until
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from duetime_client import Task
-    from local.receiver import Execution, Receiver
+    from local.demo_receiver import Execution, Receiver
     from local.stack import Stack
     from tests.deployed.restarting import Restartable
 
@@ -242,7 +242,7 @@ def main() -> int:
     plan = Plan(**vars(parser.parse_args()))
     with (
         restartable(Display(Console())) as standing,
-        receiver.receiving() as counter,
+        demo_receiver.receiving() as counter,
         Client(standing.over.ready.api_url) as client,
     ):
         came = killed(standing, client, counter, plan)

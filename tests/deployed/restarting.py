@@ -14,7 +14,7 @@ from local.stack import Stack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.display import Display
+    from local.terminal import Display
 
 
 class Restartable:

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from uuid import uuid4
 
 from duetime import composition
-from duetime.adapters.surroundings.clock import SystemClock
+from duetime.adapters.runtime.clock import SystemClock
 from duetime.settings import Variable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client import Client, LockSpec, Task
-    from local.receiver import Receiver
+    from local.demo_receiver import Receiver
 
 
 def span(client: Client, task: Task) -> tuple[datetime, float]:

@@ -12,9 +12,9 @@ import pytest
 
 from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
 from duetime.settings import Variable
-from local import graph
+from local import demo_workflow
 from local.demo import Demo
-from local.emulator.workers import processes_of
+from local.emulator.lambda_processes import processes_of
 from tests.deployed.shifted import ShiftedClock, event_of, function_at
 from tests.waiting import until
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
     from duetime_client import Client, Task, TaskFields
-    from local.receiver import Receiver
+    from local.demo_receiver import Receiver
     from local.stack import Stack
 
 TYPE = "ci.job"
@@ -76,7 +76,7 @@ def test_the_demo_keeps_its_promises(client: Client) -> None:
 
 def test_the_demos_workflow_keeps_its_promises(client: Client) -> None:
     """By the receiver's own count, each of its nodes runs once, and only after all of its parents."""
-    figures = graph.run(client, lambda _: None)
+    figures = demo_workflow.run(client, lambda _: None)
 
     assert figures.promises_kept, figures
     assert (figures.ran, figures.before_parents) == (58, 0)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.sqs.messages import body_of
 from duetime.domain.ids import TaskId
-from duetime.services.placing import message_for
+from duetime.services.enqueue import message_for
 from tests.adapters.clouds import CREW
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from duetime_client import Client
-    from duetime_client.topology import Topology
+    from duetime_client.topology_runs import Topology
     from local.stack import Stack
 
 

@@ -7,7 +7,7 @@ import pytest
 from docs.generate import SECTIONS, SectionUnknown, filled, generated_in
 from docs.sections.markdown import table
 from docs.sections.states import picture, reached
-from duetime.domain.states import LEGAL, Move, Rule, State
+from duetime.domain.tasks.states import LEGAL, Move, Rule, State
 from tests.docs.pages import REFERENCE, name_of
 
 if TYPE_CHECKING:

@@ -51,8 +51,8 @@ def test_every_named_make_target_exists(page: Path) -> None:
 
 def test_a_part_that_is_not_there_is_found_missing() -> None:
     """The check itself can fail."""
-    assert _exists("duetime.domain.states.LEGAL")
-    assert not _exists("duetime.domain.states.ILLEGAL")
+    assert _exists("duetime.domain.tasks.states.LEGAL")
+    assert not _exists("duetime.domain.tasks.states.ILLEGAL")
     assert not _exists("duetime.domain.nowhere")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from duetime.domain.dispatch import Message
+from duetime.domain.dispatch.timers import Message
 from duetime.domain.ids import TaskId
-from duetime.domain.states import State
-from duetime.domain.task import Content, ContentPlace, Priority, Task
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Content, ContentPlace, Priority, Task
 from tests.clocks import NOW
 
 __all__ = ["ID", "NOW", "PAYLOAD", "TASK", "message", "task"]

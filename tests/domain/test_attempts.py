@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from duetime.domain.attempts import Claimant, Run, failure
+from duetime.domain.conditional_writes import applied, permits
 from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, MAX_ERROR_MESSAGE_LENGTH
-from duetime.domain.states import State
-from duetime.domain.task import AttemptOutcome, LedgerLine
+from duetime.domain.tasks.attempts import Claimant, Run, failure
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import AttemptOutcome, LedgerLine
 from duetime.domain.times import SECOND
-from duetime.domain.writes import applied, permits
 from tests.domain.factories import NOW, message, task
 
 LINE = LedgerLine(1, 1, "a", NOW, 0, 5, AttemptOutcome.RETRIED)

@@ -2,11 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.adapters.targets.calls import NOT_SENT, OURS
-from duetime.domain.attempts import Deferred, HeldBack, NotSent, Stopped, Succeeded, TargetEnding, Yielded, failure
-from duetime.domain.circuits import Circuit, CircuitState, Sign, host_of, sign_of
+from duetime.adapters.targets.http_calls import NOT_SENT, OURS
+from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
 from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
-from duetime.domain.task import HandlerTarget, HttpTarget
+from duetime.domain.tasks.attempts import (
+    Deferred,
+    HeldBack,
+    NotSent,
+    Stopped,
+    Succeeded,
+    TargetEnding,
+    Yielded,
+    failure,
+)
+from duetime.domain.tasks.task import HandlerTarget, HttpTarget
 from duetime.domain.times import MINUTE, SECOND
 from tests.domain.factories import NOW
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.cursors import ALL, DISPATCH, Cursors, Progress, first_cursors, horizons
+from duetime.domain.dispatch.cursors import ALL, DISPATCH, Cursors, Progress, first_cursors, horizons
 from duetime.domain.limits import PATROL_DELAYS
 from duetime.domain.times import MINUTE, SECOND, minute_of, start_of
 from tests.domain.factories import NOW

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.dispatch import (
+from duetime.domain.dispatch.timers import (
     Entry,
     Precision,
     Wake,
@@ -19,8 +19,8 @@ from duetime.domain.dispatch import (
 )
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS
-from duetime.domain.states import LEASED, TERMINAL, WAITING, State
-from duetime.domain.task import Priority, PullTarget
+from duetime.domain.tasks.states import LEASED, TERMINAL, WAITING, State
+from duetime.domain.tasks.task import Priority, PullTarget
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of, start_of
 from tests.domain.factories import task
 

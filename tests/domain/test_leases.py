@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from duetime.domain.errors import FieldInvalid, TypeNotPulled
-from duetime.domain.leases import ANYONE, Pullers
-from duetime.domain.target_rules import TargetRules
-from duetime.domain.task import HandlerTarget, PullTarget, TaskSpec
+from duetime.domain.tasks.pull_leases import ANYONE, Pullers
+from duetime.domain.tasks.target_rules import TargetRules
+from duetime.domain.tasks.task import HandlerTarget, PullTarget, TaskSpec
 
 RULES = TargetRules({"resize"})
 PULLERS = Pullers({"resize": frozenset({ANYONE}), "report": frozenset({"ann"})})

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.lifeline import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
+from duetime.domain.dispatch.redelivery import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
 from duetime.domain.limits import LEASE_RETURN_MARGIN
-from duetime.domain.states import LEASED, TERMINAL, State
-from duetime.domain.task import HandlerTarget, TopologyTarget
+from duetime.domain.tasks.states import LEASED, TERMINAL, State
+from duetime.domain.tasks.task import HandlerTarget, TopologyTarget
 from duetime.domain.times import DAY, SECOND
 from tests.domain.factories import NOW, message, task
 

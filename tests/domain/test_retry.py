@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.retry import RetryPolicy
+from duetime.domain.tasks.retry import RetryPolicy
 
 policies = st.builds(
     RetryPolicy,

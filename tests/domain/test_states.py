@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.states import LEASED, LEGAL, NOT_STARTED, TERMINAL, WAITING, Move, State
-from duetime.domain.writes import Guard, Write, applied, permits
+from duetime.domain.conditional_writes import Guard, Write, applied, permits
+from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, TERMINAL, WAITING, Move, State
 from tests.domain.factories import ID, NOW, task
 
 

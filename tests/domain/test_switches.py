@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from duetime.domain.admins import Operators
 from duetime.domain.errors import OperatorRequired
 from duetime.domain.locks import LockClaim, LockName
-from duetime.domain.operators import Operators
 from duetime.domain.switches import SYSTEM, Switch, Switches, SwitchKey, SwitchScope
-from duetime.domain.task import LockScope
+from duetime.domain.tasks.task import LockScope
 from tests.domain.factories import task
 
 ALL = SwitchKey(SwitchScope.EVERYTHING)

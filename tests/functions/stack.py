@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from duetime import composition
-from duetime.adapters.aws import Clients
+from duetime.adapters.aws_clients import Clients
 from duetime.composition import Outside, composed
-from duetime.services.creating import Order
+from duetime.services.tasks.create import Order
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests import grants
 from tests.clocks import StandingClock
@@ -19,7 +19,7 @@ from tests.virtual.time import SeededChance
 if TYPE_CHECKING:
     import boto3
 
-    from duetime.domain.task import Priority, Task, TaskSpec
+    from duetime.domain.tasks.task import Priority, Task, TaskSpec
     from tests.adapters.clouds import Cloud
 
 OWNER = "me"

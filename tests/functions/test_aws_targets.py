@@ -4,10 +4,10 @@ import json
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from duetime.domain.arns import AwsService
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.task import AwsTarget, Priority, TaskSpec
+from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import AwsTarget, Priority, TaskSpec
 from duetime.settings import Variable
 
 if TYPE_CHECKING:

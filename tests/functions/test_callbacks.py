@@ -10,8 +10,8 @@ import pytest
 from moto import mock_aws
 
 from duetime import composition
-from duetime.domain.states import State
-from duetime.domain.task import HandlerTarget, HttpTarget, Phase, Priority, TaskSpec
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import HandlerTarget, HttpTarget, Phase, Priority, TaskSpec
 from duetime.handlers import REGISTRY, Registered
 from duetime.settings import Variable
 from tests.adapters.clouds import Cloud

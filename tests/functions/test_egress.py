@@ -12,8 +12,8 @@ from moto import mock_aws
 from duetime import composition
 from duetime.adapters.targets.egress import EgressCaller
 from duetime.composition import composed
-from duetime.domain.states import State
-from duetime.domain.task import HttpTarget, Priority, TaskSpec
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import HttpTarget, Priority, TaskSpec
 from duetime.settings import Variable
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.receiver import is_signed_by

@@ -9,10 +9,10 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
-from duetime.domain.dispatch import Wake
+from duetime.domain.dispatch.timers import Wake
 from duetime.domain.ids import TaskId
-from duetime.domain.states import State
-from duetime.domain.task import Priority, Task
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, Task
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, to_iso
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.stores import ListQuery

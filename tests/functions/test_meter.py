@@ -16,14 +16,13 @@ import boto3
 import pytest
 
 from duetime import composition
-from duetime.adapters.targets.calls import Answer
+from duetime.adapters.targets.http_calls import Answer
 from duetime.composition import composed
-from duetime.contract.sweeps import read_stored
-from duetime.domain.attempts import HeldBack, Succeeded, failure
-from duetime.domain.bulk import BulkKind
-from duetime.domain.creation import TaskChange
-from duetime.domain.dispatch import BulkTimer
-from duetime.domain.filters import TaskFilter
+from duetime.contract.bulk.requests import read_stored
+from duetime.domain.admins import Operators
+from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk.request import Sweep
+from duetime.domain.dispatch.timers import BulkTimer
 from duetime.domain.limits import (
     CIRCUIT_THRESHOLD,
     INLINE_CONTENT_BYTES,
@@ -35,17 +34,18 @@ from duetime.domain.limits import (
     MAX_TYPE_LENGTH,
     MAX_URL_LENGTH,
 )
-from duetime.domain.operators import Operators
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.sweeps import Sweep
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
-from duetime.domain.task import LockSpec, Priority, TaskSpec
+from duetime.domain.tasks.attempts import HeldBack, Succeeded, failure
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import LockSpec, Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.queues import Outgoing
-from duetime.services.creating import IdempotencyKey, Order
-from duetime.services.placing import message_for
+from duetime.services.enqueue import message_for
+from duetime.services.tasks.create import IdempotencyKey, Order
 from duetime.settings import Variable
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.works import work
@@ -57,8 +57,8 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.adapters.targets.calls import Call, Reply
-    from duetime.domain.task import Task
+    from duetime.adapters.targets.http_calls import Call, Reply
+    from duetime.domain.tasks.task import Task
     from local.emulator import Emulator
 
 PAYLOAD = (

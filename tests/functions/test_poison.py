@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.records import key_of
+from duetime.adapters.dynamodb.task_items import key_of
 from duetime.composition import composed
-from duetime.domain.filters import TaskFilter
 from duetime.domain.limits import MAX_DELAY
-from duetime.domain.states import State
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.stores import ListQuery
 from tests.functions.stack import OWNER
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from tests.functions.stack import Stack
 
 TICK = {"version": "0", "source": "aws.scheduler", "detail-type": "Scheduled Event", "detail": "{}"}

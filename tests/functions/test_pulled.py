@@ -13,10 +13,10 @@ import pytest
 
 from duetime import composition
 from duetime.composition import Outside, composed
-from duetime.domain.attempts import Succeeded
-from duetime.domain.leases import LeaseRequest
-from duetime.domain.states import State
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.tasks.attempts import Succeeded
+from duetime.domain.tasks.pull_leases import LeaseRequest
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.settings import Variable
 from tests.adapters.clouds import Cloud
@@ -27,7 +27,7 @@ from tests.functions.test_meter import PAYLOAD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.services.leasing import Leased
+    from duetime.services.pull.lease import Leased
     from local.emulator import Emulator
 
 TYPE = "pulled"

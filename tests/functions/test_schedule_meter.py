@@ -9,13 +9,13 @@ import pytest
 from duetime.composition import composed
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.schedule import Overlap
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE
 from tests.functions.stack import OWNER
 from tests.functions.test_meter import PAYLOAD, metered
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.recurrence import Recurrence
+    from duetime.domain.schedules.stored_schedule import Recurrence
     from tests.functions.meter import Meter
     from tests.functions.stack import Stack
 

@@ -11,10 +11,10 @@ from duetime import composition
 from duetime.composition import composed
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import SHORTEST_LOOK
-from duetime.domain.task import Priority
+from duetime.domain.tasks.task import Priority
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Outgoing
-from duetime.services.placing import message_for
+from duetime.services.enqueue import message_for
 from duetime.settings import Variable
 from tests.adapters.clouds import Cloud
 from tests.functions.api.gateway import Gateway

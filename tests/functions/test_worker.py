@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.states import State
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.handlers import REGISTRY, Context, Registered
 

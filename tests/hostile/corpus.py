@@ -9,13 +9,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.operations import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from tests.hostile.texts import HEADERS, IDS, METHODS, PARAMETERS, QUERIES, SPECIAL, TEXTS, TYPES, VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from duetime.contract.operation import Operation
+    from duetime.contract.http.operation import Operation
 
 _EXISTING = 0.8
 HOLE = "\x01hole\x01"

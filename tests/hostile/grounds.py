@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from duetime import composition
-from duetime.adapters.aws import Clients
+from duetime.adapters.aws_clients import Clients
 from duetime.adapters.dynamodb import schema
 from duetime.composition import Outside
 from duetime.settings import QUEUE_VARIABLES, Variable

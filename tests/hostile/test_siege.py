@@ -13,7 +13,7 @@ import pytest
 from moto import mock_aws
 
 from duetime import composition
-from duetime.contract.operations import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from duetime.domain.limits import MAX_BODY_BYTES
 from tests.hostile.corpus import BODIES, HOLE, TASK, Corpus, Hostile
 from tests.hostile.drawn import Drawn
@@ -155,7 +155,7 @@ def test_answers_are_as_the_document_says(siege: Siege) -> None:
 
 def test_a_siege_tells_what_is_broken(fresh: Siege, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect in a route, and a refusal that has written, are found."""
-    monkeypatch.setattr("duetime.services.reading.Reading.record", lambda *_: 1 / 0)
+    monkeypatch.setattr("duetime.services.tasks.read.Reading.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
     creating = composition.composed().creating
     create = type(creating).create

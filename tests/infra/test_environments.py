@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from aws_cdk.assertions import Annotations, Match
 
-from duetime.domain.task import Priority
+from duetime.domain.tasks.task import Priority
 from infra.app import add_stack
 from infra.environments import ENVIRONMENTS, Environment, UnknownEnvironment, UnsafeEnvironment, environment_named
 from layers.build import ROOT

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.task import Priority
+from duetime.domain.tasks.task import Priority
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests.infra.synthesis import referred
 

@@ -10,7 +10,7 @@ import pytest
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES, TOPOLOGY_ROOM, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
-from infra.topologies import definition
+from infra.topology_state_machine import definition
 from layers.build import ROOT
 from tests.infra.conftest import EVERY
 

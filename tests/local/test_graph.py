@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client.topologies import read_topology, validate_topology
-from local.graph import MONTAGE, Workflow, count
-from local.receiver import Execution, Receiver
+from duetime_client.topology_files import read_topology, validate_topology
+from local.demo_receiver import Execution, Receiver
+from local.demo_workflow import MONTAGE, Workflow, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local.figures import GraphFigures
+    from local.demo_report import GraphFigures
 
 DIAMOND = Workflow("diamond", {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}, {"a": 1, "b": 2, "c": 0.5, "d": 1})
 TASKS = {f"t{key}": key for key in DIAMOND.parents}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from local.jobs import plan
+from local.demo_jobs import plan
 
 SPREAD_MS = 30_000
 

@@ -6,18 +6,18 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from duetime.adapters.contents import SplitContentStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.locks import RESERVED, LockName
-from duetime.domain.states import LEASED, WAITING
-from duetime.domain.task import Cause
+from duetime.domain.tasks.states import LEASED, WAITING
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.schedule_watching import OWNER
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from tests.pairs.world import World
 

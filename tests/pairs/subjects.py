@@ -18,7 +18,7 @@ from tests.simulation.endpoints import URL
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from tests.pairs.operations import Operation
     from tests.simulation.users import Reply
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb import minutes, schedules, task_store
-from duetime.adapters.dynamodb.versions import save_next
-from duetime.domain.writes import Guard
-from duetime.services import changing, steering
-from duetime.services.leasing import Leasing
-from duetime.services.steering import Steering
+from duetime.adapters.dynamodb import dispatch_items, schedules, task_store
+from duetime.adapters.dynamodb.versioned_items import save_next
+from duetime.domain.conditional_writes import Guard
+from duetime.services.pull.lease import Leasing
+from duetime.services.tasks import control, update
+from duetime.services.tasks.control import Steering
 from tests.pairs import exploring
 from tests.pairs.exploring import Exploration
 from tests.pairs.interleaving import CallFault, Interleaving, Result, run
@@ -22,9 +22,9 @@ from tests.pairs.telling import told
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from duetime.domain.dispatch import Wake
-    from duetime.domain.states import Move
-    from duetime.domain.task import Task
+    from duetime.domain.dispatch.timers import Wake
+    from duetime.domain.tasks.states import Move
+    from duetime.domain.tasks.task import Task
 
 HOLD = [
     "scheduled patch-at-05 cancel",
@@ -59,7 +59,7 @@ def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
 
 def test_a_change_that_does_not_ask_for_the_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both of two changes of one version are accepted if the write does not name the version it read."""
-    monkeypatch.setattr(changing, "Guard", lambda **how: replace(Guard(**how), version=None))
+    monkeypatch.setattr(update, "Guard", lambda **how: replace(Guard(**how), version=None))
     found = list(Exploration(every_pair()["scheduled patch-matching-05 patch-matching-55"], ()).found())
     assert "no order of the two is answered accepted and accepted" in found[0].violations[0]
     assert "make pairs AGAIN='scheduled patch-matching-05 patch-matching-55 1 " in told(found[0])
@@ -121,18 +121,16 @@ def _leases_however_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(steering, "_stronger", lambda asked, _task: {"asked": asked})
+    patch.setattr(control, "_stronger", lambda asked, _task: {"asked": asked})
 
 
 def _bulk_acts_on_any_version(patch: pytest.MonkeyPatch) -> None:
-    cancel = changing.Changing.cancel
-    patch.setattr(
-        changing.Changing, "cancel", lambda self, owner, task_id, _version: cancel(self, owner, task_id, None)
-    )
+    cancel = update.Changing.cancel
+    patch.setattr(update.Changing, "cancel", lambda self, owner, task_id, _version: cancel(self, owner, task_id, None))
 
 
 def _timers_of_a_turn_share_a_key(patch: pytest.MonkeyPatch) -> None:
-    made = minutes.wake_item_of
+    made = dispatch_items.wake_item_of
 
     def shared(wake: Wake) -> Any:  # noqa: ANN401 - an item
         return {**made(wake), "s": {"S": f"{wake.task_id}#w#{wake.turn}"}}
@@ -141,7 +139,7 @@ def _timers_of_a_turn_share_a_key(patch: pytest.MonkeyPatch) -> None:
 
 
 def _a_resume_keeps_the_time_that_it_read(patch: pytest.MonkeyPatch) -> None:
-    placed = steering.Steering._placed
+    placed = control.Steering._placed
 
     def first_read(self: Steering, task: Task, move: Move, at_of: Any, *rest: Any) -> Task:  # noqa: ANN401 - of `_placed`
         at = at_of(task)

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.domain.ids import TaskId
-from duetime.domain.task import TopologyTarget
+from duetime.domain.tasks.task import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime.settings import Variable
@@ -28,7 +28,7 @@ from tests.simulation.storms import Boom, Storm
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.domain.bulk import BulkOperation
+    from duetime.domain.bulk.operation import BulkOperation
     from duetime.handlers import Context
     from tests.fakes.attribute_values import Item
     from tests.fakes.sqs import Held

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tests.scenarios.scenario import HOUR, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 PATH = "/v1/topologies"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
     from tests.fakes.attribute_values import Item
     from tests.simulation.endpoints import Asked

@@ -13,7 +13,7 @@ from tests.simulation.account import PULLED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
 
 NOTICES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.contract.instants import instant_of
+from duetime.contract.http.timestamps import instant_of
 from duetime.settings import Variable
 from tests.clocks import NOW
 from tests.scenarios.scenario import MINUTE, SECOND, Scenario

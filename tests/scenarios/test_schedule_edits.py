@@ -10,7 +10,7 @@ from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 from tests.scenarios.test_schedule_catch_up import puts_occurrence
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
 
 HOURLY = "/v1/schedules/hourly"
 BODY = {"name": "hourly", "cron": "0 * * * *", "overlap": "allow_all", "task": {"type": PLAIN}}

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.dispatch_items import bulk_timer_item_of, schedule_wake_item_of, wake_item_of
 from duetime.adapters.dynamodb.locks import DynamoLockStore
-from duetime.adapters.dynamodb.minutes import bulk_timer_item_of, schedule_wake_item_of, wake_item_of
-from duetime.adapters.memory.circuits import MemoryCircuitStore
-from duetime.domain.attempts import failure
-from duetime.domain.dispatch import BulkTimer, ScheduleWake, Wake
+from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
+from duetime.domain.dispatch.timers import BulkTimer, ScheduleWake, Wake
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import (
     CIRCUIT_THRESHOLD,
@@ -26,11 +25,12 @@ from duetime.domain.limits import (
     MAX_DUE_AHEAD,
 )
 from duetime.domain.locks import Holder, Lock, LockName
-from duetime.domain.states import TERMINAL, State
-from duetime.domain.task import Priority
+from duetime.domain.tasks.attempts import failure
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.tasks.task import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.handlers import Accepted
-from duetime.services.breaking import Breaking
+from duetime.services.worker.circuit_breaker import Breaking
 from tests import time_to_live
 from tests.adapters.clouds import CREW
 from tests.adapters.tables import new_table
@@ -45,8 +45,8 @@ from tests.virtual.world import Facts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.attempts import Ending
-    from duetime.domain.circuits import Circuit
+    from duetime.domain.circuit_breakers import Circuit
+    from duetime.domain.tasks.attempts import Ending
     from duetime.ports.targets import Work
 
 NAME = LockName("me", "db-17")

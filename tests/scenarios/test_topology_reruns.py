@@ -15,7 +15,7 @@ from tests.simulation.machines import Machine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
     from tests.simulation.faults import Call
     from tests.virtual.time import Strand

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.attempts import SKIPPED
 from duetime.domain.schedules.definition import ScheduleSpec, Written
-from duetime.domain.schedules.rhythms import Clock
-from duetime.domain.schedules.zones import zone_named
-from duetime.domain.task import TaskSpec
+from duetime.domain.schedules.recurrences import Clock
+from duetime.domain.schedules.time_zones import zone_named
+from duetime.domain.tasks.attempts import SKIPPED
+from duetime.domain.tasks.task import TaskSpec
 from tests.virtual.world import OWNER, World
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.recurrence import Recurrence
-    from duetime.domain.task import Task
+    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 NAME = "nightly"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import HeldBack, Succeeded, TargetEnding, failure
-from duetime.domain.circuits import Circuit, CircuitState
+from duetime.domain.circuit_breakers import Circuit, CircuitState
 from duetime.domain.limits import CIRCUIT_OPEN, CIRCUIT_SPREAD, CIRCUIT_THRESHOLD, MAX_CIRCUITS_KNOWN
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.task import HttpTarget, Phase, TaskSpec
+from duetime.domain.tasks.attempts import HeldBack, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
-from duetime.services.breaking import Breaking
+from duetime.services.worker.circuit_breaker import Breaking
 from tests.adapters.targets.works import work
 from tests.clocks import StandingClock
 from tests.virtual.switched import FaultyCircuitStore, SwitchedWorld
@@ -22,7 +22,7 @@ from tests.virtual.time import SeededChance
 from tests.virtual.world import OWNER, Facts
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
 HOST = "example.org"

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Deferred, Ending, Failed, Succeeded, failure
 from duetime.domain.limits import CALLBACK_TRIES
-from duetime.domain.states import State
-from duetime.domain.task import Phase, TaskSpec
+from duetime.domain.tasks.attempts import Deferred, Ending, Failed, Succeeded, failure
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.virtual.world import FOREVER, OWNER, World
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
 URL = "https://example.org/ended"

@@ -9,15 +9,15 @@ import pytest
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import CONTENT_OUTLIVES_RECORD
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.task import ContentPlace, TaskSpec
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import ContentPlace, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
-from duetime.services.creating import IdempotencyKey, Order
+from duetime.services.tasks.create import IdempotencyKey, Order
 from tests.virtual.world import OWNER, RETENTION, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
+    from duetime.domain.tasks.attempts import Ending
     from duetime.ports.targets import Work
 
 BIG = b'"' + random.Random(7).randbytes(3000).hex().encode() + b'"'  # noqa: S311 - the same bytes in every run

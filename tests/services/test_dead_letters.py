@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.task import Task, TaskSpec
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Task, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
-from duetime.services.placing import message_for
+from duetime.services.enqueue import message_for
 from tests.virtual.world import START, World
 
 

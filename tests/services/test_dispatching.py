@@ -7,13 +7,13 @@ from functools import partial
 
 import pytest
 
-from duetime.domain.cursors import first_cursors
+from duetime.domain.dispatch.cursors import first_cursors
 from duetime.domain.limits import GROUP_HOLD, PATROL_BACKLOG, PATROL_DELAYS
-from duetime.domain.states import State
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.queues import Outgoing
-from duetime.services.placing import message_for
+from duetime.services.enqueue import message_for
 from tests.virtual.world import LOOK_AHEAD, START, World
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.shards import MemoryShardStore
-from duetime.domain.dispatch import Entry, Precision
+from duetime.domain.dispatch.timers import Entry, Precision
 from duetime.domain.limits import GROUP_HOLD, MINUTE_PAGE, TICK_BUDGET
-from duetime.domain.states import State
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.stores import MinutePage
-from duetime.services.dispatching import Dispatching
 from duetime.services.shards import Shards
+from duetime.services.trigger.dispatcher import Dispatching
 from tests.virtual.world import LOOK_AHEAD, START, Facts, World
 
 if TYPE_CHECKING:

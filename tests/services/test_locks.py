@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import Deferred, Ending, Succeeded, failure
-from duetime.domain.creation import TaskChange
 from duetime.domain.errors import LockLost, LockUnknown, Unavailable
 from duetime.domain.limits import LOCK_LOOK_INTERVAL, MAX_CLOCK_DIFFERENCE
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import Move, State
-from duetime.domain.task import LockScope, LockSpec, Phase, TaskSpec
+from duetime.domain.tasks.attempts import Deferred, Ending, Succeeded, failure
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import LockScope, LockSpec, Phase, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from tests.virtual.world import LEASE, OWNER, START, World
 
 if TYPE_CHECKING:
+    from duetime.domain.conditional_writes import Write
     from duetime.domain.locks import Holder, Lock
-    from duetime.domain.task import Task
-    from duetime.domain.writes import Write
+    from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
 KEY = "db-17"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.creation import TaskChange
-from duetime.domain.dispatch import Wake
+from duetime.domain.dispatch.timers import Wake
 from duetime.domain.errors import Unavailable
-from duetime.domain.states import State
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from duetime.ports.queues import Outgoing
-from duetime.services.placing import message_for
+from duetime.services.enqueue import message_for
 from tests.virtual.world import OWNER, START, World
 
 RECOVERY = 3 * MINUTE

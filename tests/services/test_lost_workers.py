@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import Succeeded, failure
+from duetime.domain.conditional_writes import Refused
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import Move, State
-from duetime.domain.task import AttemptOutcome, Progress, TaskSpec
+from duetime.domain.tasks.attempts import Succeeded, failure
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import AttemptOutcome, Progress, TaskSpec
 from duetime.domain.times import MINUTE, SECOND, Millis
-from duetime.domain.writes import Refused
 from tests.virtual.world import LEASE, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
-    from duetime.domain.writes import Write
+    from duetime.domain.conditional_writes import Write
+    from duetime.domain.tasks.attempts import Ending
     from duetime.ports.targets import Work
 
 RECOVERY = 3 * MINUTE

@@ -6,7 +6,7 @@ import pytest
 
 from duetime.domain.errors import Unavailable
 from duetime.ports.stores import MinutePage
-from duetime.services.minute_pages import MinutePages
+from duetime.services.trigger.minute_pages import MinutePages
 from tests.virtual.time import VirtualTime
 
 if TYPE_CHECKING:

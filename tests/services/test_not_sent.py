@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import NotSent, Succeeded
 from duetime.domain.limits import LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.task import AttemptOutcome, LedgerLine, Phase, TaskSpec
+from duetime.domain.tasks.attempts import NotSent, Succeeded
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import AttemptOutcome, LedgerLine, Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 from tests.domain.factories import NOW
 from tests.domain.factories import task as made
 from tests.virtual.world import World
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import TargetEnding
+    from duetime.domain.tasks.attempts import TargetEnding
     from duetime.ports.targets import Work
 
 REFUSED = NotSent("the egress function: TooManyRequestsException")

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from duetime.domain.dispatch.shards import GROUP_SIZE
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_DUE_AHEAD
-from duetime.domain.shards import GROUP_SIZE
-from duetime.domain.states import State
-from duetime.domain.task import Priority, TaskSpec
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.virtual.world import START, World
 

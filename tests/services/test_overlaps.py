@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.attempts import Succeeded, failure
 from duetime.domain.errors import BackfillUnknown, CalendarUnknown, CalendarUsed, FieldInvalid, ScheduleMoveRefused
-from duetime.domain.names import Edition
+from duetime.domain.name_editions import Edition
 from duetime.domain.schedules.calendars import Calendar, Kind
 from duetime.domain.schedules.definition import ScheduleChange
+from duetime.domain.schedules.local_time import day_of
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
-from duetime.domain.schedules.walls import day_of
-from duetime.domain.schedules.zones import UTC_ZONE
-from duetime.domain.states import State
-from duetime.domain.task import Cause, TaskSpec
+from duetime.domain.schedules.time_zones import UTC_ZONE
+from duetime.domain.tasks.attempts import Succeeded, failure
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Cause, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
-from duetime.services.keeping_calendars import KeepingCalendars
+from duetime.services.schedules.calendars import KeepingCalendars
 from tests.services.schedules import NAME, make, ran, skipped, stored, tasks_of
 from tests.virtual.pulling import PullingWorld
 from tests.virtual.world import OWNER, PULLED, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.recurrence import Recurrence
+    from duetime.domain.schedules.stored_schedule import Recurrence
 
 TEMPLATE = TaskSpec("report", timeout_seconds=600)
 FIRST = (START // MINUTE + 1) * MINUTE

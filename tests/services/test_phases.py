@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Deferred, Ending, Stopped, Succeeded, TargetEnding, failure
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.task import AttemptOutcome, Phase, TaskSpec
+from duetime.domain.tasks.attempts import Deferred, Ending, Stopped, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import AttemptOutcome, Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.virtual.world import LEASE, OWNER, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.dispatch import Wake
+    from duetime.domain.dispatch.timers import Wake
     from duetime.ports.targets import Work
 
 ALL = frozenset(Phase)

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import Stopped, Succeeded, Yielded, failure
-from duetime.domain.creation import TaskChange
+from duetime.domain.conditional_writes import Refused
 from duetime.domain.errors import AttemptOverdue, FenceDiffers, LockLost, Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, PATROL_BACKLOG
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import Move, State
-from duetime.domain.task import AttemptOutcome, HandlerTarget, LockSpec, PullTarget, TaskSpec
+from duetime.domain.tasks.attempts import Stopped, Succeeded, Yielded, failure
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import AttemptOutcome, HandlerTarget, LockSpec, PullTarget, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
-from duetime.domain.writes import Refused
 from tests.virtual.pulling import PullingWorld
 from tests.virtual.world import LEASE, OWNER, PULLED, START
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
-    from duetime.domain.writes import Write
+    from duetime.domain.conditional_writes import Write
+    from duetime.domain.tasks.attempts import Ending
     from duetime.ports.targets import Work
-    from duetime.services.leasing import Leased
+    from duetime.services.pull.lease import Leased
 
 RECOVERY = 3 * MINUTE
 BIG = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5_000)) + b'"'

@@ -8,18 +8,18 @@ import pytest
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import PATROL_BACKLOG, PATROL_DELAYS
-from duetime.domain.states import State
-from duetime.domain.task import Priority, PullTarget, TaskSpec
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority, PullTarget, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from duetime.ports.queues import Outgoing
-from duetime.services.creating import IdempotencyKey, Order
-from duetime.services.placing import message_for
+from duetime.services.enqueue import message_for
+from duetime.services.tasks.create import IdempotencyKey, Order
 from tests.virtual.world import OWNER, PULLED, START, World
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 LONG = TaskSpec("bulk", priority=Priority.LOW)

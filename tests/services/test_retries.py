@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.task import TaskSpec
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import HOUR, MINUTE
 from tests.virtual.world import World
 

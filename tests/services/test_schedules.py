@@ -9,15 +9,15 @@ import pytest
 from duetime.domain.errors import FieldInvalid, ScheduleExists, ScheduleUnknown, ScheduleVersionDiffers, Unavailable
 from duetime.domain.schedules.definition import ScheduleChange, Written
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.zones import zone_named
-from duetime.domain.task import TaskSpec
+from duetime.domain.schedules.time_zones import zone_named
+from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.services.schedules import NAME, make, ran, skipped, spec_of, stored, tasks_of
 from tests.virtual.world import OWNER, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.recurrence import Recurrence
-    from duetime.domain.task import Task
+    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 FIRST = (START // MINUTE + 1) * MINUTE

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.creation import Origin
-from duetime.domain.states import State
-from duetime.domain.task import TaskSpec
+from duetime.domain.tasks.creation import Origin
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
-from duetime.services.creating import Order
+from duetime.services.tasks.create import Order
 from tests.virtual.world import OWNER, START, World
 
 NUMBERS = [(4, 16), (16, 24), (16, 32), (24, 32), (4, 40)]

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import Deferred, Ending, Succeeded, Yielded, failure
+from duetime.domain.conditional_writes import Refused
 from duetime.domain.errors import FenceDiffers, MoveRefused, NotifiedOtherwise, TaskUnknown, Unavailable
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import Move, State
-from duetime.domain.task import Asked, AttemptOutcome, ContentPlace, HttpTarget, Phase, Progress, TaskSpec
+from duetime.domain.tasks.attempts import Deferred, Ending, Succeeded, Yielded, failure
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import Asked, AttemptOutcome, ContentPlace, HttpTarget, Phase, Progress, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
-from duetime.domain.writes import Refused
 from tests.virtual.world import LEASE, OWNER, START, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.task import Task
-    from duetime.domain.writes import Write
+    from duetime.domain.conditional_writes import Write
+    from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
 

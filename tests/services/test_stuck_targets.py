@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import Succeeded
 from duetime.domain.errors import MoveRefused
 from duetime.domain.limits import OVERDUE_GRACE, PROCESS_END_TIME
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.task import LockSpec, Phase, TaskSpec
+from duetime.domain.tasks.attempts import Succeeded
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import LockSpec, Phase, TaskSpec
 from duetime.domain.times import MINUTE, SECOND, Millis
 from tests.virtual.world import LEASE, OWNER, START, World
 

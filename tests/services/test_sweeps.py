@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.creation import TaskChange
+from duetime.domain.bulk.request import Sweep
 from duetime.domain.errors import FieldInvalid, MoveRefused, Unavailable
-from duetime.domain.filters import TaskFilter
 from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EXAMINED
-from duetime.domain.states import Move, State
-from duetime.domain.sweeps import Sweep
-from duetime.domain.task import Asked, TaskSpec
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import Asked, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
-from duetime.services.creating import Order
-from duetime.services.sweeping import Sweeping
+from duetime.services.bulk.filtered_tasks import Sweeping
+from duetime.services.tasks.create import Order
 from tests.clocks import StandingClock
 from tests.virtual.world import OWNER, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.sweeps import Swept
-    from duetime.domain.task import Task
-    from duetime.domain.writes import Write
+    from duetime.domain.bulk.request import Swept
+    from duetime.domain.conditional_writes import Write
+    from duetime.domain.tasks.task import Task
 
 BUDGET = 20 * SECOND
 REPORTS = TaskFilter(type="report")

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import Deferred, Succeeded, failure
 from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchUnknown, Unavailable
 from duetime.domain.limits import LOCK_LOOK_INTERVAL, LONGEST_STOP, MAX_SWITCHES, SHORTEST_STOP, SWITCHES_LIFE
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
-from duetime.domain.task import Phase, TaskSpec
+from duetime.domain.tasks.attempts import Deferred, Succeeded, failure
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.virtual.switched import OPERATOR, SwitchedWorld
 from tests.virtual.world import OWNER, START
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
+    from duetime.domain.tasks.attempts import Ending
     from duetime.ports.targets import Work
 
 ALL = SwitchKey(SwitchScope.EVERYTHING)

@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.creation import TaskChange
 from duetime.domain.errors import FieldInvalid, KeyReused, MoveRefused, TaskUnknown, VersionDiffers
-from duetime.domain.filters import TaskFilter
 from duetime.domain.limits import MAX_DUE_AHEAD
-from duetime.domain.states import Move, State
-from duetime.domain.task import HttpTarget, Phase, PullTarget, Task, TaskSpec
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import HttpTarget, Phase, PullTarget, Task, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime.ports.stores import ListQuery
-from duetime.services.creating import IdempotencyKey, Order
+from duetime.services.tasks.create import IdempotencyKey, Order
 from tests.virtual.world import OWNER, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
-    from duetime.domain.writes import Write
+    from duetime.domain.conditional_writes import Write
+    from duetime.domain.tasks.attempts import Ending
     from duetime.ports.targets import Work
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime import composition
-from duetime.domain.task import Priority
+from duetime.domain.tasks.task import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests.adapters.tables import new_table

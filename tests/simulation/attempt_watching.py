@@ -9,16 +9,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
-from duetime.adapters.dynamodb.records import task_of
-from duetime.domain.states import State
-from duetime.domain.task import HandlerTarget, TopologyTarget
+from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import HandlerTarget, TopologyTarget
 from duetime.domain.times import SECOND, Millis
 from tests.simulation.machines import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from tests.simulation.storms import Storm
     from tests.simulation.watching import Effect
     from tests.virtual.time import Strand

@@ -6,17 +6,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.adapters.targets.aws import AwsRunner
-from duetime.adapters.targets.calls import EGRESS_FAILED, TIMEOUT, Answer, NoAnswer
+from duetime.adapters.targets.aws_target import AwsRunner
+from duetime.adapters.targets.http_calls import EGRESS_FAILED, TIMEOUT, Answer, NoAnswer
 from duetime.domain.times import SECOND
 from duetime.handlers import Accepted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.adapters.targets.calls import Call, Reply
-    from duetime.domain.attempts import TargetEnding
-    from duetime.domain.task import AwsTarget, Task
+    from duetime.adapters.targets.http_calls import Call, Reply
+    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.domain.tasks.task import AwsTarget, Task
     from tests.simulation.machines import Machine
 
 URL = "https://worker.example.org/do"
@@ -103,12 +103,12 @@ class InlineAwsRunner(AwsRunner):
 
     @staticmethod
     def _ending(call: Callable[[], TargetEnding]) -> TargetEnding:
-        from duetime.adapters.targets import aws  # noqa: PLC0415 - its own way to tell what went wrong
+        from duetime.adapters.targets import aws_target  # noqa: PLC0415 - its own way to tell what went wrong
 
         try:
             return call()
         except Exception as error:  # noqa: BLE001 - as the real one does
-            return aws._failed(error)
+            return aws_target._failed(error)
 
 
 def message_owner(body: str) -> str:

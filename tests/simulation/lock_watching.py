@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb import schema
 from duetime.domain.limits import LATEST_ARRIVAL
 from duetime.domain.locks import RESERVED
-from duetime.domain.states import State
+from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
 from tests.simulation.machines import SKEW
 

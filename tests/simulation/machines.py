@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenlet import GreenletExit
 
-from duetime.adapters.targets.resources import Resources
+from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.composition import Composition, Outside
 from tests.simulation.endpoints import InlineAwsRunner, SimulatedCaller
 from tests.simulation.faults import FaultyClient
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.targets import Targets
     from duetime.domain.times import Millis
-    from duetime.ports.surroundings import Job
+    from duetime.ports.runtime import Job
     from tests.simulation.account import Account
     from tests.virtual.time import Strand, VirtualTime
 
@@ -117,7 +117,7 @@ class Housed(Composition):
 
 @dataclass
 class Clients:
-    """`duetime.adapters.aws.Clients`, of one machine."""
+    """`duetime.adapters.aws_clients.Clients`, of one machine."""
 
     machine: Machine
 

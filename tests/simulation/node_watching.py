@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
-from duetime.adapters.dynamodb.records import task_of
-from duetime.domain.states import State
+from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND, Millis
 from duetime.domain.topologies.graph import OnFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
     from tests.simulation.storms import Storm
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
-from duetime.adapters.dynamodb.records import task_of
+from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.schedules.schedule import Overlap, ScheduleState
-from duetime.domain.states import State
-from duetime.domain.task import Cause
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.schedules.recurrence import Recurrence
-    from duetime.domain.task import Occasion, Task
+    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.tasks.task import Occasion, Task
     from tests.simulation.storms import Storm
 
 _OCCASION, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("occasion", "finished_at", "state"))

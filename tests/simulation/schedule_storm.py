@@ -10,7 +10,7 @@ from duetime.adapters.memory.schedules import MemoryScheduleStore
 from duetime.domain.schedules.definition import ScheduleChange, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import count_between
 from duetime.domain.schedules.schedule import Overlap, ScheduleState
-from duetime.domain.task import Cause, TaskSpec
+from duetime.domain.tasks.task import Cause, TaskSpec
 from duetime.domain.times import MINUTE
 from tests.simulation.storm import Storm
 from tests.virtual.world import OWNER, START
@@ -18,7 +18,7 @@ from tests.virtual.world import OWNER, START
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.schedules.recurrence import Activity, Recurrence
+    from duetime.domain.schedules.stored_schedule import Activity, Recurrence
     from duetime.domain.times import Millis
 
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
-from duetime.adapters.dynamodb.records import task_of
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.schedules.occurrences import Occurrence, count_between
 from duetime.domain.schedules.schedule import Overlap, ScheduleState
-from duetime.domain.states import TERMINAL
-from duetime.domain.task import Cause
+from duetime.domain.tasks.states import TERMINAL
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import MINUTE, Millis, to_iso
 from tests.simulation.machines import SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.schedules.recurrence import Recurrence
-    from duetime.domain.task import Occasion, Task
+    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.tasks.task import Occasion, Task
     from tests.simulation.storms import Storm
 
 _OCCASION = ATTRIBUTES["occasion"].name

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.virtual.time import Strand, VirtualTime
 
 DEFINITION = Path(__file__).with_name("topology_machine.json")
-"""What `infra.topologies.definition` says, kept here so that a simulation needs no CDK; a test compares both."""
+"""A copy of `infra.topology_state_machine.definition`, so that a simulation needs no CDK; a test compares both."""
 _STEP = re.compile(r"\.([A-Za-z_]+)|\[(\d+)\]")
 _WAITS = ".waitForTaskToken"
 _FAR = 400 * 86_400 * SECOND
@@ -234,6 +234,6 @@ def frozen(definition: Mapping[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    from infra.topologies import definition as deployed
+    from infra.topology_state_machine import definition as deployed
 
     DEFINITION.write_text(frozen(deployed("function")), encoding="utf-8")

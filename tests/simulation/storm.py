@@ -7,24 +7,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Deferred, Ending, Stopped, Succeeded, TargetEnding, Yielded, failure
-from duetime.domain.creation import TaskChange
 from duetime.domain.errors import RequestRefused, Unavailable
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import LEGAL, State
-from duetime.domain.task import Asked, LockScope, LockSpec, Phase, TaskSpec
+from duetime.domain.tasks.attempts import Deferred, Ending, Stopped, Succeeded, TargetEnding, Yielded, failure
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import LEGAL, State
+from duetime.domain.tasks.task import Asked, LockScope, LockSpec, Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
-from duetime.services.placing import message_for
+from duetime.services.enqueue import message_for
 from tests.virtual.faults import FaultyTaskStore
 from tests.virtual.world import OWNER, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.ids import TaskId
-    from duetime.domain.task import Task
-    from duetime.domain.writes import Write, WriteResult
+    from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
     from tests.virtual.time import Strand
 

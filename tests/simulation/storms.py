@@ -29,7 +29,7 @@ from tests.simulation.watching import Watching
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
     from tests.simulation.endpoints import Asked
     from tests.simulation.machines import Machine

@@ -11,7 +11,7 @@ from tests.virtual.pulling import PullingWorld
 from tests.virtual.world import PULLED
 
 if TYPE_CHECKING:
-    from duetime.domain.task import TaskSpec
+    from duetime.domain.tasks.task import TaskSpec
 
 SEEDS = 15
 QUICK = 3

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.attempts import Ending, Succeeded
 from duetime.domain.errors import Unavailable
 from duetime.domain.schedules.schedule import Overlap, ScheduleState
-from duetime.domain.states import State
+from duetime.domain.tasks.attempts import Ending, Succeeded
+from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND
 from tests.services.schedules import ran, spec_of, stored, tasks_of
 from tests.simulation.interruption import Fault, Interrupted

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import Ending, Succeeded, failure
 from duetime.domain.limits import LOCK_LOOK_INTERVAL
-from duetime.domain.retry import RetryPolicy
-from duetime.domain.states import State
-from duetime.domain.task import LockScope, LockSpec, Phase, TaskSpec
+from duetime.domain.tasks.attempts import Ending, Succeeded, failure
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import LockScope, LockSpec, Phase, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.interruption import Fault, Interrupted
 from tests.virtual.world import LEASE, START

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.times import MINUTE
-from infra.topologies import definition
+from infra.topology_state_machine import definition
 from tests.simulation.faults import Fault
 from tests.simulation.mutants import CORE
 from tests.simulation.mutations import MUTANTS

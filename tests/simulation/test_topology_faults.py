@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.states import State
+from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.interruption import Fault, Interrupted
 from tests.virtual.topologies import Topologies
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import SECOND, Millis
-from duetime.domain.topologies.rules import TriggerRule
+from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.simulation import works
 
 if TYPE_CHECKING:

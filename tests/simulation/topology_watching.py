@@ -6,21 +6,21 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.adapters.contents import SplitContentStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.ids import TaskId
-from duetime.domain.states import State
-from duetime.domain.task import TopologyTarget
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.head import is_of_present_run
-from duetime.domain.topologies.outline import outline_of
-from duetime.domain.topologies.rules import TriggerRule
+from duetime.domain.topologies.payload_reader import outline_of
+from duetime.domain.topologies.run_state import is_of_present_run
+from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph, Node
     from tests.simulation.storms import Storm
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
-from duetime.adapters.dynamodb.records import key_of, task_of
+from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.domain.ids import TaskId
-from duetime.domain.states import LEASED, WAITING, State
-from duetime.domain.task import AttemptOutcome, AwsTarget, LockScope
+from duetime.domain.tasks.states import LEASED, WAITING, State
+from duetime.domain.tasks.task import AttemptOutcome, AwsTarget, LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
 from tests.simulation.attempt_watching import MOVES
 from tests.simulation.endpoints import SINK_URL, message_owner
@@ -22,7 +22,7 @@ from tests.simulation.machines import SKEW, Machine
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from duetime.domain.task import LockSpec, Task
+    from duetime.domain.tasks.task import LockSpec, Task
     from tests.simulation.storms import Storm
     from tests.virtual.time import Strand
 

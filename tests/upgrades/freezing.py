@@ -15,8 +15,8 @@ from moto import mock_aws
 from duetime import composition
 from duetime.adapters.dynamodb.schema import SCHEMA_VERSION
 from duetime.composition import composed
-from duetime.domain.attempts import Deferred, Run, Yielded
 from duetime.domain.ids import TaskId
+from duetime.domain.tasks.attempts import Deferred, Run, Yielded
 from duetime.domain.times import HOUR, SECOND
 from tests.adapters.clouds import Cloud
 from tests.functions.api.world import claimed_by_a_worker
@@ -85,7 +85,7 @@ def paused(life: Life) -> None:
     held = life.create(delay_seconds=60)
     assert life.api.send("POST", f"/v1/tasks/{held}/pause").status == 200
     task = claimed_by_a_worker(life.create(), life.stack.clock)
-    from duetime.domain.attempts import Run  # noqa: PLC0415 - used here alone
+    from duetime.domain.tasks.attempts import Run  # noqa: PLC0415 - used here alone
 
     run = Run(task, life.stack.clock.at, life.stack.clock.at + SECOND)
     composed().steering.finishing.finish(run, Yielded(b'{"at":17}'), frozenset())

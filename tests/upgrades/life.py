@@ -6,15 +6,15 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.dynamodb.records import key_of
+from duetime.adapters.dynamodb.task_items import key_of
 from duetime.adapters.sqs.messages import body_of
 from duetime.composition import composed
 from duetime.domain.ids import TaskId
-from duetime.domain.states import State
-from duetime.domain.task import Priority
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Priority
 from duetime.domain.times import SECOND
 from duetime.handlers import REGISTRY, Context, Registered
-from duetime.services.placing import message_for
+from duetime.services.enqueue import message_for
 from duetime.settings import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.stack import OWNER, Stack
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import boto3
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from tests.adapters.clouds import Cloud
 
 ROUNDS = 20

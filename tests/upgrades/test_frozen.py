@@ -13,7 +13,7 @@ from moto import mock_aws
 from duetime import composition
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
-from duetime.domain.states import TERMINAL, State
+from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import from_datetime, minute_of
 from tests.adapters.clouds import Cloud
 from tests.functions.stack import OWNER

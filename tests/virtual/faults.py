@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.adapters.memory.contents import MemoryContentStore
+from duetime.adapters.memory.payload_store import MemoryContentStore
 from duetime.adapters.memory.queues import MemoryQueues
 from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.domain.errors import Unavailable
@@ -12,10 +12,10 @@ from duetime.domain.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.expiry import Expiry
+    from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.ids import TaskId
-    from duetime.domain.task import Content, Task
-    from duetime.domain.writes import Write, WriteResult
+    from duetime.domain.tasks.expiry import Expiry
+    from duetime.domain.tasks.task import Content, Task
     from duetime.ports.queues import Outgoing
     from duetime.ports.stores import MinutePage
 

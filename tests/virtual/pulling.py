@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import Deferred, HeldBack, NotSent
 from duetime.domain.errors import RequestRefused, Unavailable
-from duetime.domain.leases import ANYONE, LeaseRequest, Pullers
 from duetime.domain.limits import HEARTBEATS_PER_LEASE
-from duetime.domain.task import Phase
+from duetime.domain.tasks.attempts import Deferred, HeldBack, NotSent
+from duetime.domain.tasks.pull_leases import ANYONE, LeaseRequest, Pullers
+from duetime.domain.tasks.task import Phase
 from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
-from duetime.services.holding import Holding
-from duetime.services.leasing import Leasing
-from duetime.services.reporting import RELEASED, Reporting
+from duetime.services.pull.lease import Leasing
+from duetime.services.pull.locks import Holding
+from duetime.services.pull.report import RELEASED, Reporting
 from tests.virtual.world import LEASE, OWNER, PULLED, World
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
-    from duetime.domain.task import Asked, Task
+    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.task import Asked, Task
     from duetime.domain.times import Millis
-    from duetime.services.leasing import Leased
+    from duetime.services.pull.lease import Leased
     from tests.virtual.time import Strand
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.adapters.memory.circuits import MemoryCircuitStore
+from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
 from duetime.adapters.memory.switches import MemorySwitchStore
+from duetime.domain.admins import Operators
 from duetime.domain.errors import Unavailable
-from duetime.domain.operators import Operators
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
-from duetime.services.breaking import Breaking
-from duetime.services.heeding import Heeding
-from duetime.services.switching import Switching
+from duetime.services.switches.admin import Switching
+from duetime.services.switches.gate import Heeding
+from duetime.services.worker.circuit_breaker import Breaking
 from tests.virtual.world import World
 
 if TYPE_CHECKING:
-    from duetime.domain.circuits import Circuit
+    from duetime.domain.circuit_breakers import Circuit
     from duetime.domain.switches import Switches
     from duetime.domain.times import Millis
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from duetime.domain.times import Millis
-    from duetime.ports.surroundings import Job
+    from duetime.ports.runtime import Job
 
 T = TypeVar("T")
 R = TypeVar("R")

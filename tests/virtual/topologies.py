@@ -8,31 +8,31 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.memory.topologies import MemoryTopologyStore
-from duetime.contract.guard import Document
-from duetime.contract.topology_decoding import read_graph, topology_asked
-from duetime.domain.attempts import Deferred
-from duetime.domain.task import TopologyTarget
+from duetime.contract.http.safe_json import Document
+from duetime.contract.topologies.decoding import read_graph, topology_asked
+from duetime.domain.tasks.attempts import Deferred
+from duetime.domain.tasks.task import TopologyTarget
 from duetime.domain.times import SECOND
-from duetime.domain.topologies.outline import outline_of
-from duetime.services.creating import Order
-from duetime.services.topologies.conducting import Conducting
-from duetime.services.topologies.directing import Directing
-from duetime.services.topologies.following import Following
-from duetime.services.topologies.giving import Giving
-from duetime.services.topologies.making import Making
-from duetime.services.topologies.nodes import Nodes
-from duetime.services.topologies.overseeing import Overseeing
+from duetime.domain.topologies.payload_reader import outline_of
+from duetime.services.tasks.create import Order
+from duetime.services.topologies.inputs import Giving
+from duetime.services.topologies.node_actions import Nodes
+from duetime.services.topologies.node_finished import Following
+from duetime.services.topologies.node_tasks import Making
+from duetime.services.topologies.reconciler import Conducting
+from duetime.services.topologies.repository import Wholes
 from duetime.services.topologies.retention import Retention
-from duetime.services.topologies.running import Running
-from duetime.services.topologies.wholes import Wholes
+from duetime.services.topologies.service import Directing
+from duetime.services.topologies.state_machine import Running
+from duetime.services.topologies.watchdog import Overseeing
 from tests.virtual.world import OWNER, RETENTION, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.domain.attempts import TargetEnding
     from duetime.domain.ids import TaskId
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.view import View
     from duetime.ports.targets import Work
     from tests.virtual.time import Strand

@@ -7,42 +7,42 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.bulk import LambdaBulkStarter
+from duetime.adapters.bulk_invoker import LambdaBulkStarter
 from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.adapters.memory.cursors import MemoryCursorStore
-from duetime.adapters.memory.keys import MemoryKeyStore
+from duetime.adapters.memory.idempotency_keys import MemoryKeyStore
 from duetime.adapters.memory.locks import MemoryLockStore
 from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
 from duetime.adapters.memory.shards import MemoryShardStore
-from duetime.domain.attempts import Ending, Failed, Succeeded, TargetEnding, failure
-from duetime.domain.dispatch import Precision
+from duetime.domain.dispatch.timers import Precision
 from duetime.domain.errors import MinutesUnread, Unavailable
-from duetime.domain.target_rules import TargetRules
-from duetime.domain.task import Phase, Priority, Task, TaskSpec
+from duetime.domain.tasks.attempts import Ending, Failed, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.target_rules import TargetRules
+from duetime.domain.tasks.task import Phase, Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
-from duetime.services.attempting import Attempting
 from duetime.services.bulk.operations import BulkOperations
-from duetime.services.burying import Burying
-from duetime.services.calling_back import CallingBack
-from duetime.services.changing import Changing
-from duetime.services.closing import ClosingElsewhere, ClosingHere
-from duetime.services.creating import Creating, Order
-from duetime.services.dispatching import Dispatching
-from duetime.services.expanding import Expanding
-from duetime.services.finishing import Finishing
-from duetime.services.foreseeing import Foreseeing
-from duetime.services.freeing import Freeing
-from duetime.services.locking import Locking
-from duetime.services.placing import Placing, message_for
-from duetime.services.producing import Producing
-from duetime.services.reading import Reading
-from duetime.services.recurring import Recurring
-from duetime.services.scheduling import Scheduling
+from duetime.services.enqueue import Placing, message_for
+from duetime.services.locks.admin import Freeing
+from duetime.services.locks.locking import Locking
+from duetime.services.outcomes.callbacks import CallingBack
+from duetime.services.outcomes.completion import ClosingElsewhere, ClosingHere
+from duetime.services.outcomes.outcome import Finishing
+from duetime.services.outcomes.rollback import Undoing
+from duetime.services.schedules.expander import Expanding
+from duetime.services.schedules.manage import Scheduling
+from duetime.services.schedules.occurrence_tasks import Producing
+from duetime.services.schedules.overlap import Recurring
+from duetime.services.schedules.preview import Foreseeing
 from duetime.services.shards import Shards
-from duetime.services.steering import Steering
-from duetime.services.undoing import Undoing
-from duetime.services.working import Working
+from duetime.services.tasks.control import Steering
+from duetime.services.tasks.create import Creating, Order
+from duetime.services.tasks.read import Reading
+from duetime.services.tasks.update import Changing
+from duetime.services.trigger.dispatcher import Dispatching
+from duetime.services.worker.attempt import Attempting
+from duetime.services.worker.batch import Working
+from duetime.services.worker.dead_letters import Burying
 from tests.clocks import NOW
 from tests.fakes.dynamodb import FakeDynamoDB
 from tests.virtual.faults import FaultyContentStore, FaultyQueues, FaultyTaskStore
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.states import State
+    from duetime.domain.tasks.states import State
     from duetime.ports.queues import Delivery
     from duetime.ports.targets import Work
 

@@ -11,8 +11,8 @@ from duetime_client.commands import (
     dead_letters,
     locks,
     schedules,
-    steering,
     switches,
+    task_control,
     tasks,
     topologies,
     worker,
@@ -25,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-tasks.app.add_typer(steering.app)
+tasks.app.add_typer(task_control.app)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(bulk.app, name="bulk")

@@ -11,14 +11,14 @@ from rich.text import Text
 
 from duetime_client.commands.console import console, printable
 from duetime_client.errors import ApiError
-from duetime_client.manifests.reconcile import TIMINGS, Action
+from duetime_client.manifests.differences import TIMINGS, Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from duetime_client.errors import ClientError
-    from duetime_client.manifests.carrying_out import Done
-    from duetime_client.manifests.reconcile import Difference, Step
+    from duetime_client.manifests.apply import Done
+    from duetime_client.manifests.differences import Difference, Step
 
 SIGNS = {Action.CREATE: ("+", "green"), Action.CHANGE: ("~", "yellow"), Action.DELETE: ("-", "red")}
 DONE = {Action.CREATE: "created", Action.CHANGE: "changed", Action.DELETE: "deleted", Action.KEEP: "unchanged"}

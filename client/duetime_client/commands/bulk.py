@@ -10,10 +10,10 @@ from rich.table import Table
 from duetime_client.authentication import Authentication
 from duetime_client.bulk import BulkOperation
 from duetime_client.client import Client
-from duetime_client.commands.cells import timed
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.commands.surroundings import Surroundings
+from duetime_client.commands.formatting import timed
+from duetime_client.commands.runtime import Surroundings
 
 app = typer.Typer(help="See how far requests are that concern many tasks, and stop them.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.authentication import Authentication
-from duetime_client.commands.arguments import refuse_constant
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.schedule import Calendar, CalendarFields
+from duetime_client.commands.task_arguments import refuse_constant
+from duetime_client.schedule_models import Calendar, CalendarFields
 
 app = typer.Typer(help="Keep calendars: when scheduled work may not run, or may.", no_args_is_help=True)
 CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="What schedules call it.")]

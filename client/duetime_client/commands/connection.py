@@ -9,8 +9,8 @@ import typer
 
 from duetime_client.authentication import Authentication, authenticated
 from duetime_client.client import Client
-from duetime_client.commands.notices import show_error
-from duetime_client.commands.surroundings import Surroundings
+from duetime_client.commands.messages import show_error
+from duetime_client.commands.runtime import Surroundings
 from duetime_client.errors import AddressInvalid, ClientError, CredentialsMissing, HeaderInvalid, Unreachable
 
 TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a secret

@@ -9,10 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.authentication import Authentication
-from duetime_client.commands.cells import timed
+from duetime_client.commands.bulk_requests import Wanted, sweep
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
-from duetime_client.commands.options import (
+from duetime_client.commands.formatting import timed
+from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.task_options import (
     AnyTaskId,
     DryRun,
     DueFrom,
@@ -24,14 +26,12 @@ from duetime_client.commands.options import (
     PerSecond,
     Yes,
 )
-from duetime_client.commands.sheet import show
-from duetime_client.commands.surroundings import Surroundings
-from duetime_client.commands.sweeps import Wanted, sweep
-from duetime_client.commands.table import one_line
+from duetime_client.commands.task_table import one_line
+from duetime_client.commands.task_view import show
 from duetime_client.task import Task
 
 if TYPE_CHECKING:
-    from duetime_client.fields import DeadLetterFilter
+    from duetime_client.task_fields import DeadLetterFilter
 
 app = typer.Typer(help="See what gave up, and have it tried again.", no_args_is_help=True)
 OfError = Annotated[

@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.authentication import Authentication
-from duetime_client.commands.cells import timed
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.commands.surroundings import Surroundings
+from duetime_client.commands.formatting import timed
+from duetime_client.commands.runtime import Surroundings
 from duetime_client.locks import Lock
 
 app = typer.Typer(help="See who holds a lock, and who waits for it.", no_args_is_help=True)

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
-from duetime_client.commands.notices import show_error
+from duetime_client.commands.messages import show_error
 from duetime_client.errors import ClientError
 
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from duetime_client.commands.arguments import moment
+from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.times import seconds_of_span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from duetime_client.commands.runtime import Surroundings
     from duetime_client.commands.schedule_options import Dialect, Fold, Gap, OnExcluded, Overlap
-    from duetime_client.commands.surroundings import Surroundings
-    from duetime_client.schedule import ScheduleFields, TimingFields
+    from duetime_client.schedule_models import ScheduleFields, TimingFields
 
 NONE = "none"
 """Takes a bound off."""

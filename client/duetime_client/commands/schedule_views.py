@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.commands.cells import STATE_STYLES, shown_json, timed
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.commands.table import WIDE, one_line
+from duetime_client.commands.formatting import STATE_STYLES, shown_json, timed
+from duetime_client.commands.task_table import WIDE, one_line
 from duetime_client.commands.times import full_moment
-from duetime_client.manifests.reconcile import SCHEDULE_DEFAULTS, told_of
+from duetime_client.manifests.differences import SCHEDULE_DEFAULTS, told_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from duetime_client.commands.surroundings import Surroundings
-    from duetime_client.schedule import Occurrence, Schedule
+    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.schedule_models import Occurrence, Schedule
 
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
 _TOLD_APART = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})

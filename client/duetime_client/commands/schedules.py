@@ -7,25 +7,10 @@ import typer
 
 from duetime_client.authentication import Authentication
 from duetime_client.client import Client
-from duetime_client.commands import applying, schedule_steering
-from duetime_client.commands.arguments import moment, task_fields
+from duetime_client.commands import apply, schedule_control
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import show_json
-from duetime_client.commands.options import (
-    AllowUnknownType,
-    Deadline,
-    HttpPhases,
-    HttpUrl,
-    IfMatch,
-    LockKey,
-    LockLimit,
-    MaxAttempts,
-    Payload,
-    PriorityOption,
-    Rollback,
-    Tag,
-    Timeout,
-)
+from duetime_client.commands.runtime import Surroundings
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
 from duetime_client.commands.schedule_options import (
     CalendarNames,
@@ -52,9 +37,24 @@ from duetime_client.commands.schedule_options import (
     Timezone,
 )
 from duetime_client.commands.schedule_views import show, show_occurrences, show_preview, show_schedules
-from duetime_client.commands.surroundings import Surroundings
-from duetime_client.fields import TaskFields
-from duetime_client.schedule import ScheduleFields
+from duetime_client.commands.task_arguments import moment, task_fields
+from duetime_client.commands.task_options import (
+    AllowUnknownType,
+    Deadline,
+    HttpPhases,
+    HttpUrl,
+    IfMatch,
+    LockKey,
+    LockLimit,
+    MaxAttempts,
+    Payload,
+    PriorityOption,
+    Rollback,
+    Tag,
+    Timeout,
+)
+from duetime_client.schedule_models import ScheduleFields
+from duetime_client.task_fields import TaskFields
 
 app = typer.Typer(help="Keep schedules: work that recurs.", no_args_is_help=True)
 MAX_PAGE = 100
@@ -397,5 +397,5 @@ def _with_task(
     return if_match or schedule.etag
 
 
-schedule_steering.add_to(app)
-applying.add_to(app)
+schedule_control.add_to(app)
+apply.add_to(app)

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime_client.fields import AwsTarget, HttpTarget, Target
+    from duetime_client.task_fields import AwsTarget, HttpTarget, Target
 
 _ARN_SEGMENTS = 6
 

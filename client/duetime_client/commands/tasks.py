@@ -7,11 +7,14 @@ import typer
 
 from duetime_client.authentication import Authentication
 from duetime_client.client import Client
-from duetime_client.commands.arguments import task_fields, task_filter
+from duetime_client.commands.bulk_requests import Wanted, open_tasks, sweep
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
-from duetime_client.commands.notices import show_created, waiting_line
-from duetime_client.commands.options import (
+from duetime_client.commands.messages import show_created, waiting_line
+from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.targets import AwsOptions
+from duetime_client.commands.task_arguments import task_fields, task_filter
+from duetime_client.commands.task_options import (
     AllowUnknownType,
     AnyTaskId,
     Arn,
@@ -47,11 +50,8 @@ from duetime_client.commands.options import (
     Timeout,
     Yes,
 )
-from duetime_client.commands.sheet import show
-from duetime_client.commands.surroundings import Surroundings
-from duetime_client.commands.sweeps import Wanted, open_tasks, sweep
-from duetime_client.commands.table import show_tasks
-from duetime_client.commands.targets import AwsOptions
+from duetime_client.commands.task_table import show_tasks
+from duetime_client.commands.task_view import show
 from duetime_client.task import Task
 
 app = typer.Typer(help="Create tasks and see what becomes of them.", no_args_is_help=True)

@@ -10,14 +10,14 @@ from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
-from duetime_client.commands.notices import show_created, show_refused_file
-from duetime_client.commands.surroundings import Surroundings
+from duetime_client.commands.messages import show_created, show_refused_file
+from duetime_client.commands.runtime import Surroundings
 from duetime_client.commands.topology_views import Picture
-from duetime_client.commands.topology_watching import waited_for, watched
+from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
 from duetime_client.task import Task
-from duetime_client.topologies import TopologyInvalid, read_topology
-from duetime_client.topology import Topology
+from duetime_client.topology_files import TopologyInvalid, read_topology
+from duetime_client.topology_runs import Topology
 
 app = typer.Typer(help="Run graphs of tasks, and see how far they are.", no_args_is_help=True)
 File = Annotated[

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from duetime_client.topology import Topology
+    from duetime_client.topology_runs import Topology
 
 _BAR = 40
 _SHORTEST_BAR = 10

@@ -12,7 +12,7 @@ from rich.text import Text
 from duetime_client.authentication import Authentication
 from duetime_client.commands.connection import Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable
-from duetime_client.commands.surroundings import Surroundings
+from duetime_client.commands.runtime import Surroundings
 from duetime_client.worker import Seen, Worker
 
 app = typer.Typer(help="Do the tasks of pulled types on this machine.", no_args_is_help=True)

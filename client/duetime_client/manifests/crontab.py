@@ -11,7 +11,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from duetime_client.manifests.entries import Entry
+from duetime_client.manifests.reader import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from duetime.adapters.calendars.icalendar import calendar_from_ics
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.calendars import Calendar, Kind
-from duetime.domain.schedules.zones import zone_named
+from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import DAY
 from tests.domain.schedules.times import at
 

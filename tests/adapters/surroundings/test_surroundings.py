@@ -6,9 +6,9 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from duetime.adapters.surroundings.clock import SystemChance, SystemClock
-from duetime.adapters.surroundings.telemetry import PowertoolsTelemetry
-from duetime.adapters.surroundings.threads import Threads
+from duetime.adapters.runtime.clock import SystemChance, SystemClock
+from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
+from duetime.adapters.runtime.threads import Threads
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def test_a_map_keeps_the_order_and_raises_what_its_work_raises() -> None:
 def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
     """A stuck thread does not keep the process alive, and what was printed is not lost."""
     code = (
-        "import threading, duetime.adapters.surroundings.threads as t\n"
+        "import threading, duetime.adapters.runtime.threads as t\n"
         "threading.Thread(target=threading.Event().wait).start()\n"
         "print('said')\n"
         "t.LambdaProcess().end()\n"

@@ -12,12 +12,12 @@ import pytest
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
-from duetime.adapters.aws import Clients
-from duetime.adapters.targets.aws import AwsRunner
-from duetime.adapters.targets.resources import Resources
-from duetime.domain.arns import ArnPatterns, AwsService, service_of
-from duetime.domain.attempts import Deferred, Failed, NotSent, Succeeded, TargetEnding
-from duetime.domain.task import AwsTarget
+from duetime.adapters.aws_clients import Clients
+from duetime.adapters.targets.aws_resource_clients import Resources
+from duetime.adapters.targets.aws_target import AwsRunner
+from duetime.domain.tasks.arns import ArnPatterns, AwsService, service_of
+from duetime.domain.tasks.attempts import Deferred, Failed, NotSent, Succeeded, TargetEnding
+from duetime.domain.tasks.task import AwsTarget
 from tests.adapters.targets.works import work
 from tests.waiting import until
 

@@ -4,11 +4,11 @@ import json
 from dataclasses import replace
 
 from duetime.adapters.targets.callbacks import HttpCallbacks
-from duetime.adapters.targets.calls import Answer, Call, NoAnswer, Reply
-from duetime.contract.encoding import entry
-from duetime.domain.attempts import failure
-from duetime.domain.states import State
-from duetime.domain.task import AttemptOutcome, LedgerLine, Task
+from duetime.adapters.targets.http_calls import Answer, Call, NoAnswer, Reply
+from duetime.contract.tasks.encoding import entry
+from duetime.domain.tasks.attempts import failure
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import AttemptOutcome, LedgerLine, Task
 from duetime.domain.times import to_iso
 from tests.domain.factories import NOW, task
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.targets import destinations
-from duetime.adapters.targets.calls import Answer, Call, NoAnswer, Reply
-from duetime.adapters.targets.direct import DirectCaller
+from duetime.adapters.targets.http_calls import Answer, Call, NoAnswer, Reply
+from duetime.adapters.targets.http_client import DirectCaller
 from tests.adapters.targets.peers import LOOPBACK, Peer, answering, certificate, dripping, peer, read_request
 
 if TYPE_CHECKING:

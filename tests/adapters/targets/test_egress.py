@@ -18,7 +18,8 @@ from botocore.exceptions import (
 )
 from botocore.stub import ANY, Stubber
 
-from duetime.adapters.targets.calls import (
+from duetime.adapters.targets.egress import Egress, EgressCaller, EgressFailed, LambdaInvocation
+from duetime.adapters.targets.http_calls import (
     EGRESS_FAILED,
     EGRESS_UNAVAILABLE,
     Answer,
@@ -27,10 +28,9 @@ from duetime.adapters.targets.calls import (
     Reply,
     calls_in,
 )
-from duetime.adapters.targets.egress import Egress, EgressCaller, EgressFailed, LambdaInvocation
-from duetime.adapters.targets.http import HttpRunner
-from duetime.domain.attempts import NotSent
-from duetime.domain.task import HttpTarget
+from duetime.adapters.targets.http_target import HttpRunner
+from duetime.domain.tasks.attempts import NotSent
+from duetime.domain.tasks.task import HttpTarget
 from tests.adapters.clouds import CREW
 from tests.adapters.targets.works import work
 

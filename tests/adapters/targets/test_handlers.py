@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.targets.handlers import HandlerRunner, HandlersPackage, known_types
-from duetime.domain.attempts import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
+from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage, known_types
 from duetime.domain.limits import HANDLERS_RETRY
-from duetime.domain.task import Asked, Phase, Progress
+from duetime.domain.tasks.attempts import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
+from duetime.domain.tasks.task import Asked, Phase, Progress
 from duetime.domain.times import to_datetime
 from duetime.handlers import (
     REGISTRY,

@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import ConnectTimeoutError
 from moto import mock_aws
 
-from duetime.adapters.targets.calls import Call, NoAnswer
-from duetime.adapters.targets.direct import DirectCaller
+from duetime.adapters.targets.http_calls import Call, NoAnswer
+from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.signing import Signer, SigningKeyMissing, SigningSecrets
 from duetime.domain.times import MINUTE, SECOND
 from tests.adapters.targets.peers import LOOPBACK, answering, peer

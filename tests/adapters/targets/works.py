@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.domain.task import Asked, HandlerTarget, HttpTarget, Phase, Progress
+from duetime.domain.tasks.task import Asked, HandlerTarget, HttpTarget, Phase, Progress
 from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
 from tests.domain.factories import NOW, task

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.occurrences import preview
+from duetime.domain.schedules.time_zones import Fold, Gap, tzdata_version, zone_named
 from duetime.domain.schedules.timings import parse_timing
-from duetime.domain.schedules.zones import Fold, Gap, tzdata_version, zone_named
 from duetime.domain.times import DAY, HOUR, MINUTE, Millis, to_datetime
 from tests.domain.schedules.reference import zone_info
 from tests.domain.schedules.times import at, clock, locals_of, scheduled

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.crontab import parse_cron, parse_eventbridge_cron
-from duetime.domain.schedules.rhythms import UTC_CLOCK
+from duetime.domain.schedules.cron_parser import parse_cron, parse_eventbridge_cron
+from duetime.domain.schedules.recurrences import UTC_CLOCK
 from duetime.domain.schedules.timings import Dialect, parse_timing
 from tests.domain.schedules.times import locals_of
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.calendars import Calendar, Window
-from duetime.domain.schedules.looking import catch_up, expand, look
+from duetime.domain.schedules.expansion import catch_up, expand, look
 from duetime.domain.schedules.occurrences import between
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, Schedule, check, next_permanent_run
+from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.schedules.timings import parse_timing
-from duetime.domain.schedules.zones import zone_named
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from tests.domain.schedules.test_occurrences import moments, schedules
 from tests.domain.schedules.times import at, clock, scheduled

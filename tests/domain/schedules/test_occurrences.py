@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.schedules.calendars import Calendar, Span, Window
-from duetime.domain.schedules.looking import expand
+from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrences import (
     Occurrence,
     between,
@@ -18,10 +18,10 @@ from duetime.domain.schedules.occurrences import (
     preview,
     previous_nominal,
 )
-from duetime.domain.schedules.rhythms import Clock
+from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import OnExcluded, Schedule
+from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import parse_timing
-from duetime.domain.schedules.zones import Fold, Gap, zone_named
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from tests.domain.schedules import reference
 from tests.domain.schedules.times import at, scheduled

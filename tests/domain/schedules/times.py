@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.resolving import rhythm_of
-from duetime.domain.schedules.rhythms import UTC_CLOCK, Clock
+from duetime.domain.schedules.recurrence_builder import rhythm_of
+from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
 from duetime.domain.schedules.schedule import Schedule
+from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import parse_timing
-from duetime.domain.schedules.zones import Fold, Gap, zone_named
-from duetime.domain.task import TaskSpec
+from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import Millis, from_datetime
 
 if TYPE_CHECKING:

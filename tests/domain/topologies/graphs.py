@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from duetime.domain.states import State
-from duetime.domain.task import TaskSpec
-from duetime.domain.topologies.checking import checked
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
-from duetime.domain.topologies.rules import TriggerRule
-from duetime.domain.topologies.statuses import NodeStatus
+from duetime.domain.topologies.node_status import NodeStatus
+from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.topologies.statuses import Statuses
+    from duetime.domain.topologies.node_status import Statuses
 
 SPEC = TaskSpec("echo")
 SUCCEEDED = NodeStatus(State.SUCCEEDED, started_at=1, finished_at=2)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.limits import EDGES_PER_CHUNK
-from duetime.domain.topologies.counting import Chunk, Tally, chunk_of, chunks_for, reports
-from duetime.domain.topologies.rules import Counts, Outcome, TriggerRule, Verdict, verdict
+from duetime.domain.topologies.join_counters import Chunk, Tally, chunk_of, chunks_for, reports
+from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
 
 if TYPE_CHECKING:
     from random import Random

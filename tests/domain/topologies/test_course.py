@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.states import State
-from duetime.domain.task import Asked
-from duetime.domain.topologies.course import Course, course, unhandled
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Asked
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.rules import TriggerRule
-from duetime.domain.topologies.statuses import NodeStatus, Reason
+from duetime.domain.topologies.next_actions import Course, course, unhandled
+from duetime.domain.topologies.node_status import NodeStatus, Reason
+from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.domain.topologies.graphs import FAILED, RUNNING, SUCCEEDED, graph, node, statuses
 
 CANCELLED = NodeStatus(State.CANCELLED)

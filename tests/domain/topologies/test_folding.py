@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetime.domain.states import State
-from duetime.domain.topologies import counting
-from duetime.domain.topologies.checking import checked
+from duetime.domain.tasks.states import State
+from duetime.domain.topologies import join_counters
 from duetime.domain.topologies.graph import Graph, OnFailure
+from duetime.domain.topologies.node_status import decided
 from duetime.domain.topologies.rerun import rerun
-from duetime.domain.topologies.rules import Verdict
-from duetime.domain.topologies.statuses import decided
+from duetime.domain.topologies.trigger_rules import Verdict
+from duetime.domain.topologies.validation import checked
 from tests.domain.topologies.graphs import fates, graphs
 from tests.domain.topologies.reference import executed
 from tests.domain.topologies.world import World
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from random import Random
 
-    from duetime.domain.topologies.statuses import NodeStatus
+    from duetime.domain.topologies.node_status import NodeStatus
 
 _CHANCES = st.randoms(use_true_random=False)
 
@@ -32,7 +32,7 @@ _CHANCES = st.randoms(use_true_random=False)
 def small_chunks() -> Iterator[None]:
     """Chunks of two edges, so that small graphs have nodes that count in several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "EDGES_PER_CHUNK", 2)
+        patch.setattr(join_counters, "EDGES_PER_CHUNK", 2)
         yield
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.domain.states import State
+from duetime.domain.tasks.states import State
 from duetime.domain.topologies.levels import levels, reverse_levels, rollback_levels, undone_next
-from duetime.domain.topologies.statuses import NodeStatus, Reason
+from duetime.domain.topologies.node_status import NodeStatus, Reason
 from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, statuses
 
 DIAMOND = graph("a", "b: a", "c: a", "d: b c", "e: a d")

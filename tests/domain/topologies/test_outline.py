@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
-from duetime.contract.topology_decoding import read_graph
-from duetime.domain.topologies.outline import outline_of
+from duetime.contract.topologies.decoding import read_graph
+from duetime.domain.topologies.payload_reader import outline_of
 
 BODY = {
     "on_failure": "rollback",

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.states import State
+from duetime.domain.tasks.states import State
 from duetime.domain.topologies.graph import Graph
+from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.progress import CriticalPath, counted, critical_path, durations, percent
-from duetime.domain.topologies.rules import TriggerRule
-from duetime.domain.topologies.statuses import NodeStatus, Reason
+from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.clocks import NOW
 from tests.domain.topologies.graphs import FAILED, RUNNING, SUCCEEDED, graph, graphs, node, statuses
 

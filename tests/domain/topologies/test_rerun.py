@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.states import State
+from duetime.domain.tasks.states import State
+from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.rerun import Rerun, rerun
-from duetime.domain.topologies.rules import TriggerRule
-from duetime.domain.topologies.statuses import NodeStatus, Reason
+from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, node
 
 STOPPED = NodeStatus(State.CANCELLED, Reason.STOPPED)

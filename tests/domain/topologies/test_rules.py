@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.topologies.rules import Counts, Outcome, TriggerRule, Verdict, verdict
+from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
 
 READY, WAIT, SKIPPED, FAILED = Verdict.READY, Verdict.WAIT, Verdict.SKIPPED, Verdict.UPSTREAM_FAILED
 SITUATIONS = {

@@ -10,20 +10,20 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.states import State
-from duetime.domain.topologies.counting import Chunk, Tally, chunk_of, chunks_for, reports
-from duetime.domain.topologies.course import Course, course, is_stopped
+from duetime.domain.tasks.states import State
+from duetime.domain.topologies.join_counters import Chunk, Tally, chunk_of, chunks_for, reports
+from duetime.domain.topologies.next_actions import Course, course, is_stopped
+from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.planning import arrivals, opening
-from duetime.domain.topologies.rules import Verdict, verdict
-from duetime.domain.topologies.statuses import NodeStatus, Reason
+from duetime.domain.topologies.trigger_rules import Verdict, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from random import Random
 
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.rules import Counts, Outcome
-    from duetime.domain.topologies.statuses import Statuses
+    from duetime.domain.topologies.node_status import Statuses
+    from duetime.domain.topologies.trigger_rules import Counts, Outcome
 
 _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}
 

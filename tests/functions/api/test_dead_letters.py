@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
-from duetime.domain.attempts import Failed
 from duetime.domain.ids import TaskId
-from duetime.domain.task import TaskError
+from duetime.domain.tasks.attempts import Failed
+from duetime.domain.tasks.task import TaskError
 from tests.functions.api.world import closed_by_a_worker, ended_by_a_worker
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.routes import METHODS
+from duetime.contract.http.routes import METHODS
 from duetime.settings import Variable
 from functions.api.handler import app
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 
 from duetime.composition import composed
-from duetime.domain.attempts import Succeeded
 from duetime.domain.ids import TaskId
+from duetime.domain.tasks.attempts import Succeeded
 from duetime.domain.topologies import inputs
 from duetime.settings import Variable
 from tests.functions.api.gateway import Answer, Gateway

@@ -7,7 +7,7 @@ import pytest
 
 from duetime import composition
 from duetime.composition import composed
-from duetime.domain.circuits import Circuit
+from duetime.domain.circuit_breakers import Circuit
 from duetime.domain.times import DAY
 from duetime.settings import Variable
 from tests.clocks import NOW

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.targets import http
-from duetime.adapters.targets.calls import Call
+from duetime.adapters.targets import http_target
+from duetime.adapters.targets.http_calls import Call
 from duetime.settings import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.receivers import Receiver, receiving
@@ -77,7 +77,7 @@ def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypa
         ids.append(fields["id"])
         return Call(**fields)
 
-    monkeypatch.setattr(http, "Call", kept)
+    monkeypatch.setattr(http_target, "Call", kept)
     path = asked_of(api, receiver.url, ["status"])
     for _ in range(2):
         assert api.send("GET", path, query="action=status").status == 200
@@ -129,7 +129,7 @@ def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
     api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """504 with a code of its own, well before the gateway itself gives up."""
-    monkeypatch.setattr(http, "QUERY_TIMEOUT", 200)
+    monkeypatch.setattr(http_target, "QUERY_TIMEOUT", 200)
     receiver.seconds = 5
     answer = api.send("GET", asked_of(api, receiver.url, ["status"]), query="action=status")
     assert (answer.status, answer.problem["code"]) == (504, "target_silent")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
-from duetime.domain.attempts import HeldBack, Succeeded
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
+from duetime.domain.tasks.attempts import HeldBack, Succeeded
 from functions.topology.handler import handler
 from tests.functions.api.world import claimed_by_a_worker
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.domain.attempts import Claimant, Ending, Run
+from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.ids import TaskId
-from duetime.domain.states import Move
-from duetime.domain.writes import Applied, Guard, Write
-from duetime.services.placing import message_for
+from duetime.domain.tasks.attempts import Claimant, Ending, Run
+from duetime.domain.tasks.states import Move
+from duetime.services.enqueue import message_for
 
 if TYPE_CHECKING:
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from tests.clocks import StandingClock
 

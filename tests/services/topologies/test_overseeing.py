@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import HeldBack, Stopped, Succeeded, failure
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_LOOK, SHORTEST_LOOK
-from duetime.domain.states import State
-from duetime.domain.task import Phase
+from duetime.domain.tasks.attempts import HeldBack, Stopped, Succeeded, failure
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Phase
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
-from duetime.domain.topologies.looks import deferred_until, reminders
+from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from tests.services.topologies.test_running import DIAMOND, failing
 from tests.virtual.topologies import Topologies
 from tests.virtual.world import LOOK_AHEAD, OWNER
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
+    from duetime.domain.tasks.attempts import Ending
     from duetime.ports.targets import Work
 
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.attempts import Succeeded, failure
-from duetime.domain.creation import TaskChange
-from duetime.domain.states import State
-from duetime.domain.task import Phase
+from duetime.domain.tasks.attempts import Succeeded, failure
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Phase
 from duetime.domain.times import MINUTE, SECOND
 from tests.services.topologies.test_running import DIAMOND, failing
 from tests.virtual.topologies import Topologies
 from tests.virtual.world import OWNER
 
 if TYPE_CHECKING:
-    from duetime.domain.attempts import Ending
+    from duetime.domain.tasks.attempts import Ending
     from duetime.ports.targets import Work
 
 

@@ -7,31 +7,31 @@ from tests.simulation.mutations.mutant import Mutant
 MUTANTS = (
     Mutant(
         "the trigger moves on although messages were not taken",
-        "services/due_messages.py",
+        "services/trigger/due_messages.py",
         "return Served(sent, frozenset(queue_of(each.message) for each in unsent))",
         "return Served(sent, frozenset())",
     ),
     Mutant(
         "nothing is patrolled",
-        "domain/dispatch.py",
+        "domain/dispatch/timers.py",
         "    if entry.state in WAITING:\n        return entry.next_at <= now\n",
         "    if entry.state in WAITING:\n        return False\n",
     ),
     Mutant(
         "a look beyond a record's home gets no wake",
-        "domain/dispatch.py",
+        "domain/dispatch/timers.py",
         "return Placement(wake=not at_home, direct=direct)",
         "return Placement(wake=False, direct=direct)",
     ),
     Mutant(
         "a message is sent directly too seldom",
-        "domain/dispatch.py",
+        "domain/dispatch/timers.py",
         "return minute_of(at) <= minute_of(now + look_ahead + DIRECT_SLACK)",
         "return minute_of(at) <= minute_of(now)",
     ),
     Mutant(
         "a task that is placed again in a minute that was read gets no message",
-        "services/placing.py",
+        "services/enqueue.py",
         "        if isinstance(result, Applied):\n            self.send_due([result.task])\n",
         "",
     ),
@@ -43,13 +43,13 @@ MUTANTS = (
     ),
     Mutant(
         "a recovery scan moves on although SQS refused its messages",
-        "services/recovery.py",
+        "services/trigger/recovery.py",
         "return Served(sent.sent, sent.refused | refused)",
         "return Served(sent.sent, frozenset(refused))",
     ),
     Mutant(
         "a creation that comes after its home minute gets no timer",
-        "services/placing.py",
+        "services/enqueue.py",
         "        if plan.wake:\n"
         "            self.tasks.add_wake(_wake_for(task, task.turn, task.next_at, sent=plan.direct))\n"
         "        return",
@@ -57,37 +57,37 @@ MUTANTS = (
     ),
     Mutant(
         "the trigger passes over timers",
-        "domain/dispatch.py",
+        "domain/dispatch/timers.py",
         "if isinstance(item, Wake):\n        return Message",
         "if isinstance(item, Wake):\n        return None\n        return Message",
     ),
     Mutant(
         "messages are delayed to after their due time",
-        "domain/dispatch.py",
+        "domain/dispatch/timers.py",
         "Precision.NORMAL: 350,",
         "Precision.NORMAL: -999,",
     ),
     Mutant(
         "a shard that could not be read is taken for read",
-        "services/minute_pages.py",
+        "services/trigger/minute_pages.py",
         "                shard.failed = True\n",
         "                shard.more = False\n",
     ),
     Mutant(
         "of several minutes that were not read only the last is",
-        "domain/cursors.py",
+        "domain/dispatch/cursors.py",
         "range(self.upto + 1, minute + 1)",
         "(minute,)",
     ),
     Mutant(
         "shards that were added are not read",
-        "services/dispatching.py",
+        "services/trigger/dispatcher.py",
         "shards = shards_in(group, history.number)",
         "shards = shards_in(group, min(2, history.number))",
     ),
     Mutant(
         "the timer of a moved task is written after its record",
-        "services/placing.py",
+        "services/enqueue.py",
         "            self.tasks.add_wake(_wake_for(after, turn, at, sent=plan.direct))\n"
         '        sets = {**sets, "next_at": at, "turn": turn, "sent": plan.direct}\n'
         "        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))",
@@ -99,7 +99,7 @@ MUTANTS = (
     ),
     Mutant(
         "nobody is reminded of a task that its target has accepted",
-        "services/placing.py",
+        "services/enqueue.py",
         "        now = self.clock.now()\n"
         "        plan = placement(task.id, at, now, self.look_ahead)\n"
         "        if plan.wake:\n"
@@ -117,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lease that is over is not looked for",
-        "domain/dispatch.py",
+        "domain/dispatch/timers.py",
         "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
         "return False",
     ),

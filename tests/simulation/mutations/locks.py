@@ -25,13 +25,13 @@ MUTANTS = (
     ),
     Mutant(
         "the holds of a worker's locks are not renewed",
-        "services/working.py",
+        "services/worker/batch.py",
         "has_locks = inside.attempting.renew_locks(shift, task, until)",
         "has_locks = True",
     ),
     Mutant(
         "a task that its target has accepted keeps its lock no longer than a lease",
-        "services/attempting.py",
+        "services/worker/attempt.py",
         "if self.renew_locks(shift, task, until):\n            return Deferred()",
         "if True:\n            return Deferred()",
     ),
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lock is handed to nobody when it is given back",
-        "services/locking.py",
+        "services/locks/locking.py",
         "        for waiter in line:\n            task",
         "        for waiter in line[:0]:\n            task",
     ),
@@ -63,7 +63,7 @@ MUTANTS = (
     ),
     Mutant(
         "a pull worker's task takes no lock",
-        "services/holding.py",
+        "services/pull/locks.py",
         "            if held := self.locking.take(task, claim):\n                return held",
         "            self.locking.take(task, claim)",
     ),

@@ -7,19 +7,19 @@ from tests.simulation.mutations.mutant import Mutant
 MUTANTS = (
     Mutant(
         "an idempotency key makes another task each time",
-        "adapters/dynamodb/keys.py",
+        "adapters/dynamodb/idempotency_keys.py",
         "return _remembered(kept) if kept else wanted",
         "return wanted",
     ),
     Mutant(
         "an event that is delivered again becomes another task",
-        "services/creating.py",
+        "services/tasks/create.py",
         "        if order.origin is None:\n            due = due_of(order.spec, now)",
         "        if True:\n            due = due_of(order.spec, now)",
     ),
     Mutant(
         "nothing of a batch is sent",
-        "services/creating.py",
+        "services/tasks/create.py",
         "        ends = self.crew.map(attempt, orders)\n"
         "        self._send_new(ends)\n"
         "        return [end[0] if isinstance(end, tuple) else end for end in ends]\n"
@@ -32,50 +32,50 @@ MUTANTS = (
     ),
     Mutant(
         "a running task is cancelled as if it had not begun",
-        "domain/states.py",
+        "domain/tasks/states.py",
         "Move.CANCEL: Rule(NOT_STARTED,",
         "Move.CANCEL: Rule(NOT_STARTED | _ATTEMPTED,",
     ),
     Mutant(
         "a pause takes the place of a cancel that was asked for",
-        "services/steering.py",
+        "services/tasks/control.py",
         'return {"asked": Asked.CANCEL if task.asked is Asked.CANCEL else asked}',
         'return {"asked": asked}',
         also=(("if task.asked in (asked, Asked.CANCEL):", "if task.asked is asked:"),),
     ),
     Mutant(
         "a resumed task is not placed",
-        "services/steering.py",
+        "services/tasks/control.py",
         "return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)",
         "return self._moved(task, Move.RESUME, _no_pause, version)",
     ),
     Mutant(
         "a retried task keeps the attempts that were spent",
-        "services/steering.py",
+        "services/tasks/control.py",
         'opened = {"attempt": 0, ',
         "opened = {",
     ),
     Mutant(
         "a reopened task keeps the expiry of its record",
-        "services/steering.py",
+        "services/tasks/control.py",
         '"finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}\n        reopened',
         '"finished_at": None, "asked": None, "lease_ends_at": None}\n        reopened',
     ),
     Mutant(
         "a notification is taken whatever its fence",
-        "services/steering.py",
+        "services/tasks/control.py",
         "if task.fence != fence or task.state is not State.RUNNING:",
         "if task.state is not State.RUNNING:",
     ),
     Mutant(
         "the end of a lease is taken whatever its fence",
-        "services/reporting.py",
+        "services/pull/report.py",
         "if task.fence != key.fence or task.state is not State.RUNNING:\n            return self._repeated",
         "if task.state is not State.RUNNING:\n            return self._repeated",
     ),
     Mutant(
         "a lease is renewed beyond its attempt's timeout",
-        "services/reporting.py",
+        "services/pull/report.py",
         "        if now >= overdue_at:\n"
         "            raise AttemptOverdue(task)\n"
         "        until = min(now + key.length, overdue_at)",
@@ -83,43 +83,43 @@ MUTANTS = (
     ),
     Mutant(
         "a lease is handed out however little of it is left",
-        "services/leasing.py",
+        "services/pull/lease.py",
         "useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= lease.key.length]",
         "useful = list(leases)",
     ),
     Mutant(
         "a bulk request acts on what its filter does not mean",
-        "services/sweeping.py",
+        "services/bulk/filtered_tasks.py",
         "meant = [task for task in segment if sweep.means(task)]",
         "meant = list(segment)",
     ),
     Mutant(
         "a switch is not looked at",
-        "services/heeding.py",
+        "services/switches/gate.py",
         "        if reason is None:\n            return None",
         "        if reason is None or True:\n            return None",
     ),
     Mutant(
         "a cap on running tasks is not kept",
-        "services/heeding.py",
+        "services/switches/gate.py",
         "return self.look().caps(task)",
         "return ()",
     ),
     Mutant(
         "the circuit of a host is never tried again",
-        "services/breaking.py",
+        "services/worker/circuit_breaker.py",
         "return self._save(circuit.probed(until)) or self._held(circuit, now)",
         "return self._held(circuit, now)",
     ),
     Mutant(
         "an outcome is not posted to its callback URL",
-        "services/closing.py",
+        "services/outcomes/completion.py",
         "        self.calling_back.call_back(task)\n        self._finish",
         "        self._finish",
     ),
     Mutant(
         "what lies outside an open record expires",
-        "services/keeping_contents.py",
+        "services/content_retention.py",
         "    for content in (*task.contents_outside, *_lines(contents, task)):\n"
         "        contents.retain(task.id, content, expiry)",
         "    for content in task.contents_outside[:0]:\n        contents.retain(task.id, content, expiry)",
@@ -132,13 +132,13 @@ MUTANTS = (
     ),
     Mutant(
         "what lies outside an ended record never expires",
-        "services/keeping_contents.py",
+        "services/content_retention.py",
         "    contents.expire_items(task.id, expiry)\n    for content",
         "    for content",
     ),
     Mutant(
         "what lies outside an ended record expires before it",
-        "domain/expiry.py",
+        "domain/tasks/expiry.py",
         "return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)",
         "return Expiry(expires_at - CONTENT_OUTLIVES_RECORD)",
     ),

@@ -11,88 +11,88 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.aws import Clients
-from duetime.adapters.bulk import LambdaBulkStarter
-from duetime.adapters.contents import SplitContentStore
+from duetime.adapters.aws_clients import Clients
+from duetime.adapters.bulk_invoker import LambdaBulkStarter
 from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
-from duetime.adapters.dynamodb.circuits import DynamoCircuitStore
+from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
-from duetime.adapters.dynamodb.keys import DynamoKeyStore
+from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
-from duetime.adapters.fan_out import LambdaFanOut
-from duetime.adapters.machine import StepFunctionsMachine
+from duetime.adapters.payload_store import SplitContentStore
+from duetime.adapters.runtime.clock import SystemChance, SystemClock
+from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
+from duetime.adapters.runtime.threads import LambdaProcess, Threads
 from duetime.adapters.sqs.events import readable
 from duetime.adapters.sqs.queues import SqsQueues
-from duetime.adapters.sqs.rejects import SqsRejects
-from duetime.adapters.surroundings.clock import SystemChance, SystemClock
-from duetime.adapters.surroundings.telemetry import PowertoolsTelemetry
-from duetime.adapters.surroundings.threads import LambdaProcess, Threads
+from duetime.adapters.sqs.rejected_events import SqsRejects
+from duetime.adapters.step_functions import StepFunctionsMachine
 from duetime.adapters.targets import Targets
-from duetime.adapters.targets.aws import AwsRunner
+from duetime.adapters.targets.aws_resource_clients import Resources
+from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
-from duetime.adapters.targets.direct import DirectCaller
 from duetime.adapters.targets.egress import Egress, EgressCaller, LambdaInvocation
-from duetime.adapters.targets.handlers import HandlerRunner, HandlersPackage, known_types
-from duetime.adapters.targets.http import HttpRunner
-from duetime.adapters.targets.resources import Resources
+from duetime.adapters.targets.http_client import DirectCaller
+from duetime.adapters.targets.http_target import HttpRunner
+from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage, known_types
 from duetime.adapters.targets.signing import Signer, SigningSecrets
-from duetime.adapters.targets.topologies import TopologyRunner
-from duetime.domain.target_rules import TargetRules
-from duetime.domain.topologies.outline import outline_of
+from duetime.adapters.targets.topology_target import TopologyRunner
+from duetime.adapters.trigger_fan_out import LambdaFanOut
+from duetime.domain.tasks.target_rules import TargetRules
+from duetime.domain.topologies.payload_reader import outline_of
 from duetime.handlers import REGISTRY
-from duetime.services.asking import Asking
-from duetime.services.attempting import Attempting
-from duetime.services.breaking import Breaking
 from duetime.services.bulk.executor import BulkExecutor
+from duetime.services.bulk.filtered_tasks import Sweeping
 from duetime.services.bulk.operations import BulkOperations
 from duetime.services.bulk.requests import BulkRequests
 from duetime.services.bulk.topologies import TopologySteps
-from duetime.services.burying import Burying
-from duetime.services.calling_back import CallingBack
-from duetime.services.changing import Changing
-from duetime.services.closing import Closing, ClosingElsewhere, ClosingHere
-from duetime.services.creating import Creating
-from duetime.services.dispatching import Dispatching
-from duetime.services.expanding import Expanding
-from duetime.services.finishing import Finishing
-from duetime.services.foreseeing import Foreseeing
-from duetime.services.freeing import Freeing
-from duetime.services.handler_availability import HandlerAvailability
-from duetime.services.heeding import Heeding
-from duetime.services.holding import Holding
-from duetime.services.keeping_calendars import KeepingCalendars
-from duetime.services.leasing import Leasing
-from duetime.services.locking import Locking
-from duetime.services.placing import Placing
-from duetime.services.producing import Producing
-from duetime.services.reading import Reading
-from duetime.services.recurring import Recurring
-from duetime.services.reporting import Reporting
-from duetime.services.scheduling import Scheduling
+from duetime.services.enqueue import Placing
+from duetime.services.locks.admin import Freeing
+from duetime.services.locks.locking import Locking
+from duetime.services.outcomes.callbacks import CallingBack
+from duetime.services.outcomes.completion import Closing, ClosingElsewhere, ClosingHere
+from duetime.services.outcomes.outcome import Finishing
+from duetime.services.outcomes.rollback import Undoing
+from duetime.services.pull.lease import Leasing
+from duetime.services.pull.locks import Holding
+from duetime.services.pull.report import Reporting
+from duetime.services.schedules.calendars import KeepingCalendars
+from duetime.services.schedules.expander import Expanding
+from duetime.services.schedules.manage import Scheduling
+from duetime.services.schedules.occurrence_tasks import Producing
+from duetime.services.schedules.overlap import Recurring
+from duetime.services.schedules.preview import Foreseeing
 from duetime.services.shards import Shards
-from duetime.services.steering import Steering
-from duetime.services.sweeping import Sweeping
-from duetime.services.switching import Switching
-from duetime.services.taking_in import TakingIn
-from duetime.services.topologies.conducting import Conducting
-from duetime.services.topologies.directing import Directing
-from duetime.services.topologies.following import Following
-from duetime.services.topologies.giving import Giving
-from duetime.services.topologies.making import Making
-from duetime.services.topologies.nodes import Nodes
-from duetime.services.topologies.overseeing import Overseeing
+from duetime.services.switches.admin import Switching
+from duetime.services.switches.gate import Heeding
+from duetime.services.tasks.control import Steering
+from duetime.services.tasks.create import Creating
+from duetime.services.tasks.from_events import TakingIn
+from duetime.services.tasks.read import Reading
+from duetime.services.tasks.target_queries import Asking
+from duetime.services.tasks.update import Changing
+from duetime.services.tasks.wait import Waiting
+from duetime.services.topologies.inputs import Giving
+from duetime.services.topologies.node_actions import Nodes
+from duetime.services.topologies.node_finished import Following
+from duetime.services.topologies.node_tasks import Making
+from duetime.services.topologies.reconciler import Conducting
+from duetime.services.topologies.repository import Wholes
 from duetime.services.topologies.retention import Retention
-from duetime.services.topologies.running import Running
-from duetime.services.topologies.wholes import Wholes
-from duetime.services.undoing import Undoing
-from duetime.services.waiting import Waiting
-from duetime.services.working import Working
+from duetime.services.topologies.service import Directing
+from duetime.services.topologies.state_machine import Running
+from duetime.services.topologies.watchdog import Overseeing
+from duetime.services.trigger.dispatcher import Dispatching
+from duetime.services.worker.attempt import Attempting
+from duetime.services.worker.batch import Working
+from duetime.services.worker.circuit_breaker import Breaking
+from duetime.services.worker.dead_letters import Burying
+from duetime.services.worker.handler_availability import HandlerAvailability
 from duetime.settings import Settings
 
 if TYPE_CHECKING:
@@ -100,18 +100,18 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.targets.calls import Caller
-    from duetime.domain.attempts import HeldBack, Skipped
-    from duetime.domain.bulk import BulkKind, BulkOperation, BulkProgress
+    from duetime.adapters.targets.http_calls import Caller
+    from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress
+    from duetime.domain.bulk.request import BulkRequest
     from duetime.domain.errors import RecordUnreadable
     from duetime.domain.schedules.calendars import Calendar, Kind
-    from duetime.domain.schedules.zones import Zone
-    from duetime.domain.sweeps import BulkRequest
-    from duetime.domain.task import Task
+    from duetime.domain.schedules.time_zones import Zone
+    from duetime.domain.tasks.attempts import HeldBack, Skipped
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.queues import Delivery
-    from duetime.ports.surroundings import Chance, Clock, Crew, Process
+    from duetime.ports.runtime import Chance, Clock, Crew, Process
 
 
 @dataclass(frozen=True)
@@ -703,21 +703,21 @@ class Composition:
 
 def _graph_of(payload: bytes) -> Graph:
     # Imported when a graph is read in full: no task should wait for pydantic.
-    from duetime.contract.topology_decoding import read_graph  # noqa: PLC0415 - see the line above
+    from duetime.contract.topologies.decoding import read_graph  # noqa: PLC0415 - see the line above
 
     return read_graph(payload)
 
 
 def _bulk_request_of(kind: BulkKind, text: bytes) -> BulkRequest:
     # The same: pydantic.
-    from duetime.contract.sweeps import read_stored  # noqa: PLC0415 - see the line above
+    from duetime.contract.bulk.requests import read_stored  # noqa: PLC0415 - see the line above
 
     return read_stored(kind, text)
 
 
 def _entry(task: Task) -> Mapping[str, object]:
     # Pydantic comes with it, which no other task should wait for.
-    from duetime.contract.encoding import entry  # noqa: PLC0415 - see the line above
+    from duetime.contract.tasks.encoding import entry  # noqa: PLC0415 - see the line above
 
     return entry(task)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.arns import ArnPatterns
-from duetime.domain.dispatch import Precision
-from duetime.domain.leases import Pullers
-from duetime.domain.operators import Operators
-from duetime.domain.task import Priority
+from duetime.domain.admins import Operators
+from duetime.domain.dispatch.timers import Precision
+from duetime.domain.tasks.arns import ArnPatterns
+from duetime.domain.tasks.pull_leases import Pullers
+from duetime.domain.tasks.task import Priority
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Variable(StrEnum):
     LOOK_AHEAD_SECONDS = "DUETIME_LOOK_AHEAD_SECONDS"
     """How far ahead of the clock the trigger reads, in seconds."""
     PRECISION = "DUETIME_PRECISION"
-    """`normal`, `exact` or `relaxed`: see `duetime.domain.dispatch.Precision`."""
+    """`normal`, `exact` or `relaxed`: see `duetime.domain.dispatch.timers.Precision`."""
     LEASE_SECONDS = "DUETIME_LEASE_SECONDS"
     """Length of a worker's lease; it is renewed every third of it."""
     RETENTION_DAYS = "DUETIME_RETENTION_DAYS"

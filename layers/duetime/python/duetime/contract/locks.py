@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract import routes
-from duetime.contract.bodies import Body
-from duetime.contract.fields import LOCK_KEY_PATTERN
-from duetime.contract.operation import OWNED, OWNER, Operation
-from duetime.contract.queries import page_size, read_query
+from duetime.contract.http import routes
+from duetime.contract.http.operation import OWNED, OWNER, Operation
+from duetime.contract.tasks.bodies import Body
+from duetime.contract.tasks.fields import LOCK_KEY_PATTERN
+from duetime.contract.tasks.queries import page_size, read_query
 from duetime.domain import errors
 from duetime.domain.errors import LockUnknown
 from duetime.domain.limits import MAX_PAGE

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract import routes
-from duetime.contract.answers import Instant  # noqa: TC001 - same
-from duetime.contract.bodies import Body
-from duetime.contract.decoding import refuse_marked
-from duetime.contract.faults import validated
-from duetime.contract.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
-from duetime.contract.operation import OWNED, OWNER, READ_BODY, Operation
-from duetime.contract.queries import read_query
-from duetime.contract.refusals import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http import routes
+from duetime.contract.http.operation import OWNED, OWNER, READ_BODY, Operation
+from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.validation_errors import validated
+from duetime.contract.tasks.answers import Instant  # noqa: TC001 - same
+from duetime.contract.tasks.bodies import Body
+from duetime.contract.tasks.decoding import refuse_marked
+from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
+from duetime.contract.tasks.queries import read_query
 from duetime.domain import errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
-    from duetime.contract.guard import Document
-    from duetime.domain.circuits import Circuit, CircuitState
+    from duetime.contract.http.safe_json import Document
+    from duetime.domain.circuit_breakers import Circuit, CircuitState
 
 _TYPE = re.compile(TYPE_PATTERN.removesuffix("$"))
 _OWNER = re.compile(OWNER_PATTERN)

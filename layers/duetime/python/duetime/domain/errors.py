@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.switches import SwitchKey
-    from duetime.domain.task import Query, Task
+    from duetime.domain.tasks.task import Query, Task
 
 
 class RequestRefused(Exception):

@@ -7,11 +7,11 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE
-from duetime.domain.states import LEASED, WAITING, State
+from duetime.domain.tasks.states import LEASED, WAITING, State
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.task import LockScope, Task
+    from duetime.domain.tasks.task import LockScope, Task
     from duetime.domain.times import Millis
 
 RESERVED = 0

@@ -7,12 +7,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.locks import LockClaim, LockName
-from duetime.domain.task import LockScope
+from duetime.domain.tasks.task import LockScope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 SYSTEM = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk import BulkOperation, Latest
+    from duetime.domain.bulk.operation import BulkOperation, Latest
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.dispatch import Message
-    from duetime.domain.task import Priority
+    from duetime.domain.dispatch.timers import Message
+    from duetime.domain.tasks.task import Priority
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.circuits import Circuit
-    from duetime.domain.cursors import Cursors
-    from duetime.domain.dispatch import BulkTimer, Entry, ScheduleWake, Wake
-    from duetime.domain.expiry import Expiry
+    from duetime.domain.circuit_breakers import Circuit
+    from duetime.domain.conditional_writes import Write, WriteResult
+    from duetime.domain.dispatch.cursors import Cursors
+    from duetime.domain.dispatch.shards import ShardHistory
+    from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleWake, Wake
     from duetime.domain.ids import TaskId
-    from duetime.domain.keys import RememberedKey
     from duetime.domain.locks import Holder, Lock, LockName, Waiter
-    from duetime.domain.names import Edition
+    from duetime.domain.name_editions import Edition
     from duetime.domain.schedules.calendars import Calendar
-    from duetime.domain.schedules.recurrence import Activity, Recurrence
-    from duetime.domain.shards import ShardHistory
+    from duetime.domain.schedules.stored_schedule import Activity, Recurrence
     from duetime.domain.switches import Switches
-    from duetime.domain.task import Content, LedgerLine, Task
+    from duetime.domain.tasks.expiry import Expiry
+    from duetime.domain.tasks.idempotency_keys import RememberedKey
+    from duetime.domain.tasks.task import Content, LedgerLine, Task
     from duetime.domain.times import Millis
-    from duetime.domain.writes import Write, WriteResult
 
     MinuteItem: TypeAlias = Entry | Wake | ScheduleWake | BulkTimer
 

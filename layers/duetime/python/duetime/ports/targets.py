@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.attempts import Failed, TargetEnding
-    from duetime.domain.task import Asked, HttpTarget, Phase, Progress, Query, Task
+    from duetime.domain.tasks.attempts import Failed, TargetEnding
+    from duetime.domain.tasks.task import Asked, HttpTarget, Phase, Progress, Query, Task
     from duetime.domain.times import Millis
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.counting import Chunk, Tally
-    from duetime.domain.topologies.head import Head
-    from duetime.domain.topologies.rules import Counts, Outcome
+    from duetime.domain.topologies.join_counters import Chunk, Tally
+    from duetime.domain.topologies.run_state import Head
+    from duetime.domain.topologies.trigger_rules import Counts, Outcome
 
 
 class TopologyStore(Protocol):

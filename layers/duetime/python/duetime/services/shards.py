@@ -10,10 +10,10 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.limits import SHARDS_KNOWN
 
 if TYPE_CHECKING:
-    from duetime.domain.shards import ShardHistory
+    from duetime.domain.dispatch.shards import ShardHistory
     from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
     from duetime.ports.stores import ShardStore
-    from duetime.ports.surroundings import Clock
 
 
 @dataclass(slots=True)

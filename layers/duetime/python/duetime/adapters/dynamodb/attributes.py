@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.dynamodb import forms, schema, values
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from duetime.adapters.dynamodb.values import StoredItem, Value
+    from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,46 +34,46 @@ class Attribute:
 ATTRIBUTES: dict[str, Attribute] = {
     attribute.field: attribute
     for attribute in (
-        Attribute("type", "y", values.text, values.string),
-        Attribute("state", "z", forms.state, forms.read_state),
-        Attribute("due_at", "d", values.number, values.whole),
-        Attribute("next_at", "n", values.number, values.whole),
-        Attribute("created_at", "c", values.number, values.whole),
-        Attribute("payload", "b", forms.content, partial(forms.read_content, "payload")),
-        Attribute("priority", "q", forms.priority, forms.read_priority),
-        Attribute("target", "u", forms.target, forms.read_target),
-        Attribute("retry", "r", forms.retry, forms.read_retry),
-        Attribute("timeout_seconds", "o", forms.unless_default("timeout_seconds"), values.whole),
-        Attribute("deadline_seconds", "D", forms.unless_default("deadline_seconds"), values.whole),
-        Attribute("rollback", "B", values.flag, values.truth),
-        Attribute("lock", "K", forms.lock, forms.read_lock),
-        Attribute("callback_url", "U", values.text, values.string),
-        Attribute("name", "m", forms.name, values.string),
-        Attribute("tags", "T", forms.tags, forms.read_tags),
-        Attribute("occasion", "H", forms.occasion, forms.read_occasion),
-        Attribute("member", "G", forms.member, forms.read_member),
+        Attribute("type", "y", attribute_values.text, attribute_values.string),
+        Attribute("state", "z", field_codecs.state, field_codecs.read_state),
+        Attribute("due_at", "d", attribute_values.number, attribute_values.whole),
+        Attribute("next_at", "n", attribute_values.number, attribute_values.whole),
+        Attribute("created_at", "c", attribute_values.number, attribute_values.whole),
+        Attribute("payload", "b", field_codecs.content, partial(field_codecs.read_content, "payload")),
+        Attribute("priority", "q", field_codecs.priority, field_codecs.read_priority),
+        Attribute("target", "u", field_codecs.target, field_codecs.read_target),
+        Attribute("retry", "r", field_codecs.retry, field_codecs.read_retry),
+        Attribute("timeout_seconds", "o", field_codecs.unless_default("timeout_seconds"), attribute_values.whole),
+        Attribute("deadline_seconds", "D", field_codecs.unless_default("deadline_seconds"), attribute_values.whole),
+        Attribute("rollback", "B", attribute_values.flag, attribute_values.truth),
+        Attribute("lock", "K", field_codecs.lock, field_codecs.read_lock),
+        Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
+        Attribute("name", "m", field_codecs.name, attribute_values.string),
+        Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
+        Attribute("occasion", "H", field_codecs.occasion, field_codecs.read_occasion),
+        Attribute("member", "G", field_codecs.member, field_codecs.read_member),
         # Numbers that conditions compare are always there, zero or not: no condition needs a second form.
-        Attribute("turn", "t", values.number, values.whole),
-        Attribute("version", "e", values.number, values.whole),
-        Attribute("fence", "k", values.number, values.whole),
-        Attribute("attempt", "a", values.number, values.whole),
-        Attribute("sent", "i", values.flag, values.truth),
-        Attribute("nonce", "j", values.text, values.string),
-        Attribute("lease_holder", "h", values.text, values.string),
-        Attribute("lease_ends_at", "l", values.number, values.whole),
-        Attribute("deferred_fence", "w", values.number, values.whole),
-        Attribute("asked", "A", forms.asked, forms.read_asked),
-        Attribute("waits_for", "W", values.text, values.string),
-        Attribute("checkpoint", "C", forms.content, partial(forms.read_content, "checkpoint")),
-        Attribute("progress", "P", forms.progress, forms.read_progress),
-        Attribute("result", "R", forms.content, partial(forms.read_content, "result")),
-        Attribute("error", "E", forms.error, forms.read_error),
-        Attribute("started_at", "S", values.number, values.whole),
-        Attribute("run_at", "N", values.number, values.whole),
-        Attribute("finished_at", "F", values.number, values.whole),
-        Attribute("expires_at", schema.TTL, values.expiry, values.read_expiry),
-        Attribute("ledger", "L", forms.ledger, forms.read_ledger),
-        Attribute("reopened_fence", "J", values.number, values.whole),
+        Attribute("turn", "t", attribute_values.number, attribute_values.whole),
+        Attribute("version", "e", attribute_values.number, attribute_values.whole),
+        Attribute("fence", "k", attribute_values.number, attribute_values.whole),
+        Attribute("attempt", "a", attribute_values.number, attribute_values.whole),
+        Attribute("sent", "i", attribute_values.flag, attribute_values.truth),
+        Attribute("nonce", "j", attribute_values.text, attribute_values.string),
+        Attribute("lease_holder", "h", attribute_values.text, attribute_values.string),
+        Attribute("lease_ends_at", "l", attribute_values.number, attribute_values.whole),
+        Attribute("deferred_fence", "w", attribute_values.number, attribute_values.whole),
+        Attribute("asked", "A", field_codecs.asked, field_codecs.read_asked),
+        Attribute("waits_for", "W", attribute_values.text, attribute_values.string),
+        Attribute("checkpoint", "C", field_codecs.content, partial(field_codecs.read_content, "checkpoint")),
+        Attribute("progress", "P", field_codecs.progress, field_codecs.read_progress),
+        Attribute("result", "R", field_codecs.content, partial(field_codecs.read_content, "result")),
+        Attribute("error", "E", field_codecs.error, field_codecs.read_error),
+        Attribute("started_at", "S", attribute_values.number, attribute_values.whole),
+        Attribute("run_at", "N", attribute_values.number, attribute_values.whole),
+        Attribute("finished_at", "F", attribute_values.number, attribute_values.whole),
+        Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
+        Attribute("ledger", "L", field_codecs.ledger, field_codecs.read_ledger),
+        Attribute("reopened_fence", "J", attribute_values.number, attribute_values.whole),
     )
 }
 """Every field of `Task` but `id` and `owner`, which are the keys."""

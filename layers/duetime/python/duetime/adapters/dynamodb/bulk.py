@@ -6,19 +6,19 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from duetime.adapters.aws import translated
-from duetime.adapters.dynamodb import forms, schema, values
-from duetime.adapters.dynamodb.batches import read_items
-from duetime.adapters.dynamodb.records import told_unreadable
-from duetime.adapters.dynamodb.versions import save_next, version_of
-from duetime.domain.bulk import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.task_items import told_unreadable
+from duetime.adapters.dynamodb.versioned_items import save_next, version_of
+from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.times import Millis
 
 REQUEST = "request"
@@ -54,7 +54,7 @@ class DynamoBulkStore:
                 IndexName=schema.OWNER_INDEX.name,
                 KeyConditionExpression="#g = :g",
                 ExpressionAttributeNames={"#g": schema.OWNER_INDEX.partition_key},
-                ExpressionAttributeValues={":g": values.text(f"{owner}{schema.BULK_LIST_MARK}")},
+                ExpressionAttributeValues={":g": attribute_values.text(f"{owner}{schema.BULK_LIST_MARK}")},
                 ScanIndexForward=False,
                 Limit=limit,
             )
@@ -71,13 +71,13 @@ class DynamoBulkStore:
         item = self._get(_latest_key_of(topology))
         if not item:
             return Latest(topology)
-        return Latest(topology, TaskId(values.string(item[_OPERATION])), version_of(item))
+        return Latest(topology, TaskId(attribute_values.string(item[_OPERATION])), version_of(item))
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
         """Note which operation is started on a topology, if nobody else's was since that was read."""
-        item: Item = {**_latest_key_of(latest.topology), schema.TTL: values.expiry(expires_at)}
+        item: Item = {**_latest_key_of(latest.topology), schema.TTL: attribute_values.expiry(expires_at)}
         if latest.operation_id is not None:
-            item[_OPERATION] = values.text(latest.operation_id.text)
+            item[_OPERATION] = attribute_values.text(latest.operation_id.text)
         return save_next(self._client, self._table, item, latest.version, nonce)
 
     def _get(self, key: Item) -> StoredItem | None:
@@ -87,15 +87,15 @@ class DynamoBulkStore:
 
 def _key_of(operation_id: TaskId) -> Item:
     return {
-        schema.PARTITION_KEY: values.text(f"{schema.BULK_PREFIX}{operation_id}"),
-        schema.SORT_KEY: values.text(operation_id.text),
+        schema.PARTITION_KEY: attribute_values.text(f"{schema.BULK_PREFIX}{operation_id}"),
+        schema.SORT_KEY: attribute_values.text(operation_id.text),
     }
 
 
 def _latest_key_of(topology: TaskId) -> Item:
     return {
-        schema.PARTITION_KEY: values.text(f"{schema.TOPOLOGY_PREFIX}{topology}"),
-        schema.SORT_KEY: values.text(_LATEST),
+        schema.PARTITION_KEY: attribute_values.text(f"{schema.TOPOLOGY_PREFIX}{topology}"),
+        schema.SORT_KEY: attribute_values.text(_LATEST),
     }
 
 
@@ -103,61 +103,61 @@ def _item_of(operation: BulkOperation) -> Item:
     progress = operation.progress
     item = {
         **_key_of(operation.id),
-        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
-        schema.OWNER_KEY: values.text(f"{operation.owner}{schema.BULK_LIST_MARK}"),
-        _OWNER: values.text(operation.owner),
-        _KIND: values.text(operation.kind),
-        _STATE: values.text(operation.state),
-        _CREATED_AT: values.number(operation.created_at),
-        _COUNTS: values.text(f"{progress.examined} {progress.matched} {progress.changed}"),
-        _REFUSED: values.text(json.dumps(dict(progress.refused), separators=(",", ":"))),
-        _NEXT_AT: values.number(progress.next_at),
-        _HOLDER: values.text(operation.holder),
-        _EPOCH: values.number(operation.epoch),
-        _LEASED_UNTIL: values.number(operation.leased_until),
-        _NOT_BEFORE: values.number(operation.not_complete_before),
-        _REASON: values.text(operation.reason),
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        schema.OWNER_KEY: attribute_values.text(f"{operation.owner}{schema.BULK_LIST_MARK}"),
+        _OWNER: attribute_values.text(operation.owner),
+        _KIND: attribute_values.text(operation.kind),
+        _STATE: attribute_values.text(operation.state),
+        _CREATED_AT: attribute_values.number(operation.created_at),
+        _COUNTS: attribute_values.text(f"{progress.examined} {progress.matched} {progress.changed}"),
+        _REFUSED: attribute_values.text(json.dumps(dict(progress.refused), separators=(",", ":"))),
+        _NEXT_AT: attribute_values.number(progress.next_at),
+        _HOLDER: attribute_values.text(operation.holder),
+        _EPOCH: attribute_values.number(operation.epoch),
+        _LEASED_UNTIL: attribute_values.number(operation.leased_until),
+        _NOT_BEFORE: attribute_values.number(operation.not_complete_before),
+        _REASON: attribute_values.text(operation.reason),
     }
     if operation.topology is not None:
-        item[_TOPOLOGY] = values.text(operation.topology.text)
+        item[_TOPOLOGY] = attribute_values.text(operation.topology.text)
     if operation.request is not None:
-        item[_REQUEST] = forms.content(operation.request)
+        item[_REQUEST] = field_codecs.content(operation.request)
     if progress.after is not None:
-        item[_AFTER] = values.text(progress.after.text)
+        item[_AFTER] = attribute_values.text(progress.after.text)
     if operation.ended_at is not None:
-        item[_ENDED_AT] = values.number(operation.ended_at)
+        item[_ENDED_AT] = attribute_values.number(operation.ended_at)
     if operation.expires_at is not None:
-        item[schema.TTL] = values.expiry(operation.expires_at)
+        item[schema.TTL] = attribute_values.expiry(operation.expires_at)
     return item
 
 
 def _operation(item: StoredItem) -> BulkOperation:
     with told_unreadable(item):
-        examined, matched, changed = map(int, values.string(item[_COUNTS]).split())
-        state = BulkState(values.string(item[_STATE]))
+        examined, matched, changed = map(int, attribute_values.string(item[_COUNTS]).split())
+        state = BulkState(attribute_values.string(item[_STATE]))
         progress = BulkProgress(
-            after=TaskId(values.string(item[_AFTER])) if _AFTER in item else None,
+            after=TaskId(attribute_values.string(item[_AFTER])) if _AFTER in item else None,
             examined=examined,
             matched=matched,
             changed=changed,
-            refused=json.loads(values.string(item[_REFUSED])),
-            next_at=values.whole(item[_NEXT_AT]),
+            refused=json.loads(attribute_values.string(item[_REFUSED])),
+            next_at=attribute_values.whole(item[_NEXT_AT]),
             is_complete=state is BulkState.SUCCEEDED,
         )
         return BulkOperation(
-            id=TaskId(values.string(item[schema.SORT_KEY])),
-            owner=values.string(item[_OWNER]),
-            kind=BulkKind(values.string(item[_KIND])),
-            created_at=values.whole(item[_CREATED_AT]),
-            topology=TaskId(values.string(item[_TOPOLOGY])) if _TOPOLOGY in item else None,
-            request=forms.read_content(REQUEST, item[_REQUEST]) if _REQUEST in item else None,
+            id=TaskId(attribute_values.string(item[schema.SORT_KEY])),
+            owner=attribute_values.string(item[_OWNER]),
+            kind=BulkKind(attribute_values.string(item[_KIND])),
+            created_at=attribute_values.whole(item[_CREATED_AT]),
+            topology=TaskId(attribute_values.string(item[_TOPOLOGY])) if _TOPOLOGY in item else None,
+            request=field_codecs.read_content(REQUEST, item[_REQUEST]) if _REQUEST in item else None,
             progress=progress,
             state=state,
-            holder=values.string(item[_HOLDER]),
-            epoch=values.whole(item[_EPOCH]),
-            leased_until=values.whole(item[_LEASED_UNTIL]),
-            not_complete_before=values.whole(item[_NOT_BEFORE]),
-            ended_at=values.whole(item[_ENDED_AT]) if _ENDED_AT in item else None,
-            reason=values.string(item[_REASON]),
+            holder=attribute_values.string(item[_HOLDER]),
+            epoch=attribute_values.whole(item[_EPOCH]),
+            leased_until=attribute_values.whole(item[_LEASED_UNTIL]),
+            not_complete_before=attribute_values.whole(item[_NOT_BEFORE]),
+            ended_at=attribute_values.whole(item[_ENDED_AT]) if _ENDED_AT in item else None,
+            reason=attribute_values.string(item[_REASON]),
             version=version_of(item),
         )

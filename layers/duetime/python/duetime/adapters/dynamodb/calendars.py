@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.adapters.aws import translated
-from duetime.adapters.dynamodb import schema, values
-from duetime.adapters.dynamodb.batches import read_items
-from duetime.adapters.dynamodb.definitions import calendar_form, packed, read_calendar, unpacked
-from duetime.adapters.dynamodb.lists import listed, place_in_list
-from duetime.adapters.dynamodb.versions import delete_next, deletion_marker, is_deleted, save_next, version_of
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.owner_index import listed, place_in_list
+from duetime.adapters.dynamodb.schedule_codec import calendar_form, packed, read_calendar, unpacked
+from duetime.adapters.dynamodb.versioned_items import delete_next, deletion_marker, is_deleted, save_next, version_of
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.names import Edition
+from duetime.domain.name_editions import Edition
 from duetime.domain.schedules.calendars import Calendar
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.times import Millis
-    from duetime.ports.surroundings import Crew
+    from duetime.ports.runtime import Crew
 
 _DEFINITION, _CREATED = "b", "n"
 _MOST = 380_000
@@ -36,7 +36,7 @@ class DynamoCalendarStore:
 
     def put(self, owner: str, calendar: Calendar, edition: Edition, nonce: str) -> bool:
         """Store a calendar, if what is under its name is still at the edition that was read."""
-        item = _item_of(owner, calendar) | {_CREATED: values.number(edition.next.created)}
+        item = _item_of(owner, calendar) | {_CREATED: attribute_values.number(edition.next.created)}
         return save_next(self._client, self._table, item, edition.number, nonce)
 
     def read(self, owner: str, name: str) -> Calendar | None:
@@ -53,7 +53,7 @@ class DynamoCalendarStore:
         if is_deleted(item):
             return None, Edition(number)
         # An item that was stored before there were editions gets its first one when it is replaced.
-        return _calendar(item), Edition(number, values.whole(item[_CREATED]) if _CREATED in item else 1)
+        return _calendar(item), Edition(number, attribute_values.whole(item[_CREATED]) if _CREATED in item else 1)
 
     def remove(self, owner: str, calendar: Calendar, edition: Edition, nonce: str, expires_at: Millis) -> bool:
         """Replace a calendar by a marker, if it is still at the edition that was read, or gone already."""
@@ -72,8 +72,8 @@ class DynamoCalendarStore:
 def _key_of(owner: str, name: str) -> Item:
     return {
         # A name has no `#`, so the last one is between the two.
-        schema.PARTITION_KEY: values.text(f"{schema.CALENDAR_PREFIX}{owner}#{name}"),
-        schema.SORT_KEY: values.text(name),
+        schema.PARTITION_KEY: attribute_values.text(f"{schema.CALENDAR_PREFIX}{owner}#{name}"),
+        schema.SORT_KEY: attribute_values.text(name),
     }
 
 
@@ -84,7 +84,7 @@ def _item_of(owner: str, calendar: Calendar) -> Item:
     return {
         **_key_of(owner, calendar.name),
         schema.OWNER_KEY: place_in_list(owner, schema.CALENDAR_LIST_MARK, calendar.name),
-        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
         _DEFINITION: definition,
     }
 

@@ -11,9 +11,9 @@ import json
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.aws import translated
-from duetime.adapters.dynamodb import schema, values
-from duetime.domain.cursors import ALL, Cursors, Progress
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.domain.dispatch.cursors import ALL, Cursors, Progress
 from duetime.domain.errors import ClockWrong
 from duetime.domain.limits import CLOCK_TOLERANCE, LONGEST_HOLD
 from duetime.domain.times import SECOND
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import Item, StoredItem, Value
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
     from duetime.domain.times import Millis
 
 _MINUTES, _EPOCH, _HOLDER, _HELD_UNTIL, _POSITIONS = "m", "e", "h", "u", "o"
@@ -62,12 +62,12 @@ class DynamoCursorStore:
                     },
                     ExpressionAttributeValues={
                         ":first": _minutes(first),
-                        ":epoch": values.number(first.epoch),
-                        ":one": values.number(1),
-                        ":holder": values.text(holder),
-                        ":now": values.number(now),
-                        ":latest": values.number(now + LONGEST_HOLD),
-                        ":until": values.number(until),
+                        ":epoch": attribute_values.number(first.epoch),
+                        ":one": attribute_values.number(1),
+                        ":holder": attribute_values.text(holder),
+                        ":now": attribute_values.number(now),
+                        ":latest": attribute_values.number(now + LONGEST_HOLD),
+                        ":until": attribute_values.number(until),
                     },
                     ReturnValues="ALL_NEW",
                 )
@@ -82,7 +82,7 @@ class DynamoCursorStore:
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
         """Store how far a group has been read, and keep the hold until `until` (0: let it go)."""
-        return self._save(group, cursors, cursors.epoch, {_HELD_UNTIL: values.number(until)})
+        return self._save(group, cursors, cursors.epoch, {_HELD_UNTIL: attribute_values.number(until)})
 
     def join(self, group: int, cursors: Cursors) -> Cursors | None:
         """Add what was done to what is stored by now, whoever holds the group; the hold stays as it is."""
@@ -93,7 +93,7 @@ class DynamoCursorStore:
                 return None
             stored = _cursors(answer["Item"])
             joined = cursors.joined(stored)
-            epoch = values.number(stored.epoch + 1)
+            epoch = attribute_values.number(stored.epoch + 1)
             if self._save(group, joined, stored.epoch, {_EPOCH: epoch}):
                 return _at_epoch(joined, stored.epoch + 1) if stored.holder == cursors.holder else None
         return None
@@ -113,7 +113,7 @@ class DynamoCursorStore:
                     UpdateExpression=update if positions else f"{update} REMOVE #{_POSITIONS}",
                     ExpressionAttributeNames=names,
                     ExpressionAttributeValues={
-                        ":before": values.number(epoch),
+                        ":before": attribute_values.number(epoch),
                         **{f":{name}": value for name, value in sets.items()},
                     },
                 )
@@ -130,8 +130,8 @@ def _ahead(now: Millis, metadata: Mapping[str, Any]) -> Millis:
 
 def _key_of(group: int) -> Item:
     return {
-        schema.PARTITION_KEY: values.text(f"{schema.CURSOR_PREFIX}{group}"),
-        schema.SORT_KEY: values.text(_SORT),
+        schema.PARTITION_KEY: attribute_values.text(f"{schema.CURSOR_PREFIX}{group}"),
+        schema.SORT_KEY: attribute_values.text(_SORT),
     }
 
 
@@ -140,7 +140,7 @@ def _at_epoch(cursors: Cursors, epoch: int) -> Cursors:
 
 
 def _minutes(cursors: Cursors) -> Value:
-    return {"L": [values.number(minute) for minute in cursors.floors]}
+    return {"L": [attribute_values.number(minute) for minute in cursors.floors]}
 
 
 def _positions(cursors: Cursors) -> Value | None:
@@ -149,18 +149,21 @@ def _positions(cursors: Cursors) -> Value | None:
         return None
     every = {(reading, ALL): each for reading, each in enumerate(cursors.readings)} | dict(cursors.lagging)
     found = [[reading, queue, each.upto, each.open] for (reading, queue), each in sorted(every.items())]
-    return values.text(json.dumps(found, separators=(",", ":")))
+    return attribute_values.text(json.dumps(found, separators=(",", ":")))
 
 
 def _cursors(item: StoredItem) -> Cursors:
-    minutes = [values.whole(minute) for minute in item[_MINUTES]["L"]]
-    epoch, holder = values.whole(item[_EPOCH]), values.string(item[_HOLDER]) if _HOLDER in item else ""
+    minutes = [attribute_values.whole(minute) for minute in item[_MINUTES]["L"]]
+    epoch, holder = (
+        attribute_values.whole(item[_EPOCH]),
+        attribute_values.string(item[_HOLDER]) if _HOLDER in item else "",
+    )
     if _POSITIONS not in item:
         return Cursors(tuple(Progress(minute) for minute in minutes), epoch=epoch, holder=holder)
     # Older code may have read on since, and moved the minutes only.
     every = {
         (reading, queue): Progress(upto, _open(minutes_open)).joined(Progress(minutes[reading]))
-        for reading, queue, upto, minutes_open in json.loads(values.string(item[_POSITIONS]))
+        for reading, queue, upto, minutes_open in json.loads(attribute_values.string(item[_POSITIONS]))
     }
     readings = tuple(every.pop((reading, ALL)) for reading in range(len(minutes)))
     lagging = {key: each for key, each in every.items() if not each.covers(readings[key[0]])}

@@ -12,11 +12,11 @@ from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from duetime.adapters.aws import translated
-from duetime.adapters.dynamodb import schema, values
-from duetime.adapters.dynamodb.batches import read_items
-from duetime.adapters.dynamodb.refusals import refusing_item
-from duetime.adapters.dynamodb.versions import VERSION, Condition, save_next, version_of
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.failed_conditions import refusing_item
+from duetime.adapters.dynamodb.versioned_items import VERSION, Condition, save_next, version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import OWNER_SPREAD
 from duetime.domain.locks import Holder, Lock, LockName, Waiter
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import Item, StoredItem, Value
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
     from duetime.domain.times import Millis
-    from duetime.ports.surroundings import Crew
+    from duetime.ports.runtime import Crew
 
 _HOLDERS, _TURN = "m", "t"
 _HOLDERS_MARK = "#"
@@ -53,7 +53,7 @@ class DynamoLockStore:
                 TableName=self._table,
                 KeyConditionExpression="#p = :p",
                 ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
-                ExpressionAttributeValues={":p": values.text(_partition(name))},
+                ExpressionAttributeValues={":p": attribute_values.text(_partition(name))},
                 ConsistentRead=True,
                 Limit=waiters + 1,
             )
@@ -94,10 +94,10 @@ class DynamoLockStore:
                         "#x": schema.TTL,
                     },
                     ExpressionAttributeValues={
-                        ":fence": values.text(f"{holder.fence} "),
+                        ":fence": attribute_values.text(f"{holder.fence} "),
                         ":held": _held(holder),
-                        ":one": values.number(1),
-                        ":x": values.expiry(expires_at),
+                        ":one": attribute_values.number(1),
+                        ":x": attribute_values.expiry(expires_at),
                     },
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
@@ -109,9 +109,9 @@ class DynamoLockStore:
         """Put a task into a lock's line; joining twice is joining once."""
         item = {
             **_place_of(name, waiter),
-            schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
-            schema.TTL: values.expiry(expires_at),
-            _TURN: values.number(waiter.turn),
+            schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+            schema.TTL: attribute_values.expiry(expires_at),
+            _TURN: attribute_values.number(waiter.turn),
         }
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
@@ -125,7 +125,7 @@ class DynamoLockStore:
                     Key=_place_of(name, waiter),
                     ConditionExpression="#t = :t",
                     ExpressionAttributeNames={"#t": _TURN},
-                    ExpressionAttributeValues={":t": values.number(waiter.turn)},
+                    ExpressionAttributeValues={":t": attribute_values.number(waiter.turn)},
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
                 return
@@ -143,8 +143,8 @@ class DynamoLockStore:
                 KeyConditionExpression="#g = :g AND #s > :after",
                 ExpressionAttributeNames={"#g": schema.OWNER_INDEX.partition_key, "#s": schema.SORT_KEY},
                 ExpressionAttributeValues={
-                    ":g": values.text(f"{owner}{schema.LOCK_LIST_MARK}{number}"),
-                    ":after": values.text(f"{_HOLDERS_MARK}{after}"),
+                    ":g": attribute_values.text(f"{owner}{schema.LOCK_LIST_MARK}{number}"),
+                    ":after": attribute_values.text(f"{_HOLDERS_MARK}{after}"),
                 },
                 Limit=limit,
             )
@@ -158,15 +158,15 @@ def _partition(name: LockName) -> str:
 
 def _key_of(name: LockName) -> Item:
     return {
-        schema.PARTITION_KEY: values.text(_partition(name)),
-        schema.SORT_KEY: values.text(f"{_HOLDERS_MARK}{name.key}"),
+        schema.PARTITION_KEY: attribute_values.text(_partition(name)),
+        schema.SORT_KEY: attribute_values.text(f"{_HOLDERS_MARK}{name.key}"),
     }
 
 
 def _place_of(name: LockName, waiter: Waiter) -> Item:
     return {
-        schema.PARTITION_KEY: values.text(_partition(name)),
-        schema.SORT_KEY: values.text(f"{_WAITER_MARK}{waiter.due_at:0{_DIGITS}}#{waiter.task_id}"),
+        schema.PARTITION_KEY: attribute_values.text(_partition(name)),
+        schema.SORT_KEY: attribute_values.text(f"{_WAITER_MARK}{waiter.due_at:0{_DIGITS}}#{waiter.task_id}"),
     }
 
 
@@ -174,10 +174,10 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
     number = int.from_bytes(sha256(lock.name.key.encode()).digest()[:2]) % OWNER_SPREAD
     return {
         **_key_of(lock.name),
-        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
-        schema.OWNER_KEY: values.text(f"{lock.name.owner}{schema.LOCK_LIST_MARK}{number}"),
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        schema.OWNER_KEY: attribute_values.text(f"{lock.name.owner}{schema.LOCK_LIST_MARK}{number}"),
         _HOLDERS: {"M": {holder.task_id.text: _held(holder) for holder in lock.holders}},
-        schema.TTL: values.expiry(expires_at),
+        schema.TTL: attribute_values.expiry(expires_at),
     }
 
 
@@ -190,7 +190,7 @@ def _unless_held_by_later(taker: Holder) -> Condition:
     return Condition(
         "(attribute_not_exists(#m.#id) OR size(#m.#id) < :size OR (size(#m.#id) = :size AND #m.#id < :next))",
         {"#m": _HOLDERS, "#id": taker.task_id.text},
-        {":size": values.number(len(_held(taker)["S"])), ":next": values.text(f"{taker.fence} ~")},
+        {":size": attribute_values.number(len(_held(taker)["S"])), ":next": attribute_values.text(f"{taker.fence} ~")},
     )
 
 
@@ -201,7 +201,7 @@ def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
 
 
 def _held(holder: Holder) -> Value:
-    return values.text(f"{holder.fence} {holder.until}")
+    return attribute_values.text(f"{holder.fence} {holder.until}")
 
 
 def _lock(name: LockName, item: StoredItem) -> Lock:
@@ -214,4 +214,4 @@ def _lock(name: LockName, item: StoredItem) -> Lock:
 
 def _waiter(item: StoredItem) -> Waiter:
     _mark, due_at, task_id = item[schema.SORT_KEY]["S"].split("#")
-    return Waiter(int(due_at), TaskId(task_id), values.whole(item[_TURN]))
+    return Waiter(int(due_at), TaskId(task_id), attribute_values.whole(item[_TURN]))

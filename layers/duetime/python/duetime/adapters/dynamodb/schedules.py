@@ -8,10 +8,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.aws import translated
-from duetime.adapters.dynamodb import forms, schema, values
-from duetime.adapters.dynamodb.batches import read_items
-from duetime.adapters.dynamodb.definitions import (
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.owner_index import listed, place_in_list
+from duetime.adapters.dynamodb.schedule_codec import (
     packed,
     read_run,
     read_spec,
@@ -20,8 +21,7 @@ from duetime.adapters.dynamodb.definitions import (
     template_form,
     unpacked,
 )
-from duetime.adapters.dynamodb.lists import listed, place_in_list
-from duetime.adapters.dynamodb.versions import (
+from duetime.adapters.dynamodb.versioned_items import (
     VERSION,
     Identity,
     delete_next,
@@ -32,15 +32,15 @@ from duetime.adapters.dynamodb.versions import (
 )
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.occurrences import Occurrence
-from duetime.domain.schedules.recurrence import Activity, Last, Recurrence, Remark
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.stored_schedule import Activity, Last, Recurrence, Remark
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.times import Millis
-    from duetime.ports.surroundings import Crew
+    from duetime.ports.runtime import Crew
 
 _HEAD_MARK = "#"
 """Before the name in the sort key of a schedule; it sorts before `_ACTIVITY`."""
@@ -65,7 +65,7 @@ class DynamoScheduleStore:
                 TableName=self._table,
                 KeyConditionExpression="#p = :p",
                 ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
-                ExpressionAttributeValues={":p": values.text(_partition(owner, name))},
+                ExpressionAttributeValues={":p": attribute_values.text(_partition(owner, name))},
                 ConsistentRead=True,
             )
         recurrence, activity = None, Activity()
@@ -118,10 +118,10 @@ class DynamoScheduleStore:
                     "#b": _BUFFERED,
                 },
                 ExpressionAttributeValues={
-                    ":u": values.text(recurrence.uid.text),
-                    ":x": values.expiry(expires_at),
-                    ":v": values.number(schema.SCHEMA_VERSION),
-                    ":one": values.number(1),
+                    ":u": attribute_values.text(recurrence.uid.text),
+                    ":x": attribute_values.expiry(expires_at),
+                    ":v": attribute_values.number(schema.SCHEMA_VERSION),
+                    ":one": attribute_values.number(1),
                 },
             )
 
@@ -129,7 +129,7 @@ class DynamoScheduleStore:
         """Store which occurrence goes on, if that is still at the version that was read."""
         item = {
             **_activity_key(owner, name),
-            schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
+            schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
             **_texts({_UID: activity.uid, _ACTIVE: activity.active, _BUFFERED: activity.buffered}),
         }
         return save_next(self._client, self._table, item, activity.version, nonce)
@@ -151,20 +151,20 @@ def _partition(owner: str, name: str) -> str:
 
 def _key_of(owner: str, name: str) -> Item:
     return {
-        schema.PARTITION_KEY: values.text(_partition(owner, name)),
-        schema.SORT_KEY: values.text(f"{_HEAD_MARK}{name}"),
+        schema.PARTITION_KEY: attribute_values.text(_partition(owner, name)),
+        schema.SORT_KEY: attribute_values.text(f"{_HEAD_MARK}{name}"),
     }
 
 
 def _activity_key(owner: str, name: str) -> Item:
     return {
-        schema.PARTITION_KEY: values.text(_partition(owner, name)),
-        schema.SORT_KEY: values.text(_ACTIVITY),
+        schema.PARTITION_KEY: attribute_values.text(_partition(owner, name)),
+        schema.SORT_KEY: attribute_values.text(_ACTIVITY),
     }
 
 
 def _texts(ids: dict[str, TaskId | None]) -> Item:
-    return {name: values.text(each.text) for name, each in ids.items() if each is not None}
+    return {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
 
 
 def _item_of(recurrence: Recurrence) -> Item:
@@ -172,13 +172,13 @@ def _item_of(recurrence: Recurrence) -> Item:
     item = {
         **_key_of(owner, name),
         schema.OWNER_KEY: place_in_list(owner, schema.SCHEDULE_LIST_MARK, name),
-        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
-        _UID: values.text(recurrence.uid.text),
-        _TURN: values.number(recurrence.turn),
-        _DONE: values.number(recurrence.done),
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        _UID: attribute_values.text(recurrence.uid.text),
+        _TURN: attribute_values.number(recurrence.turn),
+        _DONE: attribute_values.number(recurrence.done),
         _SPEC: packed(spec_form(recurrence.spec)),
         _TEMPLATE: template_form(recurrence.spec.task),
-        _PAYLOAD: forms.content(recurrence.payload),
+        _PAYLOAD: field_codecs.content(recurrence.payload),
         _COURSE: packed(_course(recurrence)),
     }
     if recurrence.revision_ends:
@@ -215,19 +215,19 @@ def _recurrence(owner: str, item: StoredItem) -> Recurrence:
     tzdata, remaining, last, owed, runs, placed, skipped = rest
     return Recurrence(
         owner=owner,
-        uid=TaskId(values.string(item[_UID])),
+        uid=TaskId(attribute_values.string(item[_UID])),
         shards=shards,
         spec=read_spec(name, unpacked(item[_SPEC]), item[_TEMPLATE]["M"]),
-        payload=forms.read_content("payload", item[_PAYLOAD]),
+        payload=field_codecs.read_content("payload", item[_PAYLOAD]),
         created_at=created_at,
         changed_at=changed_at,
-        done=values.whole(item[_DONE]),
+        done=attribute_values.whole(item[_DONE]),
         state=ScheduleState(state),
         note=note,
         revision=revision,
         version=version,
         edition=version_of(item),
-        turn=values.whole(item[_TURN]),
+        turn=attribute_values.whole(item[_TURN]),
         tzdata=tzdata,
         remaining_runs=remaining,
         last=None if last is None else Last(TaskId(last[0]), *last[1:]),
@@ -242,6 +242,6 @@ def _recurrence(owner: str, item: StoredItem) -> Recurrence:
 
 def _activity(item: StoredItem) -> Activity:
     uid, active, buffered = (
-        TaskId(values.string(item[name])) if name in item else None for name in (_UID, _ACTIVE, _BUFFERED)
+        TaskId(attribute_values.string(item[name])) if name in item else None for name in (_UID, _ACTIVE, _BUFFERED)
     )
     return Activity(uid, active, buffered, version_of(item))

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from duetime.adapters.aws import translated
-from duetime.adapters.dynamodb import schema, values
-from duetime.domain.shards import Growth, ShardHistory
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.domain.dispatch.shards import Growth, ShardHistory
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import Item, Value
+    from duetime.adapters.dynamodb.attribute_values import Item, Value
     from duetime.domain.times import Millis
 
 _HISTORY = "b"
 _KEY: Item = {
-    schema.PARTITION_KEY: values.text(f"{schema.CURSOR_PREFIX}shards"),
-    schema.SORT_KEY: values.text("shards"),
+    schema.PARTITION_KEY: attribute_values.text(f"{schema.CURSOR_PREFIX}shards"),
+    schema.SORT_KEY: attribute_values.text("shards"),
 }
 
 
@@ -35,7 +35,7 @@ class DynamoShardStore:
             answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True)
         if "Item" not in answer:
             return ShardHistory()
-        steps = json.loads(values.string(answer["Item"][_HISTORY]))
+        steps = json.loads(attribute_values.string(answer["Item"][_HISTORY]))
         return ShardHistory(tuple(Growth(shards, at) for shards, at in steps))
 
     def announce(self, shards: int, now: Millis) -> ShardHistory:
@@ -64,4 +64,4 @@ class DynamoShardStore:
 
 
 def _told(history: ShardHistory) -> Value:
-    return values.text(json.dumps([[step.shards, step.at] for step in history.steps], separators=(",", ":")))
+    return attribute_values.text(json.dumps([[step.shards, step.at] for step in history.steps], separators=(",", ":")))

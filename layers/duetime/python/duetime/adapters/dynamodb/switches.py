@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.aws import translated
-from duetime.adapters.dynamodb import schema, values
-from duetime.adapters.dynamodb.versions import save_next, version_of
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
 
 _SWITCHES = "b"
 _KEY: Item = {
-    schema.PARTITION_KEY: values.text(schema.SWITCH_PREFIX),
-    schema.SORT_KEY: values.text("switches"),
+    schema.PARTITION_KEY: attribute_values.text(schema.SWITCH_PREFIX),
+    schema.SORT_KEY: attribute_values.text("switches"),
 }
 
 
@@ -44,8 +44,8 @@ def _item_of(switches: Switches) -> Item:
     told = json.dumps([_told(switch) for switch in switches.by_key.values()], separators=(",", ":"))
     return {
         **_KEY,
-        schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
-        _SWITCHES: values.packed(told.encode()),
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        _SWITCHES: attribute_values.packed(told.encode()),
     }
 
 
@@ -56,7 +56,7 @@ def _told(switch: Switch) -> list[Any]:
 
 
 def _switches(item: StoredItem) -> Switches:
-    switches = [_switch(*told) for told in json.loads(values.unpacked(item[_SWITCHES]))]
+    switches = [_switch(*told) for told in json.loads(attribute_values.unpacked(item[_SWITCHES]))]
     return Switches({switch.key: switch for switch in switches}, version_of(item))
 
 

@@ -7,24 +7,24 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from duetime.adapters.aws import translated
+from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.batches import read_items
-from duetime.adapters.dynamodb.expressions import update_of
-from duetime.adapters.dynamodb.minutes import (
+from duetime.adapters.dynamodb.attribute_values import text
+from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.dispatch_items import (
     ENTRY_NAMES,
     bulk_timer_item_of,
     entry_of,
     schedule_wake_item_of,
     wake_item_of,
 )
-from duetime.adapters.dynamodb.records import item_of, key_of, task_of
-from duetime.adapters.dynamodb.refusals import refusing_item
-from duetime.adapters.dynamodb.values import text
+from duetime.adapters.dynamodb.failed_conditions import refusing_item
+from duetime.adapters.dynamodb.task_items import item_of, key_of, task_of
+from duetime.adapters.dynamodb.update_expressions import update_of
+from duetime.domain.conditional_writes import Applied, Refused
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import MINUTE_PAGE, OWNER_SPREAD
-from duetime.domain.writes import Applied, Refused
 from duetime.ports.stores import MinutePage
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from botocore.exceptions import ClientError
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import StoredItem
-    from duetime.domain.dispatch import BulkTimer, ScheduleWake, Wake
-    from duetime.domain.task import Task
-    from duetime.domain.writes import Write, WriteResult
+    from duetime.adapters.dynamodb.attribute_values import StoredItem
+    from duetime.domain.conditional_writes import Write, WriteResult
+    from duetime.domain.dispatch.timers import BulkTimer, ScheduleWake, Wake
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.runtime import Crew
     from duetime.ports.stores import ListQuery, MinuteItem
-    from duetime.ports.surroundings import Crew
 
 R = TypeVar("R")
 _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}

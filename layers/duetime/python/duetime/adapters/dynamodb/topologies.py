@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.aws import translated
-from duetime.adapters.dynamodb import schema, values
-from duetime.adapters.dynamodb.refusals import refusing_item
-from duetime.adapters.dynamodb.versions import save_next, version_of
-from duetime.domain.topologies.counting import Chunk, Tally, chunk_of
-from duetime.domain.topologies.head import Begun, Head
-from duetime.domain.topologies.rules import Counts, Outcome
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.failed_conditions import refusing_item
+from duetime.adapters.dynamodb.versioned_items import save_next, version_of
+from duetime.domain.topologies.join_counters import Chunk, Tally, chunk_of
+from duetime.domain.topologies.run_state import Begun, Head
+from duetime.domain.topologies.trigger_rules import Counts, Outcome
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.dynamodb.values import Item, StoredItem
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
 
@@ -52,12 +52,12 @@ class DynamoTopologyStore:
         flags = [name for name in _NAMES if getattr(head, name)]
         item: Item = {
             **_key_of(head.topology, _HEAD),
-            schema.VERSION_OF_SCHEMA: values.number(schema.SCHEMA_VERSION),
-            **({} if expires_at is None else {schema.TTL: values.expiry(expires_at)}),
-            _RUNS: values.text(" ".join(f"{begun.at}/{begun.shards}" for begun in head.runs)),
-            _FENCE: values.number(head.fence),
-            _FLAGS: values.text(" ".join(flags)),
-            **({_RAN: values.packed(json.dumps(dict(head.ran)).encode())} if head.ran else {}),
+            schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+            **({} if expires_at is None else {schema.TTL: attribute_values.expiry(expires_at)}),
+            _RUNS: attribute_values.text(" ".join(f"{begun.at}/{begun.shards}" for begun in head.runs)),
+            _FENCE: attribute_values.number(head.fence),
+            _FLAGS: attribute_values.text(" ".join(flags)),
+            **({_RAN: attribute_values.packed(json.dumps(dict(head.ran)).encode())} if head.ran else {}),
         }
         return save_next(self._client, self._table, item, head.version, nonce)
 
@@ -74,9 +74,9 @@ class DynamoTopologyStore:
             "UpdateExpression": f"ADD #{_SETS[outcome]} :ps SET #x = :x",
             "ExpressionAttributeNames": {**names, "#x": schema.TTL},
             "ExpressionAttributeValues": {
-                ":p": values.number(position),
+                ":p": attribute_values.number(position),
                 ":ps": {"NS": [str(position)]},
-                ":x": values.expiry(expires_at),
+                ":x": attribute_values.expiry(expires_at),
             },
             "ReturnValues": "ALL_OLD",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
@@ -102,9 +102,9 @@ class DynamoTopologyStore:
                 "#x": schema.TTL,
             },
             "ExpressionAttributeValues": {
-                ":q": values.number(counts.ended),
-                ":w": values.text(report),
-                ":x": values.expiry(expires_at),
+                ":q": attribute_values.number(counts.ended),
+                ":w": attribute_values.text(report),
+                ":x": attribute_values.expiry(expires_at),
             },
             "ReturnValues": "ALL_NEW",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
@@ -121,14 +121,18 @@ class DynamoTopologyStore:
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
         """Keep the token by which the run's frame hears of a node's end, in place of an older one."""
-        item = {**_key_of(node, _TOKEN), _VALUE: values.text(token), schema.TTL: values.expiry(expires_at)}
+        item = {
+            **_key_of(node, _TOKEN),
+            _VALUE: attribute_values.text(token),
+            schema.TTL: attribute_values.expiry(expires_at),
+        }
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
 
     def read_token(self, node: TaskId) -> str | None:
         """The token of a node, read consistently; `None` while there is none."""
         item = self._get(_key_of(node, _TOKEN))
-        return values.string(item[_VALUE]) if item else None
+        return attribute_values.string(item[_VALUE]) if item else None
 
     def _get(self, key: Item) -> StoredItem | None:
         with translated():
@@ -137,19 +141,19 @@ class DynamoTopologyStore:
 
 def _key_of(task_id: TaskId, name: str) -> Item:
     return {
-        schema.PARTITION_KEY: values.text(f"{schema.TOPOLOGY_PREFIX}{task_id}"),
-        schema.SORT_KEY: values.text(name),
+        schema.PARTITION_KEY: attribute_values.text(f"{schema.TOPOLOGY_PREFIX}{task_id}"),
+        schema.SORT_KEY: attribute_values.text(name),
     }
 
 
 def _head(topology: TaskId, item: StoredItem) -> Head:
-    runs = [pair.split("/") for pair in values.string(item[_RUNS]).split()]
-    flags = values.string(item[_FLAGS]).split()
+    runs = [pair.split("/") for pair in attribute_values.string(item[_RUNS]).split()]
+    flags = attribute_values.string(item[_FLAGS]).split()
     return Head(
         topology,
         runs=tuple(Begun(int(at), int(shards)) for at, shards in runs),
-        fence=values.whole(item[_FENCE]),
-        ran=json.loads(values.unpacked(item[_RAN])) if _RAN in item else {},
+        fence=attribute_values.whole(item[_FENCE]),
+        ran=json.loads(attribute_values.unpacked(item[_RAN])) if _RAN in item else {},
         **{name: name in flags for name in _NAMES},
         version=version_of(item),
     )
@@ -162,7 +166,7 @@ def _chunk(number: int, edges: int, item: StoredItem) -> Chunk:
 
 def _tally(edges: int, item: StoredItem) -> Tally:
     reports = {
-        int(name.removeprefix(_COUNTS)): Counts(*map(int, values.string(value).split()))
+        int(name.removeprefix(_COUNTS)): Counts(*map(int, attribute_values.string(value).split()))
         for name, value in item.items()
         if name.startswith(_COUNTS)
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import LONGEST_HOLD
 
 if TYPE_CHECKING:
-    from duetime.domain.cursors import Cursors
+    from duetime.domain.dispatch.cursors import Cursors
     from duetime.domain.times import Millis
 
 

@@ -12,10 +12,10 @@ from duetime.ports.queues import Delivery
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from duetime.domain.dispatch import Message
-    from duetime.domain.task import Priority
+    from duetime.domain.dispatch.timers import Message
+    from duetime.domain.tasks.task import Priority
     from duetime.ports.queues import Outgoing
-    from duetime.ports.surroundings import Clock
+    from duetime.ports.runtime import Clock
 
 
 _LANE = "lane "

@@ -6,12 +6,12 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.names import Edition
-from duetime.domain.schedules.recurrence import Activity
+from duetime.domain.name_editions import Edition
+from duetime.domain.schedules.stored_schedule import Activity
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
-    from duetime.domain.schedules.recurrence import Recurrence
+    from duetime.domain.schedules.stored_schedule import Recurrence
     from duetime.domain.times import Millis
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.shards import ShardHistory
+from duetime.domain.dispatch.shards import ShardHistory
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis

@@ -6,22 +6,22 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch import Entry
+from duetime.domain.conditional_writes import Applied, Refused, applied, permits
+from duetime.domain.dispatch.timers import Entry
 from duetime.domain.ids import partition_of
 from duetime.domain.limits import MINUTE_PAGE
-from duetime.domain.states import State
-from duetime.domain.task import Task
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Task
 from duetime.domain.times import SECOND, minute_of
-from duetime.domain.writes import Applied, Refused, applied, permits
 from duetime.ports.stores import MinutePage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.dispatch import BulkTimer, ScheduleWake, Wake
+    from duetime.domain.conditional_writes import Write, WriteResult
+    from duetime.domain.dispatch.timers import BulkTimer, ScheduleWake, Wake
     from duetime.domain.ids import TaskId
-    from duetime.domain.task import Content
-    from duetime.domain.writes import Write, WriteResult
+    from duetime.domain.tasks.task import Content
     from duetime.ports.stores import ListQuery
 
 

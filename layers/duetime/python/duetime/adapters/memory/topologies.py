@@ -6,13 +6,13 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.topologies.counting import Chunk, Tally, chunk_of
+from duetime.domain.topologies.join_counters import Chunk, Tally, chunk_of
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.head import Head
-    from duetime.domain.topologies.rules import Counts, Outcome
+    from duetime.domain.topologies.run_state import Head
+    from duetime.domain.topologies.trigger_rules import Counts, Outcome
 
 
 class MemoryTopologyStore:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.sqs.queues import SqsQueues
     from duetime.ports.queues import Delivery
-    from duetime.ports.surroundings import Telemetry
+    from duetime.ports.runtime import Telemetry
 
 
 def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) -> list[Delivery]:

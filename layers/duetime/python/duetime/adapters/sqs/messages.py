@@ -10,9 +10,9 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.dispatch import Message
+from duetime.domain.dispatch.timers import Message
 from duetime.domain.ids import TaskId
-from duetime.domain.task import Priority
+from duetime.domain.tasks.task import Priority
 from duetime.domain.times import LAST_INSTANT
 from duetime.ports.queues import Delivery
 

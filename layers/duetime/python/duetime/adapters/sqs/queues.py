@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from duetime.adapters.aws import translated
+from duetime.adapters.aws_clients import translated
 from duetime.adapters.sqs.messages import MessageUnreadable, body_of, delivery_of, group_of
 from duetime.domain.errors import Unavailable
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
-    from duetime.domain.dispatch import Message
-    from duetime.domain.task import Priority
+    from duetime.domain.dispatch.timers import Message
+    from duetime.domain.tasks.task import Priority
     from duetime.ports.queues import Delivery, Outgoing
-    from duetime.ports.surroundings import Crew
+    from duetime.ports.runtime import Crew
 
 _ENTRIES_A_REQUEST = 10
 """Source: SQS API Reference, SendMessageBatch."""

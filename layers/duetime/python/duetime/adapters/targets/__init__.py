@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.attempts import NotSent
-from duetime.domain.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Task, TopologyTarget
+from duetime.domain.tasks.attempts import NotSent
+from duetime.domain.tasks.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Task, TopologyTarget
 
 if TYPE_CHECKING:
-    from duetime.adapters.targets.aws import AwsRunner
-    from duetime.adapters.targets.handlers import HandlerRunner
-    from duetime.adapters.targets.http import HttpRunner
-    from duetime.adapters.targets.topologies import TopologyRunner
-    from duetime.domain.attempts import TargetEnding
+    from duetime.adapters.targets.aws_target import AwsRunner
+    from duetime.adapters.targets.http_target import HttpRunner
+    from duetime.adapters.targets.python_handlers import HandlerRunner
+    from duetime.adapters.targets.topology_target import TopologyRunner
+    from duetime.domain.tasks.attempts import TargetEnding
     from duetime.ports.targets import Work
 
 

@@ -9,18 +9,18 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.adapters.targets.calls import Call, NoAnswer
-from duetime.adapters.targets.http import OK, is_mended_by_time
-from duetime.domain.attempts import failure
+from duetime.adapters.targets.http_calls import Call, NoAnswer
+from duetime.adapters.targets.http_target import OK, is_mended_by_time
 from duetime.domain.limits import CALLBACK_TIMEOUT
+from duetime.domain.tasks.attempts import failure
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.adapters.targets.calls import Caller
-    from duetime.domain.attempts import Failed
-    from duetime.domain.task import Task
+    from duetime.adapters.targets.http_calls import Caller
+    from duetime.domain.tasks.attempts import Failed
+    from duetime.domain.tasks.task import Task
 
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "duetime"}
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, EndpointConnectionError
 
-from duetime.adapters.aws import is_refused_invocation
-from duetime.adapters.targets.calls import (
+from duetime.adapters.aws_clients import is_refused_invocation
+from duetime.adapters.targets.http_calls import (
     EGRESS_FAILED,
     EGRESS_UNAVAILABLE,
     TIMEOUT,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from mypy_boto3_lambda import LambdaClient
 
-    from duetime.adapters.targets.calls import Call, Caller
-    from duetime.ports.surroundings import Crew
+    from duetime.adapters.targets.http_calls import Call, Caller
+    from duetime.ports.runtime import Crew
 
 WINDOW = 0.005
 """Seconds that the first call of a group waits for others."""

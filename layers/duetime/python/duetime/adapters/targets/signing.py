@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
     from duetime.domain.times import Millis
-    from duetime.ports.surroundings import Clock
+    from duetime.ports.runtime import Clock
 
 _STAGES = ("AWSCURRENT", "AWSPREVIOUS")
 """The two live versions of the secret; Secrets Manager moves the labels when a new value is put."""

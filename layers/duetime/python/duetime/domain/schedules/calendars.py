@@ -16,8 +16,8 @@ from duetime.domain.limits import (
     MAX_NAME_LENGTH,
     WORKING_MOMENT_HORIZON,
 )
-from duetime.domain.schedules.walls import clock_text, day_of, wall_of
-from duetime.domain.schedules.zones import UTC_ZONE, Zone
+from duetime.domain.schedules.local_time import clock_text, day_of, wall_of
+from duetime.domain.schedules.time_zones import UTC_ZONE, Zone
 from duetime.domain.times import DAY, Millis
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.schedules.rhythms import UTC_CLOCK, Clock
+from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
 from duetime.domain.schedules.schedule import DEFAULT_CATCH_UP_SECONDS, OnExcluded, Overlap
 from duetime.domain.schedules.timings import Dialect, Timing, parse_timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.task import TaskSpec
+    from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.times import Millis
 
 _TIMING = ("written", "clock", "calendars", "on_excluded", "jitter_seconds", "start_at", "end_at")

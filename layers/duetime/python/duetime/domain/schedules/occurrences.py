@@ -7,15 +7,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.calendars import Span, covering, next_working_moment
-from duetime.domain.schedules.derivation import derived, revision_of
+from duetime.domain.schedules.local_time import LAST_WALL
+from duetime.domain.schedules.occurrence_ids import derived, revision_of
 from duetime.domain.schedules.schedule import OnExcluded, Schedule
-from duetime.domain.schedules.walls import LAST_WALL
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from duetime.domain.schedules.rhythms import Lost
+    from duetime.domain.schedules.recurrences import Lost
 
 
 @dataclass(frozen=True, slots=True)

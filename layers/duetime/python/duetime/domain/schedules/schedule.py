@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_JITTER_SECONDS, MAX_NAME_LENGTH
 from duetime.domain.schedules.calendars import Searched
-from duetime.domain.schedules.resolving import rhythm_of
-from duetime.domain.schedules.rhythms import UTC_CLOCK, Clock, Rhythm
+from duetime.domain.schedules.recurrence_builder import rhythm_of
+from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock, Rhythm
 from duetime.domain.schedules.timings import Permanent, Timing
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
-    from duetime.domain.task import TaskSpec
+    from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.times import Millis
 
 DEFAULT_CATCH_UP_SECONDS = 3600

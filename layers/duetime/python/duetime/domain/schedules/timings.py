@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_DATES, MAX_EXPRESSION_LENGTH, MAX_PERIOD_DAYS
-from duetime.domain.schedules.columns import FIELD as CRON_FIELD
 from duetime.domain.schedules.cron import Cron
-from duetime.domain.schedules.crontab import parse_cron, parse_eventbridge_cron
-from duetime.domain.schedules.moments import Moment, Period, parse_duration, parse_length, parse_moment
+from duetime.domain.schedules.cron_fields import FIELD as CRON_FIELD
+from duetime.domain.schedules.cron_parser import parse_cron, parse_eventbridge_cron
+from duetime.domain.schedules.iso8601 import Moment, Period, parse_duration, parse_length, parse_moment
 from duetime.domain.times import DAY, SECOND, Millis
 
 if TYPE_CHECKING:

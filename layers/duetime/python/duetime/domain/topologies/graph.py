@@ -9,12 +9,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
-from duetime.domain.topologies.rules import TriggerRule
+from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.task import TaskSpec
+    from duetime.domain.tasks.task import TaskSpec
 
 
 class OnFailure(StrEnum):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.states import State
+from duetime.domain.tasks.states import State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.statuses import NodeStatus, Statuses
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 
 def levels(graph: Graph) -> tuple[tuple[str, ...], ...]:

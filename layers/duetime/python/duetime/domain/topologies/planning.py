@@ -7,15 +7,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
-from duetime.domain.topologies.rules import Outcome, Verdict, verdict
-from duetime.domain.topologies.statuses import counts_for
+from duetime.domain.topologies.node_status import counts_for
+from duetime.domain.topologies.trigger_rules import Outcome, Verdict, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.statuses import Statuses
+    from duetime.domain.topologies.node_status import Statuses
 
 
 @dataclass(frozen=True, slots=True)

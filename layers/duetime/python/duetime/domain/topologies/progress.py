@@ -7,15 +7,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.states import State
+from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
-from duetime.domain.topologies.rules import TriggerRule
+from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.topologies.graph import Graph, Node
-    from duetime.domain.topologies.statuses import NodeStatus, Statuses
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 _WHOLE = 100
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.topologies.rules import Outcome, Verdict, verdict
-from duetime.domain.topologies.statuses import counts_for
+from duetime.domain.topologies.node_status import counts_for
+from duetime.domain.topologies.trigger_rules import Outcome, Verdict, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from duetime.domain.topologies.graph import Graph, Node
-    from duetime.domain.topologies.statuses import Statuses
+    from duetime.domain.topologies.node_status import Statuses
 
 _MADE_BY = {Outcome.SUCCEEDED: Verdict.READY, Outcome.SKIPPED: Verdict.SKIPPED}
 """The verdict that a node's rule must have come to for the node to have ended so."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk import BulkOperation
-    from duetime.domain.task import Task
+    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.head import Head
-    from duetime.domain.topologies.statuses import Statuses
+    from duetime.domain.topologies.node_status import Statuses
+    from duetime.domain.topologies.run_state import Head
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk import BulkState
+from duetime.domain.bulk.operation import BulkState
 from duetime.domain.errors import RequestRefused, Unavailable
 from duetime.domain.limits import BULK_INVOCATION, BULK_STEP
 from duetime.domain.times import SECOND
@@ -14,11 +14,11 @@ from duetime.services.bulk.operations import REPLACED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.bulk import BulkOperation, BulkProgress
+    from duetime.domain.bulk.operation import BulkOperation, BulkProgress
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
     from duetime.ports.bulk import BulkStore
-    from duetime.ports.surroundings import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Chance, Clock, Telemetry
 
 _TRIES = 5
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk import BulkKind, BulkOperation, BulkState, Latest
-from duetime.domain.dispatch import BulkTimer, first_unread
+from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkState, Latest
+from duetime.domain.dispatch.timers import BulkTimer, first_unread
 from duetime.domain.errors import BulkEnded, BulkOfTopology, BulkUnknown, RecordUnreadable, Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_CLOCK_DIFFERENCE, MAX_DEADLINE_SECONDS
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.times import Millis
     from duetime.ports.bulk import BulkStarter, BulkStore
+    from duetime.ports.runtime import Chance, Clock, Telemetry
     from duetime.ports.stores import TaskStore
-    from duetime.ports.surroundings import Chance, Clock, Telemetry
     from duetime.services.shards import Shards
 
 _TRIES = 5

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk import BulkKind, BulkOperation, BulkProgress, BulkState
+from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState
 from duetime.domain.errors import KeyReused, Unavailable
-from duetime.domain.expiry import unless_referenced
-from duetime.domain.keys import RememberedKey
 from duetime.domain.limits import BULK_INLINE, IDEMPOTENCY_KEY_LIFE, MAX_PAGE
+from duetime.domain.tasks.expiry import unless_referenced
+from duetime.domain.tasks.idempotency_keys import RememberedKey
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.sweeps import BulkRequest, Sweep, Swept
+    from duetime.domain.bulk.request import BulkRequest, Sweep, Swept
     from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock
     from duetime.ports.stores import ContentStore, KeyStore
-    from duetime.ports.surroundings import Chance, Clock
+    from duetime.services.bulk.filtered_tasks import Sweeping
     from duetime.services.bulk.operations import BulkOperations
-    from duetime.services.creating import IdempotencyKey
-    from duetime.services.sweeping import Sweeping
+    from duetime.services.tasks.create import IdempotencyKey
 
 REQUEST = "request"
 """What is called so of an operation's contents: the body it came with."""

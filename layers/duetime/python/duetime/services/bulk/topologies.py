@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk import BulkKind
-from duetime.domain.states import LEASED
-from duetime.domain.task import Asked
+from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.tasks.states import LEASED
+from duetime.domain.tasks.task import Asked
 from duetime.services.bulk.executor import Replaced
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk import BulkOperation, BulkProgress
+    from duetime.domain.bulk.operation import BulkOperation, BulkProgress
     from duetime.domain.times import Millis
-    from duetime.services.topologies.conducting import Conducting, Work
-    from duetime.services.topologies.wholes import Whole, Wholes
+    from duetime.services.topologies.reconciler import Conducting, Work
+    from duetime.services.topologies.repository import Whole, Wholes
 
 ASKS = {BulkKind.PAUSE: Asked.PAUSE, BulkKind.CANCEL: Asked.CANCEL, BulkKind.RESUME: None}
 """What must be asked of the topology's task for an operation to be wanted."""

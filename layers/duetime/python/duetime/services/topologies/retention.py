@@ -10,22 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import NODE_MARGIN
-from duetime.domain.states import Move
-from duetime.domain.writes import Applied, Guard, Write
-from duetime.services.keeping_contents import let_expire, retain
+from duetime.domain.tasks.states import Move
+from duetime.services.content_retention import let_expire, retain
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.task import Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.statuses import Statuses
+    from duetime.domain.topologies.node_status import Statuses
+    from duetime.ports.runtime import Chance, Clock, Crew
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.ports.surroundings import Chance, Clock, Crew
-    from duetime.services.topologies.wholes import Whole, Wholes
+    from duetime.services.topologies.repository import Whole, Wholes
 
 _TRIES = 5
 

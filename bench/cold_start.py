@@ -1,0 +1,31 @@
+"""What it costs to start: importing each function, against importing boto3 with one client."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from bench.paired_timing import Comparison, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FUNCTIONS = ("api", "trigger", "worker", "deadletter", "egress", "intake")
+_BASELINE = "import boto3; boto3.client('dynamodb', region_name='us-east-1')"
+
+
+def comparisons() -> Iterator[Comparison]:
+    """Each function's import as a whole process, its interpreter included."""
+    for function in FUNCTIONS:
+        yield compare(
+            f"start {function}",
+            lambda function=function: _run(f"import functions.{function}.handler"),  # type: ignore[misc]  # a default
+            "start boto3 with one client",
+            lambda: _run(_BASELINE),
+            pairs=7,
+        )
+
+
+def _run(code: str) -> None:
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own code

@@ -1,0 +1,107 @@
+"""What it costs to make HTTP calls through the egress function on the embedded engine, against calling directly."""
+
+from __future__ import annotations
+
+import io
+import os
+import sysconfig
+import threading
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.paired_timing import Comparison, compare
+from duetime.adapters.aws_clients import Clients
+from duetime.adapters.targets.egress import EgressCaller, LambdaInvocation
+from duetime.adapters.targets.http_calls import Call, Caller, NoAnswer
+from duetime.adapters.targets.http_client import DirectCaller
+from duetime.settings import Variable
+from local import emulator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from local.emulator import Emulator
+
+_ROOT = Path(__file__).resolve().parents[1]
+_BATCH = 10
+_HOST = "127.0.0.1"
+_NAME = "bench-egress"
+
+
+class CallFailed(RuntimeError):
+    """A call that was to be timed brought no answer."""
+
+
+def comparisons() -> Iterator[Comparison]:
+    """Ten calls at once of an endpoint that answers at once: shared, one by one, and directly."""
+    with emulator.running(port=0) as engine, _endpoint() as url:
+        _create_function(engine)
+        os.environ.update(engine.environ)
+        egress = EgressCaller(LambdaInvocation(Clients().calling_lambdas(), _NAME))
+        direct = _ten(DirectCaller(frozenset({_HOST}), None), url, owners=1)
+        against = "ten direct calls, in threads"
+        yield compare("ten calls through one egress invocation", _ten(egress, url, owners=1), against, direct)
+        yield compare("ten calls through ten egress invocations", _ten(egress, url, owners=10), against, direct)
+
+
+class _Endpoint(ThreadingHTTPServer):
+    """A server that keeps connections waiting which come at once."""
+
+    request_queue_size = 128
+
+
+def _ten(caller: Caller, url: str, owners: int) -> Callable[[], None]:
+    pool = ThreadPoolExecutor(_BATCH)
+
+    def make(number: int) -> None:
+        reply = caller.call(Call(f"id-{number}", "PUT", url, body=b"{}", most=100, owner=str(number % owners)))
+        if isinstance(reply, NoAnswer):
+            raise CallFailed(reply.message)
+
+    return lambda: list(pool.map(make, range(_BATCH))).clear()
+
+
+def _create_function(engine: Emulator) -> None:
+    """The egress function as it is deployed, but with this environment's packages."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for folder, part in ((_ROOT / "functions", "egress"), (_ROOT / "layers/duetime/python", "duetime")):
+            for path in (folder / part).rglob("*.py"):
+                archive.write(path, path.relative_to(folder))
+    engine.client("lambda").create_function(
+        FunctionName=_NAME,
+        Runtime="python3.13",
+        Handler="egress.handler.handler",
+        Role="arn:aws:iam::000000000000:role/bench",
+        Timeout=60,
+        Code={"ZipFile": packed.getvalue()},
+        Environment={"Variables": {Variable.HTTP_ALLOW: _HOST, "PYTHONPATH": sysconfig.get_path("purelib")}},
+    )
+
+
+@contextmanager
+def _endpoint() -> Iterator[str]:
+    """An endpoint that answers at once."""
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = _Endpoint((_HOST, 0), Answering)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://{_HOST}:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()

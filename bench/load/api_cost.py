@@ -1,0 +1,98 @@
+"""What the api function itself takes for a request: its handler, in this process, over the embedded DynamoDB."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from bench.task_path import create_table
+from duetime import composition
+from duetime.composition import Outside
+from duetime.settings import QUEUE_VARIABLES, Authentication, Variable
+from local import emulator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WARM = 50
+_BODY = json.dumps({"type": "echo", "payload": {"load": 1}, "delay_seconds": 3600})
+_CONTEXT: Any = SimpleNamespace(
+    function_name="api", memory_limit_in_mb=512, invoked_function_arn="arn:aws:lambda:x", aws_request_id="bench"
+)
+
+
+class RequestFailed(RuntimeError):
+    """A request that was to be timed was refused; the message is its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What requests of one kind took.
+
+    Attributes:
+        cpu_ms: of this process for each, so without DynamoDB's.
+        whole_ms: for each, waiting for DynamoDB included.
+    """
+
+    what: str
+    cpu_ms: float
+    whole_ms: float
+
+    @property
+    def per_core(self) -> float:
+        """Requests that a core would serve in a second, if it never waited."""
+        return 1000 / self.cpu_ms
+
+
+def served(count: int) -> list[Served]:
+    """Creates, then polls, one after the other."""
+    with emulator.running(port=0) as engine:
+        os.environ.update(engine.environ)
+        urls: dict[str, str] = {
+            variable: engine.client("sqs").create_queue(QueueName=priority.value)["QueueUrl"]
+            for priority, variable in QUEUE_VARIABLES.items()
+        }
+        environ = {Variable.TABLE: create_table(engine.client("dynamodb")), Variable.BUCKET: "unused", **urls}
+        outside = Outside(environ={**environ, Variable.AUTHENTICATION: Authentication.NONE})
+        composition.use(outside)
+        try:
+            ids = [_sent("POST", "/v1/tasks", HTTPStatus.CREATED)["id"] for _ in range(WARM)]
+            return [
+                _timed("creates", count, lambda _: _sent("POST", "/v1/tasks", HTTPStatus.CREATED)),
+                _timed("polls", count, lambda index: _sent("GET", f"/v1/tasks/{ids[index % WARM]}", HTTPStatus.OK)),
+            ]
+        finally:
+            composition.use(None)
+
+
+def _timed(what: str, count: int, send: Callable[[int], object]) -> Served:
+    for index in range(WARM):
+        send(index)
+    whole, cpu = time.perf_counter(), time.process_time()
+    for index in range(count):
+        send(index)
+    return Served(what, (time.process_time() - cpu) * 1000 / count, (time.perf_counter() - whole) * 1000 / count)
+
+
+def _sent(method: str, path: str, status: HTTPStatus) -> Any:  # noqa: ANN401 - any JSON
+    # Imported late: the function reads the process's variables, as it does in Lambda.
+    from functions.api.handler import handler  # noqa: PLC0415 - see the line above
+
+    event = {
+        "version": "2.0",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {"content-type": "application/json"},
+        "requestContext": {"http": {"method": method, "path": path}, "requestId": "bench", "stage": "$default"},
+        "isBase64Encoded": False,
+        **({"body": _BODY} if method == "POST" else {}),
+    }
+    answer = handler(event, _CONTEXT)
+    if answer["statusCode"] != status:
+        raise RequestFailed(answer["body"])
+    return json.loads(answer["body"])

@@ -1,0 +1,111 @@
+"""Expanding schedules: our occurrences in a store in memory, against bare creations of as many tasks there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, TypeVar
+
+from bench.paired_timing import Comparison, compare
+from duetime.adapters.memory.payload_store import MemoryContentStore
+from duetime.adapters.memory.queues import MemoryQueues
+from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
+from duetime.adapters.memory.shards import MemoryShardStore
+from duetime.adapters.memory.tasks import MemoryTaskStore
+from duetime.adapters.runtime.clock import SystemChance
+from duetime.domain.dispatch.timers import Precision, ScheduleWake
+from duetime.domain.ids import TaskId
+from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.schedule import Overlap
+from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.task import Content, ContentPlace, TaskSpec
+from duetime.domain.times import MINUTE, SECOND
+from duetime.services.enqueue import Placing
+from duetime.services.schedules.expander import Expanding
+from duetime.services.schedules.manage import Scheduling
+from duetime.services.schedules.occurrence_tasks import Producing
+from duetime.services.shards import Shards
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Job
+
+T = TypeVar("T")
+R = TypeVar("R")
+_NOW = 1_795_228_387_000
+_LOOK_AHEAD = 180 * SECOND
+_OWNER, _NAME = "bench", "each-second"
+_TASKS = 60
+
+
+@dataclass
+class _Surroundings:
+    """A clock that is set, a crew of one, and nobody who counts."""
+
+    at: Millis = _NOW
+
+    def now(self) -> Millis:
+        return self.at
+
+    def sleep_until(self, at: Millis) -> None:
+        self.at = at
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        return list(map(work, items))
+
+    def start(self, work: Callable[[], None]) -> Job:
+        raise NotImplementedError
+
+    def wait(self, jobs: Sequence[Job], until: Millis) -> None:
+        raise NotImplementedError
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Forget it."""
+
+    def measure(self, name: str, milliseconds: Millis) -> None:
+        """Forget it."""
+
+    def note(self, text: str, **facts: object) -> None:
+        """Forget it."""
+
+
+def comparisons() -> Iterator[Comparison]:
+    """A minute of a schedule of one a second."""
+    yield compare(
+        f"expand {_TASKS} occurrences", _expansion(), f"{_TASKS} bare tasks in memory", _bare_creations(), pairs=7
+    )
+
+
+def _expansion() -> Callable[[], object]:
+    around, chance, tasks = _Surroundings(), SystemChance(), MemoryTaskStore()
+    contents, schedules, calendars = MemoryContentStore(), MemoryScheduleStore(), MemoryCalendarStore()
+    placing = Placing(tasks, MemoryQueues(around, 0, lambda: None), around, chance, _LOOK_AHEAD, Precision.NORMAL)
+    producing = Producing(contents, placing, around)
+    expanding = Expanding(schedules, calendars, tasks, producing, around, chance, around, around, _LOOK_AHEAD)
+    shards = Shards(MemoryShardStore(), around, 16)
+    scheduling = Scheduling(schedules, tasks, contents, placing, expanding, around, chance, shards, _LOOK_AHEAD, MINUTE)
+    spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
+    made = scheduling.create(_OWNER, spec)
+
+    def step() -> None:
+        around.at += MINUTE
+        recurrence, _ = schedules.read(_OWNER, _NAME)
+        turn = made.turn if recurrence is None else recurrence.turn
+        expanding.expand([ScheduleWake(made.uid, _OWNER, _NAME, turn, around.at)])
+
+    return step
+
+
+def _bare_creations() -> Callable[[], object]:
+    tasks, tails = MemoryTaskStore(), count()
+    payload = Content(ContentPlace.RECORD, "payload", b"null")
+
+    def step() -> None:
+        for second in range(_TASKS):
+            due = _NOW + second * SECOND
+            task = new_task(TaskId.of(due, 0, next(tails)), TaskSpec("bench"), _OWNER, due, _NOW, payload)
+            tasks.create(replace(task, nonce=str(second)))
+
+    return step

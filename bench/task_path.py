@@ -1,0 +1,99 @@
+"""What the main path costs on the embedded engine, against the bare AWS calls that it cannot do without."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from bench.paired_timing import Comparison, compare
+from duetime import composition
+from duetime.adapters.dynamodb import schema
+from duetime.composition import Outside, composed
+from duetime.domain.dispatch.timers import Message
+from duetime.domain.tasks.task import Priority, TaskSpec
+from duetime.handlers import REGISTRY, Registered
+from duetime.ports.queues import Delivery
+from duetime.services.tasks.create import Order
+from duetime.settings import QUEUE_VARIABLES, Variable
+from local import emulator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_BATCH = 10
+_TYPE = "bench.nothing"
+
+
+def comparisons() -> Iterator[Comparison]:
+    """Accepting, and working on, batches of ten tasks that do nothing."""
+    with emulator.running(port=0) as engine:
+        os.environ.update(engine.environ)
+        client = engine.client("dynamodb")
+        table = create_table(client)
+        urls: dict[str, str] = {
+            variable: engine.client("sqs").create_queue(QueueName=priority.value)["QueueUrl"]
+            for priority, variable in QUEUE_VARIABLES.items()
+        }
+        composition.use(Outside(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
+        REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
+        bare = _Bare(client, table)
+        yield compare("accept ten tasks in a batch", _accept, "ten bare puts, in threads", bare.put_ten)
+        yield compare("accept and run ten tasks", _accept_and_work, "thirty bare puts, in threads", bare.put_thirty)
+
+
+def create_table(client: DynamoDBClient) -> str:
+    """A table as the main path needs it, without indexes."""
+    keys = [
+        {"AttributeName": schema.PARTITION_KEY, "KeyType": "HASH"},
+        {"AttributeName": schema.SORT_KEY, "KeyType": "RANGE"},
+    ]
+    client.create_table(
+        TableName="bench",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": key["AttributeName"], "AttributeType": "S"} for key in keys],
+        KeySchema=keys,  # type: ignore[arg-type]  # the key types are the two literals
+    )
+    return "bench"
+
+
+class _Bare:
+    """The writes that a batch of ten tasks cannot do without, and nothing else."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+        self._pool = ThreadPoolExecutor(_BATCH)
+
+    def put_ten(self) -> None:
+        """Ten records."""
+        list(self._pool.map(self._put, range(_BATCH)))
+
+    def put_thirty(self) -> None:
+        """Ten records, ten claims, ten outcomes."""
+        for _ in range(3):
+            self.put_ten()
+
+    def _put(self, _number: int) -> None:
+        key = {schema.PARTITION_KEY: {"S": "bench"}, schema.SORT_KEY: {"S": uuid4().hex}}
+        self._client.put_item(TableName=self._table, Item={**key, "payload": {"S": "x" * 200}})
+
+
+def _accept() -> list[object]:
+    return list(composed().creating.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)]))
+
+
+def _accept_and_work() -> None:
+    tasks = composed().creating.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
+    composed().working.work(
+        [
+            Delivery(Message(task.id, 0, task.next_at, Priority.NORMAL, "bench"), json.dumps(index), str(index))
+            for index, task in enumerate(tasks)
+            if not isinstance(task, Exception)
+        ],
+        "bench",
+    )

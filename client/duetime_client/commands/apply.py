@@ -1,0 +1,244 @@
+"""`duetime schedules`: apply, import-crontab."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from duetime_client.authentication import Authentication
+from duetime_client.client import Client
+from duetime_client.commands.apply_views import DONE, bar, show_outcome, show_plan
+from duetime_client.commands.connection import Auth, Owner, Url, connected, exit_code_of
+from duetime_client.commands.console import console, show_json
+from duetime_client.commands.task_arguments import tags_of
+from duetime_client.errors import ApiError
+from duetime_client.manifests.apply import Done, carry_out, present_schedules
+from duetime_client.manifests.crontab import entries_of_crontab
+from duetime_client.manifests.differences import Action, Step, plan
+from duetime_client.manifests.prow import schedule_of_prow
+from duetime_client.manifests.reader import Entry, ManifestUnreadable, entries_of, names_of, with_defaults
+from duetime_client.schedule_models import Schedule
+
+STANDARD_INPUT = "-"
+
+
+class Format(StrEnum):
+    """What the entries of a file are."""
+
+    SCHEDULES = "schedules"
+    PROW = "prow"
+
+
+FILE = Annotated[str, typer.Argument(metavar="FILE", help="YAML or JSON lines; - for standard input.")]
+TaskTypeDefault = Annotated[
+    str | None, typer.Option("--type", metavar="TYPE", help="Type of the tasks, where an entry names none.")
+]
+Zone = Annotated[
+    str | None, typer.Option("--timezone", metavar="ZONE", help="Time zone, where an entry names none; else UTC.")
+]
+
+
+def apply(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    file: FILE,
+    *,
+    url: Url,
+    form: Annotated[
+        Format, typer.Option("--format", help="schedules: as the API takes them; prow: periodic jobs of Prow.")
+    ] = Format.SCHEDULES,
+    task_type: TaskTypeDefault = None,
+    timezone: Zone = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="KEY=VALUE", help="Tag the tasks of every schedule of the file; repeatable."),
+    ] = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete what the file does not name: with --tag what carries it, or --all.")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="With --prune: every schedule of the owner.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change and have the API judge it; change nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as one JSON document.")] = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Make the schedules those of a file: create what is missing, change what differs, with --prune delete the rest.
+
+    What will change is shown first. One that is refused stops no other; applying the file again does what is left.
+    """
+    if prune and not tag and not everything:
+        raise typer.BadParameter(
+            "needs --tag KEY=VALUE or --all, to say which schedules the file owns", param_hint="--prune"
+        )
+    if everything and not prune:
+        raise typer.BadParameter("goes with --prune", param_hint="--all")
+    tags = tags_of(tag or [])
+    entries = [with_defaults(each, task_type=task_type, timezone=timezone, tags=tags) for each in _read(file, form)]
+    with connected(context, url, auth, owner) as client:
+        present = present_schedules(client, entries)
+        doomed = _doomed(present, entries, {} if everything else tags) if prune else []
+        done = _reconciled(client, plan(entries, present, doomed), dry_run=dry_run, yes=yes, quiet=as_json)
+    _end(done, as_json=as_json)
+
+
+def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A crontab; - for standard input.")],
+    *,
+    url: Annotated[
+        str | None, typer.Option("--url", envvar="DUETIME_URL", help="Address of the API.", metavar="URL")
+    ] = None,
+    task_type: Annotated[
+        str, typer.Option("--type", metavar="TYPE", help="Which handler is given the commands.")
+    ] = "command",
+    timezone: Annotated[
+        str | None, typer.Option("--timezone", metavar="ZONE", help="Zone of the machine that the crontab is from.")
+    ] = None,
+    system: Annotated[bool, typer.Option("--system", help="It has a user column, as /etc/crontab.")] = False,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="What the names begin with.")] = "",
+    apply_it: Annotated[bool, typer.Option("--apply", help="Apply it, instead of printing the file to apply.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --apply: change nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --apply: do not ask.")] = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Turn a crontab into schedules: each line becomes one whose payload is the command.
+
+    Prints JSON lines for `apply`. Lines that cannot be taken are named on the error stream; the others are taken.
+    """
+    entries = entries_of_crontab(
+        _text_of(file), task_type=task_type, timezone=timezone, prefix=prefix, has_users=system
+    )
+    if any("timezone" not in each.fields for each in entries if not each.fault):
+        console(stderr=True).print(
+            "read as UTC: a crontab means its machine's zone, so give --timezone", style="yellow"
+        )
+    if not apply_it:
+        _print(entries)
+        raise typer.Exit(1 if any(each.fault for each in entries) else 0)
+    if url is None:
+        raise typer.BadParameter("is needed with --apply", param_hint="--url")
+    with connected(context, url, auth, owner) as client:
+        steps = plan(entries, present_schedules(client, entries))
+        done = _reconciled(client, steps, dry_run=dry_run, yes=yes, quiet=False)
+    _end(done, as_json=False)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to those of schedules."""
+    app.command()(apply)
+    app.command("import-crontab")(import_crontab)
+
+
+def _read(file: str, form: Format) -> list[Entry]:
+    try:
+        entries = entries_of(_text_of(file))
+    except ManifestUnreadable as error:
+        raise typer.BadParameter(str(error), param_hint="FILE") from error
+    return [_of_prow(each) for each in entries] if form is Format.PROW else entries
+
+
+def _of_prow(entry: Entry) -> Entry:
+    try:
+        return replace(entry, fields=schedule_of_prow(entry.fields))
+    except ValueError as error:
+        return replace(entry, fault=entry.fault or str(error))
+
+
+def _text_of(file: str) -> str:
+    try:
+        if file == STANDARD_INPUT:
+            return sys.stdin.read().removeprefix("\ufeff")
+        return Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(str(error), param_hint="FILE") from error
+
+
+def _doomed(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Mapping[str, str]) -> list[str]:
+    """The names of those that the file owns and does not name; one that it names wrongly is not deleted."""
+    named = names_of(entries)
+
+    def owned(schedule: Schedule) -> bool:
+        found = schedule.task.get("tags")
+        return isinstance(found, Mapping) and tags.items() <= found.items()
+
+    return [name for name, schedule in present.items() if name not in named and owned(schedule)]
+
+
+def _reconciled(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bool, quiet: bool) -> list[Done]:
+    """Show the steps, ask, and do them."""
+    if not quiet:
+        show_plan(steps)
+    refused = [Done(step, _unread(step)) for step in steps if step.action is Action.REFUSE]
+    wanted = [step for step in steps if step.action not in {Action.KEEP, Action.REFUSE}]
+    kept = [Done(step) for step in steps if step.action is Action.KEEP]
+    if not wanted:
+        return [*kept, *refused]
+    if not (dry_run or yes or typer.confirm("Do this?", err=True)):
+        raise typer.Exit(1)
+    with bar() as progress:
+        shown = progress.add_task("checking" if dry_run else "applying", total=len(wanted), refused="")
+        errors = 0
+
+        def tell(done: Done) -> None:
+            nonlocal errors
+            errors += done.error is not None
+            progress.update(shown, advance=1, refused=f"{errors} refused" if errors else "")
+
+        done = carry_out(client, wanted, tell, only_check=dry_run)
+    if not quiet:
+        show_outcome(done, checked=dry_run)
+    return [*kept, *done, *refused]
+
+
+def _unread(step: Step) -> ApiError:
+    """An entry that was never sent, as an error like the API's."""
+    from duetime_client.errors import InvalidRequest, Problem  # noqa: PLC0415
+
+    return InvalidRequest(Problem(0, "entry_invalid", "The entry cannot be read", step.fault))
+
+
+def _print(entries: Sequence[Entry]) -> None:
+    """Print a file to apply; what cannot be taken goes to the error stream."""
+    err = console(stderr=True)
+    for entry in entries:
+        if entry.fault:
+            err.print(f"line {entry.line}: {entry.fault}", style="red", soft_wrap=True, markup=False)
+        else:
+            typer.echo(json.dumps({"name": entry.name, **entry.fields}, ensure_ascii=False))
+
+
+def _end(done: Sequence[Done], *, as_json: bool) -> None:
+    """Print the document that was asked for, and exit with 1 if something was refused, 3 if nobody answered."""
+    if as_json:
+        show_json(_document(done))
+    errors = [each.error for each in done if each.error is not None]
+    if any(not each.tried for each in done):
+        raise typer.Exit(3)
+    if errors:
+        raise typer.Exit(max(exit_code_of(error) for error in errors))
+
+
+def _document(done: Sequence[Done]) -> dict[str, object]:
+    groups: dict[str, list[str]] = {word: [] for word in DONE.values()}
+    failed: list[dict[str, object]] = []
+    for each in done:
+        if each.error is None and each.tried:
+            groups[DONE[each.step.action]].append(each.step.name)
+        elif each.error is not None:
+            failed.append({"name": each.step.name, "line": each.step.line, "reasons": _reasons(each.error)})
+    left = [each.step.name for each in done if not each.tried]
+    return {**groups, "refused": failed, "not_tried": left}
+
+
+def _reasons(error: Exception) -> list[str]:
+    if isinstance(error, ApiError) and error.problem.errors:
+        return [f"{field.field}: {field.reason}" for field in error.problem.errors]
+    return [error.problem.detail if isinstance(error, ApiError) else str(error)]

@@ -1,0 +1,54 @@
+"""The attempts of a task, as a person sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from duetime_client.commands.console import console, printable
+from duetime_client.commands.formatting import timed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.task import Attempt
+
+OUTCOME_STYLES = {"succeeded": "green", "failed": "bold red", "retried": "yellow", "lost": "red"}
+
+
+def show_attempts(attempts: Sequence[Attempt], surroundings: Surroundings) -> None:
+    """Print attempts as a table, oldest first."""
+    if not attempts:
+        console().print("no attempts have ended", style="dim")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("attempt", "fence"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("outcome", "started"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("late", "took", "dollars"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("holder")
+    failed = any(attempt.error for attempt in attempts)
+    table.add_column("error") if failed else None
+    for attempt in attempts:
+        table.add_row(*cells(attempt, surroundings, failed=failed))
+    console().print(table)
+
+
+def cells(attempt: Attempt, surroundings: Surroundings, *, failed: bool) -> Iterator[Text]:
+    """One row; what nobody knows of a lost attempt stays empty."""
+    yield Text(str(attempt.attempt))
+    yield Text(str(attempt.fence))
+    yield printable(attempt.outcome, OUTCOME_STYLES.get(attempt.outcome, ""))
+    yield timed(attempt.started_at, surroundings, surroundings.now(), units=1) if attempt.started_at else Text()
+    for milliseconds in (attempt.lateness_ms, attempt.duration_ms):
+        yield Text("" if milliseconds is None else f"{milliseconds:g} ms")
+    yield Text("" if attempt.cost_dollars is None else f"{attempt.cost_dollars:.8f}")
+    yield printable(attempt.holder or "")
+    if failed:
+        error = attempt.error
+        yield printable(f"{error.kind}: {error.message}".removeprefix(": "), "red") if error else Text()

@@ -1,0 +1,60 @@
+"""What commands say on the error stream: waits and errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from duetime_client.commands.console import console, printable
+from duetime_client.commands.formatting import shown_progress, shown_state
+from duetime_client.commands.times import distance
+from duetime_client.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.errors import ClientError, InvalidField
+    from duetime_client.task import Task
+
+
+def waiting_line(task: Task, surroundings: Surroundings) -> Text:
+    """What the spinner says of a task that has not ended."""
+    line = Text.assemble(task.id, " ", shown_state(task))
+    if task.due_at > surroundings.now():
+        line.append(f" (due {distance(task.due_at, surroundings.now())})", "dim")
+    elif task.progress is not None:
+        line.append_text(printable(f" {shown_progress(task.progress)}"))
+    return line
+
+
+def show_created(task: Task) -> None:
+    """Tell the id before a wait that may be broken off, apart from the output."""
+    console(stderr=True).print(Text.assemble("created ", printable(task.id)), soft_wrap=True)
+
+
+def show_error(error: ClientError) -> None:
+    """Print an error on one line, and each field that was refused on a line of its own."""
+    refused = error.problem.errors if isinstance(error, ApiError) else ()
+    _show_refused(headline(error), refused)
+
+
+def show_refused_file(file: Path, fields: Iterable[InvalidField]) -> None:
+    """Print that a file cannot be used, and each of its fields that is to blame on a line of its own."""
+    _show_refused(printable(f"{file} cannot be run"), fields)
+
+
+def _show_refused(what: Text, fields: Iterable[InvalidField]) -> None:
+    err = console(stderr=True)
+    err.print(Text.assemble(("error: ", "bold red"), what), soft_wrap=True)
+    for field in fields:
+        err.print(Text.assemble("  ", printable(field.field, "bold"), ": ", printable(field.reason)), soft_wrap=True)
+
+
+def headline(error: ClientError) -> Text:
+    """The line that says what happened; where fields follow it need not say their reasons too."""
+    if isinstance(error, ApiError) and error.problem.errors:
+        return printable(f"{error.problem.title} ({error.status} {error.code})")
+    return printable(str(error))

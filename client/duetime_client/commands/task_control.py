@@ -1,0 +1,134 @@
+"""`duetime tasks`: pause, resume, run, retry, rollback, attempts, ask, notify, progress."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Annotated
+
+import typer
+
+from duetime_client.authentication import Authentication
+from duetime_client.client import Client
+from duetime_client.commands.attempt_views import show_attempts
+from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.console import show_json
+from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.task_arguments import json_of
+from duetime_client.commands.task_options import Fence, HttpQuery, TaskId
+from duetime_client.commands.task_view import show
+from duetime_client.task import Task
+
+app = typer.Typer()
+
+
+def action(name: str, meaning: str, act: Callable[[Client, str], Task]) -> None:
+    """Add a command that does one thing with one task and shows it."""
+
+    def command(
+        context: typer.Context,
+        task_id: TaskId,
+        *,
+        url: Url,
+        as_json: AsJson = False,
+        auth: Auth = Authentication.NONE,
+        owner: Owner = None,
+    ) -> None:
+        with connected(context, url, auth, owner) as client:
+            task = act(client, task_id)
+        show(task, context.ensure_object(Surroundings), as_json=as_json)
+
+    app.command(name, help=meaning)(command)
+
+
+action("pause", "Hold a task; one that runs is asked to pause, which it does when it can.", Client.pause_task)
+action("resume", "Let a paused task go on: at its due time if that is still ahead, else now.", Client.resume_task)
+action("run", "Have a task that has not started run now.", Client.run_task)
+action("retry", "Have a failed task tried again from its first attempt on.", Client.retry_task)
+action("rollback", "Have an ended task undone by its target.", Client.roll_back_task)
+
+
+@app.command()
+def attempts(
+    context: typer.Context,
+    task_id: TaskId,
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Show who ran a task and when, how each attempt ended and what it cost; with --json, one array of them."""
+    with connected(context, url, auth, owner) as client:
+        found = client.list_attempts(task_id)
+    if as_json:
+        show_json([attempt.document for attempt in found])
+    else:
+        show_attempts(found, context.ensure_object(Surroundings))
+
+
+@app.command()
+def ask(
+    context: typer.Context,
+    task_id: TaskId,
+    query: Annotated[HttpQuery, typer.Argument(help="What to ask for; the endpoint must offer it.")],
+    *,
+    url: Url,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Ask the endpoint of a task how it stands with it; exit code 1 if it answers with an error."""
+    with connected(context, url, auth, owner) as client:
+        reply = client.ask_target(task_id, query)
+    show_json(reply.document if as_json else reply.body)
+    if reply.status >= HTTPStatus.BAD_REQUEST:
+        raise typer.Exit(1)
+
+
+@app.command()
+def notify(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    task_id: TaskId,
+    *,
+    url: Url,
+    fence: Fence,
+    result: Annotated[
+        str | None, typer.Option(metavar="JSON", help="What a success brought: JSON, @file, or - for standard input.")
+    ] = None,
+    error: Annotated[str | None, typer.Option(metavar="CLASS", help="What kind of error it failed with.")] = None,
+    message: Annotated[str, typer.Option(metavar="TEXT", help="What happened; needs --error.")] = "",
+    unretriable: Annotated[bool, typer.Option("--unretriable", help="Another attempt would not help.")] = False,
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Tell how an attempt ended whose target had only accepted the work: well, unless --error says otherwise."""
+    if error is None and (message or unretriable):
+        raise typer.BadParameter("needs --error", param_hint="--message" if message else "--unretriable")
+    if error is not None and result is not None:
+        raise typer.BadParameter("give either --result or --error, not both")
+    value = None if result is None else json_of(result, "--result")
+    with connected(context, url, auth, owner) as client:
+        if error is None:
+            task = client.notify_success(task_id, fence, value)
+        else:
+            task = client.notify_failure(task_id, fence, error, message, retriable=not unretriable)
+    show(task, context.ensure_object(Surroundings), as_json=as_json)
+
+
+@app.command()
+def progress(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    task_id: TaskId,
+    percent: Annotated[int, typer.Argument(metavar="PERCENT", min=0, max=100, help="How far it has come.")],
+    *,
+    url: Url,
+    fence: Fence,
+    message: Annotated[str, typer.Option(metavar="TEXT", help="A few words about it.")] = "",
+    as_json: AsJson = False,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Tell how far an attempt has come; a sign of life as well."""
+    with connected(context, url, auth, owner) as client:
+        task = client.tell_progress(task_id, fence, percent, message)
+    show(task, context.ensure_object(Surroundings), as_json=as_json)

@@ -1,0 +1,103 @@
+"""One task, as a person sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.formatting import shown_json, shown_progress, shown_state, timed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.task import Task
+
+
+def show(task: Task, surroundings: Surroundings, *, as_json: bool) -> None:
+    """Print one task in the form that was asked for."""
+    if as_json:
+        show_json(task.document)
+    else:
+        show_task(task, surroundings)
+
+
+def show_task(task: Task, surroundings: Surroundings) -> None:
+    """Print everything about one task, a line for each thing there is to say."""
+    sheet = Table.grid(padding=(0, 2))
+    sheet.add_column(style="bold", no_wrap=True)
+    sheet.add_column(overflow="fold")
+    for label, value in lines(task, surroundings):
+        sheet.add_row(label, value)
+    console().print(sheet)
+
+
+def lines(task: Task, surroundings: Surroundings) -> Iterator[tuple[str, Text]]:
+    """The lines of one task's sheet."""
+    yield "id", Text(task.id)
+    yield "state", shown_state(task)
+    yield "type", printable(task.type)
+    if task.name:
+        yield "name", printable(task.name)
+    if task.tags:
+        yield "tags", printable(" ".join(f"{key}={value}" for key, value in task.tags.items()))
+    yield "priority", printable(task.priority)
+    now = surroundings.now()
+    for label, moment in moments(task):
+        yield label, timed(moment, surroundings, now)
+    yield from lease_lines(task, surroundings, now)
+    yield from run_lines(task)
+    for name in task.content_expired:
+        yield name, Text("expired")
+
+
+def moments(task: Task) -> Iterator[tuple[str, datetime]]:
+    """The times of a task that are known."""
+    yield "due", task.due_at
+    yield "created", task.created_at
+    if task.started_at:
+        yield "started", task.started_at
+    if task.finished_at:
+        yield "finished", task.finished_at
+
+
+def lease_lines(task: Task, surroundings: Surroundings, now: datetime) -> Iterator[tuple[str, Text]]:
+    """Who works on a task, and what its user asks of them."""
+    if task.lease is not None:
+        held = timed(task.lease.ends_at, surroundings, now)
+        yield "lease", Text.assemble(printable(task.lease.holder), " until ", held)
+    if task.deferred:
+        yield "deferred", Text("the target has accepted it, and will notify")
+    if task.asked:
+        yield "asked", printable(task.asked, "yellow")
+    if task.schedule:
+        yield "schedule", printable(str(task.schedule.get("name")))
+    if task.waits_for:
+        yield "waits for", printable(task.waits_for, "yellow")
+
+
+def run_lines(task: Task) -> Iterator[tuple[str, Text]]:
+    """What was asked of a task, and what came of it."""
+    if task.target is not None:
+        yield "target", shown_json(task.target)
+    if task.lock is not None:
+        yield "lock", shown_json(task.lock)
+    if task.callback_url is not None:
+        yield "callback", printable(task.callback_url)
+    if task.payload is not None:
+        yield "payload", shown_json(task.payload)
+    if task.attempt:
+        of = (task.retry or {}).get("max_attempts")
+        yield "attempt", Text(f"{task.attempt} of {of}" if of else str(task.attempt))
+    if task.progress is not None:
+        yield "progress", printable(shown_progress(task.progress))
+    if task.lateness_ms is not None:
+        yield "late", Text(f"{task.lateness_ms:g} ms")
+    if task.result is not None:
+        yield "result", shown_json(task.result)
+    if task.error is not None:
+        yield "error", printable(f"{task.error.kind}: {task.error.message}".removeprefix(": "), "red")

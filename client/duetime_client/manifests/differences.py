@@ -1,0 +1,183 @@
+"""How a file of schedules differs from what there is, and what makes it so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duetime_client.manifests.reader import Entry
+    from duetime_client.schedule_models import Schedule
+
+TIMINGS = ("cron", "rate", "interval", "dates", "permanent")
+SCHEDULE_DEFAULTS: Mapping[str, Any] = {
+    "dialect": "cron",
+    "timezone": "UTC",
+    "dst_gap": "skip",
+    "dst_fold": "first",
+    "calendars": [],
+    "on_excluded": "skip",
+    "jitter_seconds": 0,
+    "start_at": None,
+    "end_at": None,
+    "overlap": "skip",
+    "catch_up_seconds": 3600,
+    "pause_on_failure": False,
+}
+"""What the API takes where a schedule says nothing. `remaining_runs` is left out: it is counted down there."""
+TASK_DEFAULTS: Mapping[str, Any] = {
+    "payload": None,
+    "priority": "normal",
+    "timeout_seconds": 60,
+    "deadline_seconds": 3600,
+    "rollback": False,
+    "lock": None,
+    "callback_url": None,
+    "name": "",
+    "tags": {},
+}
+RETRY_DEFAULTS: Mapping[str, Any] = {"max_attempts": 5, "initial_seconds": 1, "multiplier": 2, "max_seconds": 300}
+LOCK_DEFAULTS: Mapping[str, Any] = {"limit": 1, "scope": "task"}
+_BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
+"""Targets that a task has by its type; a file need not name them."""
+_SAID_ONCE = "allow_unknown_type"
+"""What the API takes and does not keep."""
+_INSTANTS = frozenset({"start_at", "end_at"})
+
+
+class Action(StrEnum):
+    """What is to be done with one schedule."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    DELETE = "delete"
+    KEEP = "keep"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that is to be another. The path is that of the API: `task.payload`."""
+
+    path: str
+    before: object
+    after: object
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done with one schedule, and with what.
+
+    Attributes:
+        line: Where the file says so; 0 for one that it does not name.
+        fields: Of a creation all, of a change those that differ.
+        etag: The version that a change is made for.
+        fault: Why it cannot be done.
+    """
+
+    action: Action
+    name: str
+    line: int = 0
+    fields: Mapping[str, Any] | None = None
+    differences: tuple[Difference, ...] = ()
+    etag: str | None = None
+    fault: str = ""
+
+
+def plan(entries: Sequence[Entry], present: Mapping[str, Schedule], doomed: Sequence[str] = ()) -> list[Step]:
+    """What makes the schedules that are present those of a file, in the file's order; deletions come last.
+
+    Args:
+        entries: The file's schedules.
+        present: What there is, by name.
+        doomed: The names of those to be deleted.
+    """
+    steps = [step_of(entry, present.get(entry.name)) for entry in entries]
+    return [*steps, *(Step(Action.DELETE, name, etag=present[name].etag) for name in sorted(doomed))]
+
+
+def step_of(entry: Entry, schedule: Schedule | None) -> Step:
+    """What is to be done about one entry."""
+    if entry.fault:
+        return Step(Action.REFUSE, entry.name, entry.line, fault=entry.fault)
+    if schedule is None:
+        return Step(Action.CREATE, entry.name, entry.line, entry.fields)
+    found = tuple(differences(entry.fields, schedule.document))
+    if not found:
+        return Step(Action.KEEP, entry.name, entry.line)
+    return Step(Action.CHANGE, entry.name, entry.line, changes(entry.fields, found), found, schedule.etag)
+
+
+def changes(wanted: Mapping[str, Any], found: Sequence[Difference]) -> dict[str, Any]:
+    """The fields of a change: those that differ, each whole; one that the file leaves out gets its default."""
+    fields = dict.fromkeys(each.path.partition(".")[0] for each in found)
+    if any(name in fields for name in ("dialect", *TIMINGS)):
+        # A dialect says how a timing is written: they change together.
+        fields = {**fields, **dict.fromkeys(("dialect", *TIMINGS))}
+    given = {name: wanted.get(name, SCHEDULE_DEFAULTS.get(name)) for name in fields}
+    return {name: value for name, value in given.items() if name not in TIMINGS or name in wanted}
+
+
+def differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Difference]:
+    """The fields in which an entry and a schedule differ, defaults filled in on both sides."""
+    known = {*TIMINGS, *SCHEDULE_DEFAULTS}
+    names = [*TIMINGS, *SCHEDULE_DEFAULTS, *(key for key in wanted if key not in {*known, "task", "remaining_runs"})]
+    for name in names:
+        default = SCHEDULE_DEFAULTS.get(name)
+        before, after = document.get(name, default), wanted.get(name, default)
+        if _canonical(name, before) != _canonical(name, after):
+            yield Difference(name, before, after)
+    task = wanted.get("task")
+    present = document.get("task")
+    yield from _task_differences(
+        task if isinstance(task, Mapping) else {}, present if isinstance(present, Mapping) else {}
+    )
+
+
+def told_of(task: Mapping[str, Any]) -> dict[str, Any]:
+    """What is to be said of a task: the fields that are not as they are where nobody says anything."""
+    usual = {**TASK_DEFAULTS, "retry": dict(RETRY_DEFAULTS)}
+    return {name: value for name, value in _whole_task(task).items() if name not in usual or usual[name] != value}
+
+
+def _task_differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Difference]:
+    after, before = _whole_task(wanted), _whole_task(document)
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            yield Difference(f"task.{name}", before.get(name), after.get(name))
+
+
+def _whole_task(task: Mapping[str, Any]) -> dict[str, Any]:
+    """A task with its defaults; what the API answers as null for "none" is as it would be written."""
+    given = {name: value for name, value in task.items() if value is not None and name != _SAID_ONCE}
+    whole = {**TASK_DEFAULTS, **given, "retry": {**RETRY_DEFAULTS, **_mapping(given.get("retry"))}}
+    if whole["lock"] is not None:
+        whole["lock"] = {**LOCK_DEFAULTS, **_mapping(whole["lock"])}
+    target = whole.pop("target", None)
+    return whole if target in _BY_TYPE else {**whole, "target": _whole_target(_mapping(target))}
+
+
+def _whole_target(target: Mapping[str, Any]) -> dict[str, Any]:
+    lists = {name: sorted(map(str, target.get(name) or [])) for name in ("phases", "queries")}
+    return {**target, **{name: value for name, value in lists.items() if value}} | {
+        name: [] for name, value in lists.items() if not value
+    }
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _canonical(name: str, value: object) -> object:
+    """A value that compares equal where it means the same: an instant however it is written."""
+    if name in _INSTANTS and isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except ValueError:
+            return value
+    return value

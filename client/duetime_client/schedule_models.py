@@ -1,0 +1,149 @@
+"""Schedules and calendars as the API answers them, and what a caller says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations
+from datetime import datetime  # noqa: TC003 - same
+from typing import Literal, NotRequired, TypedDict
+
+from pydantic import Field
+
+from duetime_client.task import Answered
+from duetime_client.task_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
+
+
+class TimingFields(TypedDict, total=False):
+    """When work is due: exactly one of the first five, and how it is read."""
+
+    cron: str
+    rate: str
+    interval: str
+    dates: Sequence[str]
+    permanent: int
+    dialect: Literal["cron", "eventbridge"]
+    timezone: str
+    dst_gap: Literal["skip", "shift_forward"]
+    dst_fold: Literal["first", "both"]
+    calendars: Sequence[str]
+    on_excluded: Literal["skip", "move"]
+    jitter_seconds: int
+    start_at: datetime | str | None
+    end_at: datetime | str | None
+    remaining_runs: int | None
+
+
+class ScheduleFields(TimingFields, total=False):
+    """Everything that a schedule says, its name apart. `task` has the fields of a task, except when it is due."""
+
+    overlap: Literal["skip", "buffer_one", "allow_all"]
+    catch_up_seconds: int
+    pause_on_failure: bool
+    task: NewTask
+
+
+class CalendarWindow(TypedDict):
+    """A time of day, such as 22:00 to 06:00, on some weekdays or on all."""
+
+    start: str
+    end: str
+    weekdays: NotRequired[Sequence[str]]
+    label: NotRequired[str]
+
+
+class CalendarSpan(TypedDict):
+    """A stretch of time, its ends in RFC 3339."""
+
+    start: str
+    end: str
+    reason: NotRequired[str]
+
+
+class CalendarFields(TypedDict, total=False):
+    """The times of a calendar, outside (`excludes`) or inside (`includes`) of which work may run."""
+
+    kind: Literal["excludes", "includes"]
+    timezone: str
+    dates: Mapping[str, str]
+    except_dates: Sequence[str]
+    weekdays: Sequence[str]
+    windows: Sequence[CalendarWindow]
+    spans: Sequence[CalendarSpan]
+
+
+class Occurrence(Answered):
+    """One time of a schedule.
+
+    Attributes:
+        at: The instant that the timing means.
+        local: The same in the schedule's zone, with its offset.
+        due_at: When its task is due, jitter and moves included; nothing if it does not run.
+        note: What a clock, a calendar or the schedule's state has to do with it, in words.
+        task_id: Its task, as soon as there is one.
+    """
+
+    at: datetime
+    local: str
+    runs: bool = True
+    due_at: datetime | None = None
+    note: str | None = None
+    task_id: str | None = None
+    state: str | None = None
+
+
+class Skip(Answered):
+    """Why something did not run."""
+
+    at: datetime
+    note: str
+
+
+class Schedule(Answered):
+    """A recurring definition. Lists show it without what comes next and what was skipped."""
+
+    id: str
+    name: str
+    state: str
+    created_at: datetime
+    task: Mapping[str, object]
+    cron: str | None = None
+    rate: str | None = None
+    interval: str | None = None
+    dates: Sequence[str] | None = None
+    permanent: int | None = None
+    timezone: str = "UTC"
+    note: str | None = None
+    next_at: datetime | None = None
+    remaining_runs: int | None = None
+    revision: int = 0
+    version: int = 0
+    upcoming: list[Occurrence] = Field(default_factory=list)
+    skips: list[Skip] = Field(default_factory=list)
+    backfills: list[Mapping[str, object]] = Field(default_factory=list)
+
+    @property
+    def etag(self) -> str:
+        """What `change_schedule(if_match=…)` compares: the schedule as it is here, and no later."""
+        return f'"{self.version}"'
+
+    @property
+    def timing(self) -> str:
+        """The one field that says when, as it was written."""
+        for field in ("cron", "rate", "interval"):
+            if text := getattr(self, field):
+                return f"{text}" if field == "cron" else f"{field} {text}"
+        if self.permanent is not None:
+            return f"permanent, pause {self.permanent} s"
+        return f"{len(self.dates or ())} dates"
+
+
+class Calendar(Answered):
+    """A named set of times."""
+
+    name: str
+    kind: str
+    timezone: str = "UTC"
+    dates: Mapping[str, str] = Field(default_factory=dict)
+    except_dates: Sequence[str] = ()
+    weekdays: Sequence[str] = ()
+    windows: Sequence[Mapping[str, object]] = ()
+    spans: Sequence[Mapping[str, object]] = ()

@@ -1,0 +1,112 @@
+"""Reading a topology from a file, and checking it before it is sent.
+
+A file is JSON, and either the body of `POST /v1/topologies` itself:
+
+```json
+{"name": "nightly", "on_failure": "stop",
+ "nodes": {"fetch": {"type": "fetch"}, "report": {"type": "report", "depends_on": ["fetch"], "inputs": ["fetch"]}}}
+```
+
+or a recorded workflow, a list of nodes with the times that they once took (see `workflows.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duetime_client.errors import InvalidField
+from duetime_client.topology_validation import TopologyInvalid, validate_topology
+from duetime_client.workflows import body_of_workflow, is_workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["TopologyInvalid", "read_topology", "validate_topology"]
+
+MAX_BODY_BYTES = 5_242_880
+"""A longer request is not accepted by the API."""
+MAX_DEPTH = 64
+"""Nor is one of more lists and objects within each other."""
+_MAX_FILE_BYTES = 8 * MAX_BODY_BYTES
+"""A file may hold what the request leaves out: spaces, and what else was recorded of a workflow."""
+
+
+def read_topology(path: Path | str, *, task_type: str = "sleep", time_scale: float = 1.0) -> dict[str, Any]:
+    """Read and check a file.
+
+    Args:
+        path: the file.
+        task_type: what kind of task each node of a recorded workflow becomes.
+        time_scale: what the recorded times are multiplied by.
+
+    Returns:
+        The body of `POST /v1/topologies`.
+
+    Raises:
+        TopologyInvalid: the file is no topology, or one that cannot be run.
+        OSError: it cannot be read.
+    """
+    document = _parsed(_content(Path(path)))
+    body = body_of_workflow(document, task_type, time_scale) if is_workflow(document) else document
+    validate_topology(body)
+    if (size := len(json.dumps(body))) > MAX_BODY_BYTES:
+        raise _refusal(f"has {size} bytes as a request; {MAX_BODY_BYTES} are allowed")
+    return body
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(_MAX_FILE_BYTES + 1)
+    if len(data) > _MAX_FILE_BYTES:
+        raise _refusal(f"has more than {_MAX_FILE_BYTES} bytes")
+    return data
+
+
+def _parsed(data: bytes) -> Any:  # noqa: ANN401 - any JSON
+    if not data.strip():
+        raise _refusal("is empty")
+    try:
+        document = json.loads(data, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise _refusal("is nested too deeply") from None
+    except TopologyInvalid:
+        raise
+    except ValueError as error:
+        raise _refusal(f"is not JSON in UTF-8: {error}") from None
+    if _is_deeper_than(document, MAX_DEPTH):
+        raise _refusal(f"is nested deeper than {MAX_DEPTH} levels")
+    return document
+
+
+def _is_deeper_than(document: object, levels: int) -> bool:
+    """Whether more lists and objects than that are within each other."""
+    here = [document]
+    for _ in range(levels):
+        here = [inner for outer in here for inner in _inside(outer)]
+    return any(isinstance(inner, dict | list) for inner in here)
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _refusal(reason: str) -> TopologyInvalid:
+    return TopologyInvalid([InvalidField("body", reason)])
+
+
+def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of which no part is lost because another has the same name."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _refusal(f"holds {name!a} twice in one object")
+        found[name] = value
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number")

@@ -1,0 +1,141 @@
+"""What is wrong with a topology, as the API would say it: found without a server."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any
+
+from duetime_client.errors import ClientError, InvalidField
+from duetime_client.task_fields import NewTask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+MAX_NODES = 10_000
+MAX_DEPENDENCIES = 50_000
+RULES = frozenset({"all_success", "all_done", "one_success", "one_failed", "none_failed", "always"})
+ON_FAILURE = frozenset({"stop", "continue", "rollback"})
+_OF_A_TASK = frozenset(NewTask.__annotations__)
+OF_A_NODE = (_OF_A_TASK - {"at"}) | {"depends_on", "rule", "inputs", "expected_seconds"}
+OF_A_TOPOLOGY = frozenset(
+    {
+        "nodes",
+        "on_failure",
+        "deadline_seconds",
+        "type",
+        "at",
+        "delay_seconds",
+        "priority",
+        "callback_url",
+        "name",
+        "tags",
+    }
+)
+_MOST_FAULTS = 20
+_SHOWN_AT_EACH_END = 5
+_KEY_LENGTH = 128
+_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
+
+
+class TopologyInvalid(ClientError, ValueError):
+    """A topology that cannot be run; `errors` names the fields."""
+
+    def __init__(self, errors: Iterable[InvalidField]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("; ".join(f"{error.field}: {error.reason}" for error in self.errors))
+
+
+def validate_topology(body: object) -> None:
+    """Check what a topology's graph is made of; what the fields of its tasks hold is left to the API.
+
+    Raises:
+        TopologyInvalid: names up to twenty faults; a cycle only if there are no others.
+    """
+    if faults := [fault for fault, _ in zip(_faults(body), range(_MOST_FAULTS), strict=False)]:
+        raise TopologyInvalid(faults)
+
+
+def _faults(body: object) -> Iterator[InvalidField]:
+    nodes = body.get("nodes") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(nodes, dict):
+        yield InvalidField("nodes", "should be an object: each node by its name")
+        return
+    if not 1 <= len(nodes) <= MAX_NODES:
+        yield InvalidField("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}")
+    yield from _unknown(body, OF_A_TOPOLOGY, "")
+    yield from _choice_faults("on_failure", body.get("on_failure", "stop"), ON_FAILURE)
+    clean = True
+    for key, node in nodes.items():
+        for fault in _node_faults(key, node, nodes):
+            clean = False
+            yield fault
+    if clean:
+        yield from _graph_faults({key: node.get("depends_on", []) for key, node in nodes.items()})
+
+
+def _node_faults(key: str, node: object, nodes: Mapping[str, Any]) -> Iterator[InvalidField]:
+    if _KEY.fullmatch(key) is None:
+        reason = "has a character that no name has, or is empty or too long"
+        yield InvalidField("nodes", f"the name {key[:_KEY_LENGTH]!a} {reason}")
+        return
+    place = f"nodes.{key}"
+    if not isinstance(node, dict):
+        yield InvalidField(place, "should be an object: a task, and what it depends on")
+        return
+    yield from _unknown(node, OF_A_NODE, f"{place}.")
+    if not isinstance(node.get("type"), str):
+        yield InvalidField(f"{place}.type", "should be the type of its task")
+    yield from _choice_faults(f"{place}.rule", node.get("rule", "all_success"), RULES)
+    parents = node.get("depends_on", [])
+    yield from _name_faults(f"{place}.depends_on", parents, nodes, "which is not a node")
+    if isinstance(parents, list) and key in parents:
+        yield InvalidField(f"{place}.depends_on", "names the node itself")
+    yield from _name_faults(f"{place}.inputs", node.get("inputs", []), parents, "which is not among its depends_on")
+
+
+def _unknown(fields: Mapping[str, Any], known: frozenset[str], place: str) -> Iterator[InvalidField]:
+    for name in fields:
+        if name not in known:
+            yield InvalidField(f"{place}{_named(name)}", "is not a field")
+
+
+def _named(name: str) -> str:
+    """A name as an error gives it, however long and of whatever letters."""
+    return name[:_KEY_LENGTH] if name.isascii() and name.isprintable() else ascii(name[:_KEY_LENGTH])
+
+
+def _choice_faults(place: str, value: object, choices: frozenset[str]) -> Iterator[InvalidField]:
+    if not isinstance(value, str) or value not in choices:
+        yield InvalidField(place, f"should be one of {', '.join(sorted(choices))}")
+
+
+def _name_faults(place: str, names: object, known: Any, otherwise: str) -> Iterator[InvalidField]:  # noqa: ANN401 - JSON
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        yield InvalidField(place, "should be a list of names")
+        return
+    if not isinstance(known, list | dict):  # said elsewhere
+        return
+    for name, times in Counter(names).items():
+        if name not in known:
+            yield InvalidField(place, f"names {name[:_KEY_LENGTH]!a}, {otherwise}")
+        if times > 1:
+            yield InvalidField(place, f"names {name[:_KEY_LENGTH]!a} {times} times")
+
+
+def _graph_faults(parents: Mapping[str, list[str]]) -> Iterator[InvalidField]:
+    if (count := sum(map(len, parents.values()))) > MAX_DEPENDENCIES:
+        yield InvalidField("nodes", f"have {count} dependencies; {MAX_DEPENDENCIES} are allowed")
+        return
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        yield InvalidField("nodes", f"depend on each other in a cycle: {_shown(error.args[1])}")
+
+
+def _shown(path: list[str]) -> str:
+    hidden = len(path) - 2 * _SHOWN_AT_EACH_END
+    if hidden > 1:
+        path = [*path[:_SHOWN_AT_EACH_END], f"({hidden} more)", *path[-_SHOWN_AT_EACH_END:]]
+    return " -> ".join(path)

@@ -1,0 +1,100 @@
+"""Circuits of HTTP hosts, in DynamoDB: an item for each owner and host that failed it; those not closed are in a list.
+
+Older code kept one for each host, of all owners; nobody reads those any more, and they expire.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.versioned_items import save_next, version_of
+from duetime.domain.circuit_breakers import Circuit
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.times import Millis
+
+_MARK = "#"
+_OPENINGS, _OPEN_UNTIL, _PROBE_UNTIL, _REASON, _OPENED_AT = "o", "u", "w", "r", "c"
+
+
+class DynamoCircuitStore:
+    """`duetime.ports.stores.CircuitStore` over the tasks table."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
+        """Read the circuit of an owner's calls to a host; it is closed while nothing is stored."""
+        key = _key_of(_name_of(Circuit(owner, host)))
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=consistent)
+        return _circuit(answer["Item"]) if "Item" in answer else Circuit(owner, host)
+
+    def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
+        """Store a circuit, if it is still at the version that was read."""
+        return save_next(self._client, self._table, _item_of(circuit, expires_at), circuit.version, nonce)
+
+    def list_open(self, limit: int) -> list[Circuit]:
+        """Circuits that are not closed, by their hosts' names, eventually consistently."""
+        with translated():
+            answer = self._client.query(
+                TableName=self._table,
+                IndexName=schema.OWNER_INDEX.name,
+                KeyConditionExpression="#g = :g",
+                ExpressionAttributeNames={"#g": schema.OWNER_INDEX.partition_key},
+                ExpressionAttributeValues={":g": attribute_values.text(schema.CIRCUIT_LIST)},
+                Limit=limit,
+            )
+        names = [attribute_values.string(item[schema.SORT_KEY]) for item in answer["Items"]]
+        keys = [_key_of(name) for name in names if _MARK in name]
+        found = (_circuit(item) for item in read_items(self._client, self._table, keys))
+        return sorted(
+            (circuit for circuit in found if circuit.openings), key=lambda circuit: (circuit.host, circuit.owner)
+        )
+
+
+def _name_of(circuit: Circuit) -> str:
+    return f"{circuit.owner}{_MARK}{circuit.host}"
+
+
+def _key_of(name: str) -> Item:
+    return {
+        schema.PARTITION_KEY: attribute_values.text(f"{schema.CIRCUIT_PREFIX}{name}"),
+        schema.SORT_KEY: attribute_values.text(name),
+    }
+
+
+def _item_of(circuit: Circuit, expires_at: Millis) -> Item:
+    item: Item = {
+        **_key_of(_name_of(circuit)),
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        _OPENINGS: attribute_values.number(circuit.openings),
+        _OPEN_UNTIL: attribute_values.number(circuit.open_until),
+        _PROBE_UNTIL: attribute_values.number(circuit.probe_until),
+        _REASON: attribute_values.packed(circuit.reason.encode()),
+        _OPENED_AT: attribute_values.number(circuit.opened_at),
+        schema.TTL: attribute_values.expiry(expires_at),
+    }
+    return item | {schema.OWNER_KEY: attribute_values.text(schema.CIRCUIT_LIST)} if circuit.openings else item
+
+
+def _circuit(item: StoredItem) -> Circuit:
+    # A host has no such mark in its name; an owner may.
+    owner, _, host = attribute_values.string(item[schema.SORT_KEY]).rpartition(_MARK)
+    return Circuit(
+        owner=owner,
+        host=host,
+        openings=attribute_values.whole(item[_OPENINGS]),
+        open_until=attribute_values.whole(item[_OPEN_UNTIL]),
+        probe_until=attribute_values.whole(item[_PROBE_UNTIL]),
+        reason=attribute_values.unpacked(item[_REASON]).decode(),
+        opened_at=attribute_values.whole(item[_OPENED_AT]),
+        version=version_of(item),
+    )

@@ -1,0 +1,291 @@
+"""Forms: how a task's small values are written as attribute values, and read again.
+
+A form that is `None` leaves the attribute out, which means the field's default.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from duetime.adapters.dynamodb.attribute_values import packed, unpacked
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.arns import AwsService, service_of
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import (
+    Asked,
+    AttemptOutcome,
+    AwsTarget,
+    Cause,
+    Content,
+    ContentPlace,
+    HttpTarget,
+    LedgerLine,
+    LockScope,
+    LockSpec,
+    Member,
+    Occasion,
+    Phase,
+    Priority,
+    Progress,
+    PullTarget,
+    Query,
+    Task,
+    TaskError,
+    TopologyTarget,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.adapters.dynamodb.attribute_values import Value
+    from duetime.domain.tasks.task import Target
+
+_OUTCOMES = {
+    AttemptOutcome.SUCCEEDED: "s",
+    AttemptOutcome.RETRIED: "r",
+    AttemptOutcome.FAILED: "f",
+    AttemptOutcome.LOST: "l",
+    AttemptOutcome.PAUSED: "p",
+    AttemptOutcome.CANCELLED: "c",
+    AttemptOutcome.ROLLED_BACK: "b",
+}
+_LETTERS = {letter: outcome for outcome, letter in _OUTCOMES.items()}
+_HTTP = "http"
+_PULL = "pull"
+_TOPOLOGY = "topology"
+_GIVEN = "!"
+"""In front of a node's note: it is given results of its parents."""
+_ARN = "arn:"
+_NOTIFIES = "async"
+_PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
+_QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
+
+
+_CAUSES = {Cause.RHYTHM: "r", Cause.TRIGGER: "t", Cause.BACKFILL: "b"}
+_REPORTS = "!"
+"""Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
+
+
+def name(value: str) -> Value | None:
+    """A task's name; nothing for none."""
+    return {"S": value} if value else None
+
+
+def state(value: State) -> Value:
+    """Where a task stands."""
+    return {"S": value.value}
+
+
+def read_state(value: Value) -> State:
+    """Read where a task stands."""
+    return State(value["S"])
+
+
+def priority(value: Priority) -> Value | None:
+    """Which queue a task waits on; nothing for the default."""
+    return None if value is Priority.NORMAL else {"S": value.value}
+
+
+def read_priority(value: Value) -> Priority:
+    """Read which queue a task waits on."""
+    return Priority(value["S"])
+
+
+def unless_default(field: str) -> Callable[[int], Value | None]:
+    """The form of a number of which a task has a default; nothing for the default."""
+    default = Task.__dataclass_fields__[field].default
+    return lambda value: None if value == default else {"N": str(value)}
+
+
+def asked(value: Asked) -> Value:
+    """What a user asks of the running attempt."""
+    return {"S": value.value}
+
+
+def read_asked(value: Value) -> Asked:
+    """Read what a user asks of the running attempt."""
+    return Asked(value["S"])
+
+
+def content(value: Content) -> Value:
+    """A payload or result: packed, or where it lies and its name there."""
+    if not value.is_outside:
+        return packed(value.data or b"")
+    return {"L": [{"S": value.place.value}, {"S": value.name}]}
+
+
+def read_content(field: str, value: Value) -> Content:
+    """Read a payload or result; in the record it is called as its field."""
+    if "L" in value:
+        place, name = value["L"]
+        return Content(ContentPlace(place["S"]), name["S"])
+    return Content(ContentPlace.RECORD, field, unpacked(value))
+
+
+def target(value: Target) -> Value | None:
+    """What a task calls: the kind with what it offers, then its address; nothing for the default.
+
+    The name of an AWS resource says the kind; how it is called stands behind it.
+    """
+    if isinstance(value, PullTarget):
+        return {"S": _PULL}
+    if isinstance(value, TopologyTarget):
+        return {"S": _TOPOLOGY}
+    if isinstance(value, AwsTarget):
+        option = value.detail_type if value.waits else _NOTIFIES
+        return {"S": f"{value.arn} {option}" if option else value.arn}
+    if not isinstance(value, HttpTarget):
+        return None
+    letters = [_PHASES[phase] for phase in value.phases] + [_QUERIES[query] for query in value.queries]
+    offered = "".join(sorted(letters))
+    return {"S": f"{_HTTP}{offered} {value.url}"}
+
+
+def read_target(value: Value) -> Target:
+    """Read what a task calls."""
+    if value["S"] == _PULL:
+        return PullTarget()
+    if value["S"] == _TOPOLOGY:
+        return TopologyTarget()
+    if value["S"].startswith(_ARN):
+        return _read_aws_target(value["S"])
+    kind, address = str(value["S"]).split(" ", 1)
+    offered = kind.removeprefix(_HTTP)
+    return HttpTarget(
+        address,
+        phases=frozenset(phase for phase, letter in _PHASES.items() if letter in offered),
+        queries=frozenset(query for query, letter in _QUERIES.items() if letter in offered),
+    )
+
+
+def _read_aws_target(text: str) -> AwsTarget:
+    arn, _, option = text.partition(" ")
+    service = AwsService(service_of(arn) or "")
+    if service is AwsService.LAMBDA:
+        return AwsTarget(service, arn, waits=option != _NOTIFIES)
+    return AwsTarget(service, arn, detail_type=option)
+
+
+def retry(value: RetryPolicy) -> Value | None:
+    """A retry policy; nothing for the default."""
+    if value == RetryPolicy():
+        return None
+    return {"S": f"{value.max_attempts} {value.initial_seconds!r} {value.multiplier!r} {value.max_seconds!r}"}
+
+
+def read_retry(value: Value) -> RetryPolicy:
+    """Read a retry policy."""
+    attempts, *seconds = str(value["S"]).split()
+    return RetryPolicy(int(attempts), *map(float, seconds))
+
+
+def lock(value: LockSpec) -> Value:
+    """A named resource that a task needs."""
+    return {"S": f"{value.limit} {value.scope} {value.key}"}
+
+
+def read_lock(value: Value) -> LockSpec:
+    """Read a named resource."""
+    limit, scope, key = str(value["S"]).split(" ")
+    return LockSpec(key, int(limit), LockScope(scope))
+
+
+def tags(value: dict[str, str]) -> Value | None:
+    """Tags; nothing for none."""
+    return {"M": {key: {"S": tag} for key, tag in value.items()}} if value else None
+
+
+def read_tags(value: Value) -> dict[str, str]:
+    """Read tags."""
+    return {key: tag["S"] for key, tag in value["M"].items()}
+
+
+def occasion(value: Occasion) -> Value:
+    """The schedule's occurrence that a task is: hexadecimal numbers, a letter, a mark, and last the name."""
+    cause = _CAUSES[value.cause] + (_REPORTS if value.reports else "")
+    return {"S": f"{value.revision:x} {value.nominal:x} {cause} {value.mark} {value.schedule}"}
+
+
+def read_occasion(value: Value) -> Occasion:
+    """Read the schedule's occurrence that a task is."""
+    revision, nominal, letters, mark, schedule = str(value["S"]).split(" ", 4)
+    cause = next(cause for cause, letter in _CAUSES.items() if letter == letters[0])
+    return Occasion(schedule, int(revision, 16), int(nominal, 16), cause, mark, letters.endswith(_REPORTS))
+
+
+def member(value: Member) -> Value:
+    """Which node of a topology a task is: the run in hexadecimal, the topology, a note, and last the name."""
+    note = (_GIVEN if value.inputs else "") + value.note
+    return {"S": f"{value.run:x} {value.topology} {note} {value.key}"}
+
+
+def read_member(value: Value) -> Member:
+    """Read which node of a topology a task is."""
+    run, topology, note, key = str(value["S"]).split(" ", 3)
+    return Member(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))
+
+
+def progress(value: Progress) -> Value:
+    """How far an attempt has come."""
+    return {"S": f"{value.percent} {value.message}"}
+
+
+def read_progress(value: Value) -> Progress:
+    """Read how far an attempt has come."""
+    percent, message = value["S"].split(" ", 1)
+    return Progress(int(percent), message)
+
+
+def error(value: TaskError) -> Value:
+    """Why an attempt failed: the class and the packed message."""
+    return {"L": [{"S": value.kind}, packed(value.message.encode())]}
+
+
+def read_error(value: Value) -> TaskError:
+    """Read why an attempt failed."""
+    kind, message = value["L"]
+    return TaskError(kind["S"], unpacked(message).decode())
+
+
+def line(value: LedgerLine) -> Value:
+    """One attempt, packed."""
+    return packed(_compact(_line(value)))
+
+
+def read_line(value: Value) -> LedgerLine:
+    """Read one attempt; before it could have an error it was a plain text."""
+    text = unpacked(value).decode()
+    return _read_line(json.loads(text) if text[0] in '"[' else text)
+
+
+def ledger(value: tuple[LedgerLine, ...]) -> Value | None:
+    """The last attempts, packed as one, because they repeat each other; nothing for none."""
+    return packed(_compact([_line(each) for each in value])) if value else None
+
+
+def read_ledger(value: Value) -> tuple[LedgerLine, ...]:
+    """Read the last attempts; before they could have errors they were a list of plain texts."""
+    if "L" in value:
+        return tuple(_read_line(each["S"]) for each in value["L"])
+    return tuple(_read_line(each) for each in json.loads(unpacked(value)))
+
+
+def _line(value: LedgerLine) -> str | list[str]:
+    """Hexadecimal numbers, and last the holder, which may hold any character; behind them the error, if any."""
+    numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
+    text = f"{numbers} {_OUTCOMES[value.outcome]} {value.holder}"
+    return text if value.error is None else [text, value.error.kind, value.error.message]
+
+
+def _read_line(value: str | list[str]) -> LedgerLine:
+    text, *why = [value] if isinstance(value, str) else value
+    *numbers, outcome, holder = text.split(" ", 6)
+    attempt, fence, started_at, late, took = (int(number, 16) for number in numbers)
+    failed = TaskError(*why) if why else None
+    return LedgerLine(attempt, fence, holder, started_at, late, took, _LETTERS[outcome], failed)
+
+
+def _compact(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,71 @@
+"""Idempotency keys, in DynamoDB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.failed_conditions import refusing_item
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.idempotency_keys import RememberedKey
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.times import Millis
+
+_TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT = "i", "d", "c", "h", "e"
+"""The TTL attribute counts whole seconds, so the exact end of a key's life has an attribute of its own."""
+
+
+class DynamoKeyStore:
+    """`duetime.ports.stores.KeyStore` over the tasks table: each key is a partition of one item."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def remember(self, owner: str, key: str, wanted: RememberedKey, now: Millis) -> RememberedKey:
+        """Keep what an owner's key stands for, unless the key is taken and not expired."""
+        with translated():
+            try:
+                self._client.put_item(
+                    TableName=self._table,
+                    Item=_item_of(owner, key, wanted),
+                    # What has expired may still be there: DynamoDB removes it within days.
+                    ConditionExpression="attribute_not_exists(#p) OR #expires_at <= :now",
+                    ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#expires_at": _EXPIRES_AT},
+                    ExpressionAttributeValues={":now": attribute_values.number(now)},
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except self._client.exceptions.ConditionalCheckFailedException as refusal:
+                kept = refusing_item(refusal)
+                return _remembered(kept) if kept else wanted
+        return wanted
+
+
+def _item_of(owner: str, key: str, remembered: RememberedKey) -> Item:
+    return {
+        schema.PARTITION_KEY: attribute_values.text(f"{schema.KEY_PREFIX}{owner}#{key}"),
+        # Both may hold a `#`; the owner alone in the second key tells `a#b` + `c` from `a` + `b#c`.
+        schema.SORT_KEY: attribute_values.text(owner),
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        schema.TTL: attribute_values.expiry(remembered.expires_at),
+        _TASK: attribute_values.text(remembered.task_id.text),
+        _DUE_AT: attribute_values.number(remembered.due_at),
+        _CREATED_AT: attribute_values.number(remembered.created_at),
+        _BODY_HASH: attribute_values.text(remembered.body_hash),
+        _EXPIRES_AT: attribute_values.number(remembered.expires_at),
+    }
+
+
+def _remembered(item: StoredItem) -> RememberedKey:
+    return RememberedKey(
+        task_id=TaskId(attribute_values.string(item[_TASK])),
+        due_at=attribute_values.whole(item[_DUE_AT]),
+        created_at=attribute_values.whole(item[_CREATED_AT]),
+        body_hash=attribute_values.string(item[_BODY_HASH]),
+        expires_at=attribute_values.whole(item[_EXPIRES_AT]),
+    )

@@ -1,0 +1,152 @@
+"""Definitions of schedules and calendars as compact JSON, for the items that hold them; defaults are left out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, fields
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import attribute_values
+from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded, encoded
+from duetime.domain.schedules.backfill import Backfill, BackfillCursor
+from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
+from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.recurrences import Clock
+from duetime.domain.schedules.schedule import OnExcluded, Overlap
+from duetime.domain.schedules.stored_schedule import BackfillRun
+from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
+from duetime.domain.schedules.timings import Dialect
+from duetime.domain.tasks.task import HandlerTarget, TaskSpec
+
+if TYPE_CHECKING:
+    from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
+
+_TEMPLATE_FIELDS = (
+    "type",
+    "priority",
+    "target",
+    "retry",
+    "timeout_seconds",
+    "deadline_seconds",
+    "rollback",
+    "lock",
+    "callback_url",
+    "name",
+    "tags",
+)
+"""Of `TaskSpec`, each stored as the field of that name of a task."""
+_HANDLER = "handler"
+"""Of a template: a handler was asked for, not left to the type."""
+_PLAIN = ("on_excluded", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap", "catch_up_seconds")
+_SPEC_FIELDS = (*_PLAIN, "pause_on_failure", "calendars")
+_READ = {"on_excluded": OnExcluded, "overlap": Overlap, "calendars": tuple}
+
+
+def packed(value: object) -> Value:
+    """JSON in the fewest bytes."""
+    return attribute_values.packed(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def unpacked(value: Value) -> Any:  # noqa: ANN401 - what JSON may be
+    """Read JSON."""
+    return json.loads(attribute_values.unpacked(value))
+
+
+def spec_form(spec: ScheduleSpec) -> dict[str, Any]:
+    """What a client said of a schedule; its name is in the key, and its task stands elsewhere."""
+    clock = spec.clock
+    return {
+        "written": _given(spec.written),
+        "clock": [clock.zone.name, clock.gap, clock.fold],
+        **{name: value for name, value in _given(spec).items() if name in _SPEC_FIELDS},
+    }
+
+
+def read_spec(name: str, form: dict[str, Any], template: StoredItem) -> ScheduleSpec:
+    """Read what a client said of a schedule."""
+    zone, gap, fold = form["clock"]
+    others = {field: _READ.get(field, _same)(form[field]) for field in _SPEC_FIELDS if field in form}
+    return ScheduleSpec(
+        _written(form["written"]), _template(template), name, Clock(zone_named(zone), Gap(gap), Fold(fold)), **others
+    )
+
+
+def template_form(task: TaskSpec) -> Value:
+    """The task of a schedule's occurrences, by the attributes of tasks; its payload stands elsewhere."""
+    form: dict[str, Any] = {}
+    for field in _TEMPLATE_FIELDS:
+        if (stored := encoded(field, getattr(task, field))) is not None:
+            form[ATTRIBUTES[field].name] = stored
+    if isinstance(task.target, HandlerTarget):
+        form[_HANDLER] = {"BOOL": True}
+    return {"M": form}
+
+
+def _template(form: StoredItem) -> TaskSpec:
+    given = decoded(form, _TEMPLATE_FIELDS)
+    if _HANDLER in form:
+        given["target"] = HandlerTarget()
+    return TaskSpec(payload=b"", **given)
+
+
+def _written(form: dict[str, Any]) -> Written:
+    if "dates" in form:
+        form["dates"] = tuple(form["dates"])
+    if "dialect" in form:
+        form["dialect"] = Dialect(form["dialect"])
+    return Written(**form)
+
+
+def _given(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass of plain values
+    """The fields that differ from their defaults."""
+    return {
+        each.name: getattr(value, each.name)
+        for each in fields(value)
+        if each.default is MISSING or getattr(value, each.name) != each.default
+    }
+
+
+def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
+    return value
+
+
+def run_form(run: BackfillRun) -> list[Any]:
+    """A backfill."""
+    asked, cursor = run.backfill, run.cursor
+    at = None if cursor is None else [cursor.until, cursor.placed]
+    return [run.id, asked.start, asked.end, asked.per_minute, asked.asked_at, run.size, at, run.ended_at]
+
+
+def read_run(form: list[Any]) -> BackfillRun:
+    """Read a backfill."""
+    name, start, end, per_minute, asked_at, size, at, ended_at = form
+    cursor = None if at is None else BackfillCursor(*at)
+    return BackfillRun(name, Backfill(start, end, per_minute, asked_at), size, cursor, ended_at)
+
+
+def calendar_form(calendar: Calendar) -> dict[str, Any]:
+    """A calendar; its name is in the key."""
+    return {
+        "kind": calendar.kind,
+        "zone": calendar.zone.name,
+        "dates": {day.isoformat(): label for day, label in sorted(calendar.dates.items())},
+        "except": [day.isoformat() for day in sorted(calendar.except_dates)],
+        "weekdays": sorted(calendar.weekdays),
+        "windows": [[each.start, each.end, sorted(each.weekdays), each.label] for each in calendar.windows],
+        "spans": [[each.start, each.end, each.reason] for each in calendar.spans],
+    }
+
+
+def read_calendar(name: str, form: dict[str, Any]) -> Calendar:
+    """Read a calendar."""
+    return Calendar(
+        name,
+        Kind(form["kind"]),
+        zone_named(form["zone"]),
+        dates={date.fromisoformat(day): label for day, label in form["dates"].items()},
+        except_dates=frozenset(map(date.fromisoformat, form["except"])),
+        weekdays=frozenset(form["weekdays"]),
+        windows=tuple(Window(start, end, frozenset(days), label) for start, end, days, label in form["windows"]),
+        spans=tuple(Span(*each) for each in form["spans"]),
+    )

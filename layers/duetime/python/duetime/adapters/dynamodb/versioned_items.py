@@ -1,0 +1,153 @@
+"""Items that are read, changed and written back: a write is refused if somebody else's came between.
+
+One rule for all that has a name: a write names the version that it read, and the identity where a name may be used
+again. What is deleted leaves a deletion marker at the next version, and what is created in its place names the marker's
+version. So neither a late write to what was deleted, nor a late creation, can replace what is there now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.failed_conditions import refusing_item
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
+    from duetime.domain.times import Millis
+
+VERSION = "e"
+_NONCE = "j"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which of those that have had a name, one after the other, a write is for.
+
+    Attributes:
+        attribute: where its item keeps it.
+        value: what it is.
+    """
+
+    attribute: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a write, with the names and values that it refers to."""
+
+    text: str
+    names: Mapping[str, str]
+    values: Mapping[str, Value]
+
+
+def save_next(
+    client: DynamoDBClient,
+    table: str,
+    item: Item,
+    version: int,
+    nonce: str,
+    identity: Identity | None = None,
+    also: Condition | None = None,
+) -> bool:
+    """Write an item's next version, if it is still at the one that was read; 0 if there was none.
+
+    Safe to resend: a refusal by an item that bears the write's own nonce is a success.
+
+    Args:
+        client: of DynamoDB.
+        table: the tasks table.
+        item: the item, whole.
+        version: the one that was read.
+        nonce: of this write.
+        identity: what the item must still be, unless a deletion marker is there; `None` if its name is all it is.
+        also: what else the stored item must fulfil.
+
+    Returns:
+        Whether it is stored.
+    """
+    stored = _put_next(client, table, item, version, nonce, _conditions(version, identity, also))
+    return stored is None
+
+
+def delete_next(
+    client: DynamoDBClient, table: str, marker: Item, version: int, nonce: str, identity: Identity | None = None
+) -> bool:
+    """Put a deletion marker in an item's place, if it is still at the version that was read, or gone already.
+
+    Returns:
+        Whether what was read is gone.
+    """
+    stored = _put_next(client, table, marker, version, nonce, _conditions(version, identity, None))
+    return stored is None or not stored or is_deleted(stored) or not _is(identity, stored)
+
+
+def deletion_marker(item: Item, expires_at: Millis) -> Item:
+    """The marker that an item leaves. It is in no list; older code, which knows no markers, must be able to read it."""
+    kept = {name: value for name, value in item.items() if name != schema.OWNER_KEY}
+    return {**kept, schema.DELETED: {"BOOL": True}, schema.TTL: attribute_values.expiry(expires_at)}
+
+
+def is_deleted(item: StoredItem) -> bool:
+    """Whether an item is a deletion marker."""
+    return schema.DELETED in item
+
+
+def version_of(item: StoredItem) -> int:
+    """The version of an item that was read; 0 for one that was stored before it had versions."""
+    return attribute_values.whole(item[VERSION]) if VERSION in item else 0
+
+
+def _conditions(version: int, identity: Identity | None, also: Condition | None) -> Condition:
+    """What the stored item must fulfil, in all."""
+    conditions = [Condition("attribute_not_exists(#e)", {"#e": VERSION}, {})]
+    if version:
+        conditions = [Condition("#e = :e", {"#e": VERSION}, {":e": attribute_values.number(version)})]
+    if version and identity is not None:
+        names = {"#u": identity.attribute, "#d": schema.DELETED}
+        conditions.append(
+            Condition("(#u = :u OR attribute_exists(#d))", names, {":u": attribute_values.text(identity.value)})
+        )
+    if also is not None:
+        conditions.append(also)
+    return Condition(
+        " AND ".join(each.text for each in conditions),
+        {name: value for each in conditions for name, value in each.names.items()},
+        {name: value for each in conditions for name, value in each.values.items()},
+    )
+
+
+def _put_next(
+    client: DynamoDBClient, table: str, item: Item, version: int, nonce: str, condition: Condition
+) -> StoredItem | None:
+    """Write an item's next version.
+
+    Returns:
+        `None` if it is stored; else what refused it, empty if there is nothing.
+    """
+    request: dict[str, Any] = {"ExpressionAttributeValues": condition.values} if condition.values else {}
+    with translated():
+        try:
+            client.put_item(
+                TableName=table,
+                Item={**item, VERSION: attribute_values.number(version + 1), _NONCE: attribute_values.text(nonce)},
+                ConditionExpression=condition.text,
+                ExpressionAttributeNames=condition.names,
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **request,
+            )
+        except client.exceptions.ConditionalCheckFailedException as refusal:
+            stored = refusing_item(refusal) or {}
+            return None if _NONCE in stored and attribute_values.string(stored[_NONCE]) == nonce else stored
+    return None
+
+
+def _is(identity: Identity | None, stored: StoredItem) -> bool:
+    return identity is None or stored[identity.attribute]["S"] == identity.value

@@ -1,0 +1,237 @@
+"""Payloads and results outside the record: in an item beside it, or in S3 when they are too large for one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.compression import deflated, inflated
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.domain.errors import ContentExpired
+from duetime.domain.tasks.task import Content, ContentPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.expiry import Expiry
+    from duetime.domain.tasks.task import LedgerLine
+
+_DATA = "b"
+_LINE = "line#"
+_MISSING = "NoSuchKey"
+"""What S3 says of a missing key to whoever may list the bucket, as all functions may that read or tag objects. Others
+are told `AccessDenied` (Source: S3 API Reference, GetObject): to us that is a wrong policy, and no content is lost."""
+
+
+class SplitContentStore:
+    """`duetime.ports.stores.ContentStore` over the tasks table and a bucket."""
+
+    def __init__(self, dynamodb: DynamoDBClient, table: str, s3: S3Client, bucket: str) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._s3 = s3
+        self._bucket = bucket
+
+    def keep(self, task_id: TaskId, name: str, data: bytes, expiry: Expiry | None = None) -> Content:
+        """Keep bytes where their compressed size says; what belongs in the record is only handed back."""
+        compressed = deflated(data)
+        place = ContentPlace.for_size(min(len(data), len(compressed)))
+        if place is ContentPlace.RECORD:
+            return Content(place, name, data)
+        with translated():
+            if place is ContentPlace.ITEM:
+                self._put_if_absent(_key_of(task_id, name) | {_DATA: {"B": compressed}} | _ttl(expiry))
+            else:
+                key, tagging = _object_of(task_id, name), {} if expiry is None else {"Tagging": _tag(expiry)}
+                self._s3.put_object(Bucket=self._bucket, Key=key, Body=compressed, **tagging)  # type: ignore[arg-type]  # one of its arguments
+        return Content(place, name)
+
+    def _put_if_absent(self, item: Item) -> None:
+        """Write an item, unless it is there: then it is the same, and its expiry may be another by now."""
+        try:
+            self._dynamodb.put_item(
+                TableName=self._table,
+                Item=item,
+                ConditionExpression="attribute_not_exists(#p)",
+                ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return
+
+    def fetch(self, task_id: TaskId, content: Content) -> bytes:
+        """The bytes of a content, wherever they lie.
+
+        Raises:
+            ContentExpired: they are not there.
+        """
+        if content.data is not None:
+            return content.data
+        if content.place is ContentPlace.OBJECT:
+            return self._fetch_object(task_id, content.name)
+        key = _key_of(task_id, content.name)
+        with translated():
+            answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
+        if "Item" not in answer:
+            raise ContentExpired(task_id, content.name)
+        return attribute_values.unpacked(answer["Item"][_DATA])
+
+    def _fetch_object(self, task_id: TaskId, name: str) -> bytes:
+        with translated():
+            try:
+                answer = self._s3.get_object(Bucket=self._bucket, Key=_object_of(task_id, name))
+                return inflated(answer["Body"].read())
+            except ClientError as error:
+                if error.response["Error"]["Code"] == _MISSING:
+                    raise ContentExpired(task_id, name) from error
+                raise
+
+    def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
+        """Let what lies outside the record be removed after an instant; says whether it is there."""
+        with translated():
+            if content.place is ContentPlace.ITEM:
+                return self._expire_item(_key_of(task_id, content.name), expiry)
+            if content.place is ContentPlace.OBJECT:
+                return self._expire_object(task_id, content.name, expiry)
+        return True
+
+    def _expire_item(self, key: StoredItem, expiry: Expiry) -> bool:
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=key,
+                ConditionExpression="attribute_exists(#p)",
+                UpdateExpression="SET #ttl = :ttl",
+                ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#ttl": schema.TTL},
+                ExpressionAttributeValues={":ttl": attribute_values.expiry(expiry.at)},
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return False  # gone already, and must not come back as an item of nothing but a TTL
+        return True
+
+    def _expire_object(self, task_id: TaskId, name: str, expiry: Expiry) -> bool:
+        """Copy an object onto itself with the tag: a lifecycle rule counts from an object's last writing.
+
+        A tag alone would let the payload of a task that was accepted long ago go on the day it ends.
+        """
+        key = _object_of(task_id, name)
+        try:
+            self._s3.copy_object(
+                Bucket=self._bucket,
+                Key=key,
+                CopySource={"Bucket": self._bucket, "Key": key},
+                MetadataDirective="REPLACE",
+                TaggingDirective="REPLACE",
+                Tagging=_tag(expiry),
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] == _MISSING:
+                return False
+            raise
+        return True
+
+    def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
+        """Take the expiry of what lies outside the record away; in an item, only if it is this one, if one is named."""
+        with translated():
+            if content.place is ContentPlace.ITEM:
+                self._retain_item(_key_of(task_id, content.name), expiry)
+            elif content.place is ContentPlace.OBJECT:
+                self._retain_object(task_id, content.name)
+
+    def _retain_item(self, key: StoredItem, expiry: Expiry | None) -> None:
+        condition, named = "attribute_exists(#ttl)", {}
+        if expiry is not None:
+            condition, named = (
+                "#ttl = :ttl",
+                {"ExpressionAttributeValues": {":ttl": attribute_values.expiry(expiry.at)}},
+            )
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=key,
+                ConditionExpression=condition,
+                UpdateExpression="REMOVE #ttl",
+                ExpressionAttributeNames={"#ttl": schema.TTL},
+                **named,  # type: ignore[arg-type]  # one of its arguments
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return  # it has none, or one that somebody else has set since
+
+    def _retain_object(self, task_id: TaskId, name: str) -> None:
+        try:
+            key, value = schema.KEPT_TAG
+            tags = {"TagSet": [{"Key": key, "Value": value}]}
+            self._s3.put_object_tagging(Bucket=self._bucket, Key=_object_of(task_id, name), Tagging=tags)  # type: ignore[arg-type]  # a TaggingTypeDef
+        except ClientError as error:
+            if error.response["Error"]["Code"] != _MISSING:
+                raise
+
+    def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
+        """Let all items beside a record be removed after an instant; those that expire later already stay so."""
+        wanted = attribute_values.expiry(expiry.at)
+        with translated():
+            for item in self._items(task_id, "", "#p, #s, #ttl"):
+                if schema.TTL not in item or int(item[schema.TTL]["N"]) < int(wanted["N"]):
+                    self._expire_item({key: item[key] for key in (schema.PARTITION_KEY, schema.SORT_KEY)}, expiry)
+
+    def keep_line(self, task_id: TaskId, line: LedgerLine) -> None:
+        """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
+        with translated():
+            self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: field_codecs.line(line)})
+
+    def lines_outside(self, task_id: TaskId) -> list[Content]:
+        """The ledger lines of a task that were kept, as the items that they are."""
+        with translated():
+            items = self._items(task_id, _LINE, "#s, #ttl")
+            return [Content(ContentPlace.ITEM, str(item[schema.SORT_KEY]["S"])) for item in items]
+
+    def lines_of(self, task_id: TaskId) -> list[LedgerLine]:
+        """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
+        with translated():
+            return [field_codecs.read_line(item[_DATA]) for item in self._items(task_id, _LINE)]
+
+    def _items(self, task_id: TaskId, prefix: str, attributes: str = "") -> Iterator[StoredItem]:
+        """The items beside a record whose names begin with `prefix`, whole unless some attributes are named."""
+        key = _key_of(task_id, prefix)
+        names = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY}
+        projected = {}
+        if attributes:
+            names["#ttl"] = schema.TTL
+            projected = {"ProjectionExpression": attributes}
+        condition, wanted = "#p = :p", {":p": key[schema.PARTITION_KEY]}
+        if prefix:
+            condition, wanted = f"{condition} AND begins_with(#s, :s)", wanted | {":s": key[schema.SORT_KEY]}
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression=condition,
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=wanted,
+            ConsistentRead=True,
+            **projected,  # type: ignore[arg-type]  # one of its arguments
+        )
+        return (item for page in pages for item in page["Items"])
+
+
+def _ttl(expiry: Expiry | None) -> Item:
+    return {} if expiry is None else {schema.TTL: attribute_values.expiry(expiry.at)}
+
+
+def _tag(expiry: Expiry) -> str:
+    return "=".join(schema.UNREFERENCED_TAG if expiry.provisional else schema.EXPIRING_TAG)
+
+
+def _key_of(task_id: TaskId, name: str) -> Item:
+    return {
+        schema.PARTITION_KEY: attribute_values.text(f"{schema.CONTENT_PREFIX}{task_id}"),
+        schema.SORT_KEY: attribute_values.text(name),
+    }
+
+
+def _object_of(task_id: TaskId, name: str) -> str:
+    return f"{task_id}/{name}"

@@ -1,0 +1,58 @@
+"""Events that can become no task, on the dead-letter queue of the intake: as they came, the reason as an attribute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from duetime.domain.limits import MAX_REASON_LENGTH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mypy_boto3_sqs import SQSClient
+
+    from duetime.ports.rejected_events import Reject
+    from duetime.ports.runtime import Crew
+
+REASON = "reason"
+"""Name of the attribute that says why."""
+
+
+class SqsRejects:
+    """`duetime.ports.rejected_events.Rejects` over SQS; a message each, for together they could be too large.
+
+    Args:
+        client: of SQS.
+        url: of the queue.
+        crew: sends several at once.
+    """
+
+    def __init__(self, client: SQSClient, url: str, crew: Crew) -> None:
+        self._client = client
+        self._url = url
+        self._crew = crew
+
+    def put(self, rejects: Sequence[Reject]) -> list[Reject]:
+        """Send events to the queue; return those that it did not acknowledge."""
+        acknowledged = self._crew.map(self._put, rejects)
+        return [reject for reject, is_kept in zip(rejects, acknowledged, strict=True) if not is_kept]
+
+    def _put(self, reject: Reject) -> bool:
+        try:
+            self._client.send_message(
+                QueueUrl=self._url,
+                MessageBody=reject.body,
+                MessageAttributes={REASON: {"DataType": "String", "StringValue": _printable(reject.reason)}},
+            )
+        except (ClientError, BotoCoreError):
+            # One that is too large with its reason among them: it comes again until SQS itself gives it up.
+            return False
+        return True
+
+
+def _printable(reason: str) -> str:
+    """A reason in characters that every attribute may have; it may quote the event."""
+    text = "".join(letter if " " <= letter <= "~" else ascii(letter)[1:-1] for letter in reason)
+    return text[:MAX_REASON_LENGTH] or "unknown"

@@ -1,0 +1,77 @@
+"""The state machine that frames the runs of topologies, through Step Functions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.adapters.aws_clients import translated
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
+
+    from duetime.domain.ids import TaskId
+
+_GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})
+"""The others are ends (Source: Step Functions API Reference, DescribeExecution)."""
+_ABORTED = "ABORTED"
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunctionsMachine:
+    """`duetime.ports.topologies.Machine` over one state machine.
+
+    Attributes:
+        arn: the state machine's; empty in a function that only answers tokens.
+
+    An execution is named after the topology and the attempt: started twice it is one.
+    """
+
+    client: SFNClient
+    arn: str
+
+    def start(self, topology: TaskId, fence: int) -> None:
+        """Start the run of an attempt; starting it again is starting it once.
+
+        An execution's name is not given twice within 90 days (Source: Step Functions API Reference, StartExecution).
+        """
+        with translated():
+            try:
+                self.client.start_execution(
+                    stateMachineArn=self.arn,
+                    name=_name(topology, fence),
+                    input=json.dumps({"task_id": topology.text, "fence": fence}),
+                )
+            except self.client.exceptions.ExecutionAlreadyExists:
+                return
+
+    def is_running(self, topology: TaskId, fence: int) -> bool:
+        """Whether the run of an attempt is still going; one that is not known has never begun."""
+        return self._status(topology, fence) in _GOING
+
+    def was_aborted(self, topology: TaskId, fence: int) -> bool:
+        """Whether the execution of an attempt was stopped by a person, in the console or by the API: we never do."""
+        return self._status(topology, fence) == _ABORTED
+
+    def _status(self, topology: TaskId, fence: int) -> str | None:
+        execution = self.arn.replace(":stateMachine:", ":execution:")
+        with translated():
+            try:
+                answer = self.client.describe_execution(executionArn=f"{execution}:{_name(topology, fence)}")
+            except self.client.exceptions.ExecutionDoesNotExist:
+                return None
+        return answer["status"]
+
+    def answer(self, token: str) -> None:
+        """Tell whoever waits with a token that its node has ended; one that waits no more is passed over."""
+        gone = self.client.exceptions
+        with translated():
+            try:
+                self.client.send_task_success(taskToken=token, output="{}")
+            except (gone.TaskDoesNotExist, gone.TaskTimedOut, gone.InvalidToken):
+                return
+
+
+def _name(topology: TaskId, fence: int) -> str:
+    return f"{topology}-{fence}"

@@ -1,0 +1,188 @@
+"""AWS resources as targets: each is sent the same facts as an HTTP endpoint."""
+
+from __future__ import annotations
+
+import json
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError, ParamValidationError
+
+from duetime.adapters.aws_clients import is_throttled, is_transient
+from duetime.adapters.sqs.messages import group_of
+from duetime.adapters.targets.envelope import compact, envelope, result_of
+from duetime.adapters.targets.http_calls import TIMEOUT
+from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService
+from duetime.domain.tasks.attempts import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
+
+if TYPE_CHECKING:
+    from duetime.adapters.targets.aws_resource_clients import Resources
+    from duetime.domain.tasks.arns import ArnPatterns
+    from duetime.domain.tasks.task import AwsTarget, Task
+    from duetime.ports.targets import Work
+
+UNRETRIABLE = "Unretriable"
+"""Type of the error by which a function says that another attempt would not help."""
+_MIB = 1_048_576
+_MOST_BYTES = {
+    AwsService.LAMBDA: 6_000_000,
+    AwsService.SQS: _MIB,
+    AwsService.SNS: _MIB,
+    AwsService.EVENTBRIDGE: 1_000_000,
+    AwsService.STEP_FUNCTIONS: 262_144,
+}
+"""Source: Lambda API Reference, Invoke; SQS, SendMessage; SNS, Publish (256 KiB unless the topic allows more);
+EventBridge, PutEvents (entries of one request, less than 1 MB); Step Functions, StartExecution."""
+_MOST_BYTES_UNWAITED = 1_000_000
+"""Source: Lambda API Reference, Invoke, asynchronous: 1 MB."""
+_MENDED_BY_TIME = frozenset(
+    {
+        # Lambda: the function is being changed or made ready.
+        "ResourceConflictException",
+        "SnapStartNotReadyException",
+        # An entry of PutEvents.
+        "InternalFailure",
+        "InternalException",
+    }
+)
+"""Codes of refusals that a later attempt may not meet, besides throttling and errors of the servers.
+
+Source: the API references of the services.
+"""
+
+
+class AwsRunner:
+    """Calls AWS resources.
+
+    Args:
+        resources: clients of the services.
+        callable_arns: the resources that the settings let tasks call.
+    """
+
+    def __init__(self, resources: Resources, callable_arns: ArnPatterns) -> None:
+        self._resources = resources
+        self._callable_arns = callable_arns
+
+    def run(self, target: AwsTarget, work: Work) -> TargetEnding:
+        """Call the resource, within the task's timeout. Never raises: whatever goes wrong is a `Failed`."""
+        if not self._callable_arns.allow(target.arn):
+            message = f"the settings do not let tasks call {target.arn}"
+            return failure("TargetNotAllowed", message, retriable=False)
+        body = envelope(work)
+        most = _MOST_BYTES[target.service] if target.waits else _MOST_BYTES_UNWAITED
+        if len(body) > most:
+            message = f"with the facts of its task the payload has {len(body)} bytes; {target.service} takes {most}"
+            return failure("PayloadTooLarge", message, retriable=False)
+        return self._within(work.seconds, target, work.task, body)
+
+    def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
+        """Call on a thread of its own: a worker whose own thread does not come back in time has to end its process."""
+        endings: list[TargetEnding] = []
+        done = Event()
+
+        def call() -> None:
+            try:
+                endings.append(self._call(target, task, body))
+            except Exception as error:  # noqa: BLE001 - whatever it was, the attempt has to hear of it
+                endings.append(_failed(error))
+            done.set()
+
+        Thread(target=call, name="aws-target", daemon=True).start()
+        if not done.wait(seconds):
+            return failure(TIMEOUT, f"no answer of {target.service} came within {seconds:g} s")
+        return endings[0]
+
+    def _call(self, target: AwsTarget, task: Task, body: bytes) -> Ending:
+        match target.service:
+            case AwsService.LAMBDA:
+                return self._invoke(target, body)
+            case AwsService.SQS:
+                return self._send(target.arn, task, body)
+            case AwsService.SNS:
+                return self._publish(target.arn, task, body)
+            case AwsService.EVENTBRIDGE:
+                return self._put(target, task, body)
+            case AwsService.STEP_FUNCTIONS:
+                return self._start(target.arn, task, body)
+
+    def _invoke(self, target: AwsTarget, body: bytes) -> Ending:
+        client = self._resources.lambdas(target.arn)
+        if not target.waits:
+            client.invoke(FunctionName=target.arn, InvocationType="Event", Payload=body)
+            return Deferred()
+        answer = client.invoke(FunctionName=target.arn, InvocationType="RequestResponse", Payload=body)
+        data = answer["Payload"].read()
+        return _function_failed(data) if "FunctionError" in answer else Succeeded(result_of(data))
+
+    def _send(self, arn: str, task: Task, body: bytes) -> Ending:
+        client = self._resources.sqs(arn)
+        account, name = arn.split(":")[-2:]
+        # On an ordinary queue the group makes the queue fair between owners.
+        options = _in_order(task) if name.endswith(".fifo") else {"MessageGroupId": group_of(task.owner)}
+        url = f"{client.meta.endpoint_url}/{account}/{name}"
+        answer = client.send_message(QueueUrl=url, MessageBody=body.decode(), **options)
+        return _told("message_id", answer["MessageId"])
+
+    def _publish(self, arn: str, task: Task, body: bytes) -> Ending:
+        options = _in_order(task) if arn.endswith(".fifo") else {}
+        answer = self._resources.sns(arn).publish(TopicArn=arn, Message=body.decode(), **options)
+        return _told("message_id", answer["MessageId"])
+
+    def _put(self, target: AwsTarget, task: Task, body: bytes) -> Ending:
+        answer = self._resources.events(target.arn).put_events(
+            Entries=[
+                {
+                    "EventBusName": target.arn,
+                    "Source": EVENT_SOURCE,
+                    "DetailType": target.detail_type or task.type,
+                    "Detail": body.decode(),
+                }
+            ]
+        )
+        (entry,) = answer["Entries"]
+        if "EventId" not in entry:
+            # An event that was refused comes in an answer that is well.
+            code, message = entry.get("ErrorCode", "unknown"), entry.get("ErrorMessage", "")
+            raise ClientError({"Error": {"Code": code, "Message": message}}, "PutEvents")
+        return _told("event_id", entry["EventId"])
+
+    def _start(self, arn: str, task: Task, body: bytes) -> Ending:
+        """Start the one execution of a task: a later attempt finds it by its name, which is the task's id."""
+        client = self._resources.step_functions(arn)
+        try:
+            answer = client.start_execution(stateMachineArn=arn, name=task.id.text, input=body.decode())
+        except client.exceptions.ExecutionAlreadyExists:
+            *place, _, machine = arn.split(":")[:7]
+            return _told("execution_arn", ":".join([*place, "execution", machine, task.id.text]))
+        return _told("execution_arn", answer["executionArn"])
+
+
+def _in_order(task: Task) -> dict[str, Any]:
+    """What a FIFO queue or topic wants: one order for each owner, and by the task's id a repeat is dropped."""
+    return {"MessageGroupId": group_of(task.owner), "MessageDeduplicationId": task.id.text}
+
+
+def _told(name: str, value: str) -> Succeeded:
+    return Succeeded(compact({name: value}))
+
+
+def _function_failed(data: bytes) -> Failed:
+    """What a function raised, or what became of it."""
+    try:
+        told = json.loads(data)
+    except ValueError:
+        told = None
+    facts = told if isinstance(told, dict) else {}
+    kind = str(facts.get("errorType") or "FunctionError")
+    message = str(facts.get("errorMessage") or data[:200].decode("utf-8", "replace"))
+    return failure(kind, message, retriable=kind != UNRETRIABLE)
+
+
+def _failed(error: Exception) -> Failed | NotSent:
+    """Why a call brought nothing; only what the service refuses for good is not worth another attempt."""
+    if isinstance(error, ClientError):
+        if is_throttled(error):
+            return NotSent(f"{error.operation_name}: {error.response['Error']['Code']}")
+        code = str(error.response.get("Error", {}).get("Code", "unknown"))
+        return failure(code, str(error), retriable=is_transient(error) or code in _MENDED_BY_TIME)
+    return failure(type(error).__name__, str(error), retriable=not isinstance(error, ParamValidationError))

@@ -1,0 +1,174 @@
+"""HTTP calls from this process: signed, to a checked address, bounded in time and size, no redirects, no proxies."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from http.client import HTTPException
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
+
+import urllib3
+from urllib3.connection import HTTPConnection
+
+from duetime.adapters.targets.destinations import Destination, DestinationRefused, find
+from duetime.adapters.targets.http_calls import SIGNING_KEY_MISSING, TIMEOUT, Answer, NoAnswer, Reply
+from duetime.adapters.targets.signing import SigningKeyMissing
+
+if TYPE_CHECKING:
+    from urllib3.response import HTTPResponse
+
+    from duetime.adapters.targets.http_calls import Call
+    from duetime.adapters.targets.signing import Signer
+
+_CONNECT_SECONDS = 5.0
+_GRACE_SECONDS = 1.0
+_CHUNK = 16_384
+
+
+class AnswerTooLarge(ValueError):
+    """The endpoint's answer is larger than anybody wants it."""
+
+
+class Line:
+    """A connection that another thread can cut off, in whatever it waits for.
+
+    It holds a second descriptor of the socket: TLS takes the first one over before its handshake, and to shut one
+    down ends the connection for both.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self._lock = Lock()
+        self._socket: socket.socket | None = None
+        self._is_cut = False
+
+    def open(self, destination: Destination) -> socket.socket:
+        """Connect to the address that was checked, no other.
+
+        Raises:
+            OSError: nobody answers there, or the line was cut off.
+        """
+        opened = socket.create_connection(
+            (destination.address, destination.port), min(_CONNECT_SECONDS, self.socket_seconds)
+        )
+        opened.settimeout(self.socket_seconds)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            if self._is_cut:
+                opened.close()
+                raise TimeoutError("cut off")
+            self._socket = opened.dup()
+        return opened
+
+    def cut(self) -> None:
+        """End the connection, and let none be opened any more."""
+        with self._lock:
+            self._is_cut = True
+            held, self._socket = self._socket, None
+        if held is not None:
+            with held:
+                _shut_down(held)
+
+    @property
+    def socket_seconds(self) -> float:
+        """A timeout for the socket: never before the call's own, which alone says that the time is over."""
+        return max(0.0, self._until - time.monotonic()) + _GRACE_SECONDS
+
+
+def _shut_down(held: socket.socket) -> None:
+    try:
+        held.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # the other side was faster
+
+
+class DirectCaller:
+    """Makes HTTP calls itself.
+
+    Args:
+        allowed: hosts that may be reached although they are not public.
+        signer: signs each call; `None` sends them unsigned.
+    """
+
+    def __init__(self, allowed: frozenset[str], signer: Signer | None) -> None:
+        self._allowed = allowed
+        self._signer = signer
+        self._tls: ssl.SSLContext | None = None
+
+    def call(self, call: Call) -> Reply:
+        """Make a call; its time is kept whatever the other side, or a name server, does.
+
+        A socket's own timeout begins anew with every byte, and a look-up has none: so a thread works, and this one
+        keeps the time.
+        """
+        line, done = Line(call.seconds), Event()
+        replies: list[Reply] = []
+
+        def work() -> None:
+            try:
+                replies.append(self._reply(call, line))
+            except Exception as error:  # noqa: BLE001 - one call's defect must not take its neighbours with it
+                replies.append(NoAnswer("CallDefect", repr(error)))
+            done.set()
+
+        Thread(target=work, name="call", daemon=True).start()
+        in_time = done.wait(call.seconds)
+        line.cut()
+        if in_time:
+            return replies[0]
+        return NoAnswer(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
+
+    def _reply(self, call: Call, line: Line) -> Reply:
+        try:
+            destination = find(call.url, self._allowed)
+        except DestinationRefused as error:
+            return NoAnswer("DestinationRefused", str(error), retriable=False)
+        except (OSError, ValueError) as error:  # UnicodeError, of a name that IDNA refuses, is a ValueError
+            return NoAnswer("HostUnknown", f"{call.url}: {error}")
+        try:
+            return self._answer(call, destination, line)
+        except AnswerTooLarge as error:
+            return NoAnswer("AnswerTooLarge", str(error), retriable=False)
+        except SigningKeyMissing as error:
+            return NoAnswer(SIGNING_KEY_MISSING, str(error))
+        except (urllib3.exceptions.HTTPError, HTTPException, OSError) as error:
+            return NoAnswer(type(error).__name__, f"{destination.host}: {error}")
+
+    def _answer(self, call: Call, destination: Destination, line: Line) -> Answer:
+        signature = self._signer.headers(call.id, call.body) if self._signer else {}
+        opened = line.open(destination)
+        try:
+            if destination.scheme == "https":
+                opened = self._context().wrap_socket(opened, server_hostname=destination.host)
+            connection = HTTPConnection(destination.address, destination.port, timeout=line.socket_seconds)
+            connection.sock = opened
+            connection.request(
+                call.method,
+                destination.path,
+                body=call.body or None,
+                headers={"Host": destination.authority, **call.headers, **signature},
+                preload_content=False,
+            )
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers.get("Retry-After", ""), _read(answer, call.most))
+        finally:
+            opened.close()
+
+    def _context(self) -> ssl.SSLContext:
+        """Certificates are checked against the name in the URL, by the authorities that this machine trusts."""
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+        return self._tls
+
+
+def _read(answer: HTTPResponse, most: int) -> bytes:
+    """The answer's body, decompressed, of which no more is kept than is wanted."""
+    data = bytearray()
+    if most:
+        for chunk in answer.stream(_CHUNK):
+            data += chunk
+            if len(data) > most:
+                raise AnswerTooLarge(f"the answer has more than {most} bytes")
+    return bytes(data)

@@ -1,0 +1,169 @@
+"""Python handlers, registered by the user's own package."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import HANDLERS_RETRY, MAX_PROGRESS_MESSAGE_LENGTH
+from duetime.domain.tasks.attempts import Deferred, Ending, Stopped, Succeeded, Yielded, failure
+from duetime.domain.tasks.task import Phase, Progress
+from duetime.domain.times import to_datetime
+from duetime.handlers import (
+    REGISTRY,
+    Accepted,
+    AttemptCancelled,
+    AttemptPaused,
+    Context,
+    Registered,
+    Unretriable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
+    from duetime.ports.targets import Work
+
+
+_MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
+"""What a handler may offer that cannot be asked: nothing of it is left out, but done once it can be."""
+
+
+def known_types(module: str) -> frozenset[str] | None:
+    """The types that have a handler, by the module that was written when the layers were built; `None` if unknown."""
+    if not module:
+        return None
+    try:
+        return frozenset(importlib.import_module(module).TYPES)
+    except ImportError:
+        return None
+
+
+class HandlersPackage:
+    """The user's package of handlers, which registers them when it is imported.
+
+    Whatever it raises is kept, and it is tried again after a while: it may have been a service that did not answer.
+
+    Args:
+        name: its import name; empty for none.
+        clock: says when to try again.
+    """
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        self._name = name
+        self._clock = clock
+        self._lock = Lock()
+        self._loaded = not name
+        self._why: str | None = None
+        self._tried_at: Millis | None = None
+
+    def why_broken(self) -> str | None:
+        """Why it cannot be imported; `None` if it is."""
+        if self._loaded:
+            return None
+        with self._lock:
+            now = self._clock.now()
+            if not self._loaded and (self._tried_at is None or now - self._tried_at >= HANDLERS_RETRY):
+                self._tried_at = now
+                self._why = self._imported()
+                self._loaded = self._why is None
+            return self._why
+
+    def _imported(self) -> str | None:
+        registered = dict(REGISTRY)
+        try:
+            importlib.import_module(self._name)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a package may raise what it likes
+            # What it registered before that is forgotten, or another try would find it registered twice.
+            REGISTRY.clear()
+            REGISTRY.update(registered)
+            for module in [name for name in sys.modules if f"{name}.".startswith(f"{self._name}.")]:
+                del sys.modules[module]
+            return f"{type(error).__name__}: {error}"
+        return None
+
+
+def _never() -> str | None:
+    """Handlers that are registered in this very process."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerRunner:
+    """Calls the handler that is registered for the task's type, in this process.
+
+    Attributes:
+        why_broken: why the package of handlers cannot be imported; `None` if it is.
+    """
+
+    registry: Mapping[str, Registered]
+    why_broken: Callable[[], str | None] = _never
+
+    def phases(self, task: Task) -> frozenset[Phase]:
+        """What the handler offers; only `run`, which will fail, if there is none."""
+        registered = self.registry.get(task.type)
+        if registered is not None:
+            return frozenset(map(Phase, registered.phases))
+        return frozenset({Phase.RUN}) if self.why_broken() is None else _MAY_OFFER
+
+    def run(self, work: Work) -> Ending:
+        """Have the handler do a phase; whatever it raises fails the attempt."""
+        task_type = work.task.type
+        registered = self.registry.get(task_type)
+        if registered is None and (why := self.why_broken()) is not None:
+            return failure("HandlersUnavailable", why)
+        if registered is None:
+            return failure("HandlerUnknown", f"no handler is registered for the type {task_type!r}", retriable=False)
+        try:
+            result = registered.phases[work.phase](_context(work), json.loads(work.payload))
+        except AttemptPaused as pause:
+            return _encoded(pause.checkpoint, Yielded)
+        except AttemptCancelled:
+            return Stopped()
+        except Unretriable as error:
+            return failure(type(error).__name__, str(error), retriable=False)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
+            return failure(type(error).__name__, str(error))
+        if isinstance(result, Accepted):
+            return _deferred(work.phase)
+        return _encoded(result, Succeeded)
+
+
+def _deferred(phase: Phase) -> Ending:
+    if phase is Phase.RUN:
+        return Deferred()
+    return failure("PhaseDeferred", f"only `run` can be deferred, not `{phase}`", retriable=False)
+
+
+def _context(work: Work) -> Context:
+    def report(percent: int | None, message: str) -> None:
+        work.report(None if percent is None else Progress(percent, message[:MAX_PROGRESS_MESSAGE_LENGTH]))
+
+    return Context(
+        task_id=work.task.id.text,
+        type=work.task.type,
+        attempt=work.task.attempt,
+        fence=work.task.fence,
+        deadline=to_datetime(work.deadline),
+        checkpoint=None if work.checkpoint is None else json.loads(work.checkpoint),
+        report=report,
+        ask=work.asked,
+        inputs=None if work.inputs is None else json.loads(work.inputs),
+    )
+
+
+def _encoded(value: object, ending: Callable[[bytes], Ending]) -> Ending:
+    """An ending with a value in JSON, or the failure to make JSON of it."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        return ending(text.encode("utf-8"))
+    except (TypeError, ValueError, RecursionError) as error:
+        # UnicodeEncodeError, of a lone surrogate, is a ValueError too.
+        return failure("ResultNotJson", f"what the handler left is not JSON: {error}", retriable=False)

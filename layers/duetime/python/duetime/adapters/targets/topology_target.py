@@ -1,0 +1,32 @@
+"""Topologies: the run of one is framed by the state machine, which will notify of its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import Unavailable
+from duetime.domain.tasks.attempts import Deferred, NotSent
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.ports.targets import Work
+    from duetime.ports.topologies import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyRunner:
+    """Starts the state machine's run of an attempt."""
+
+    machine: Machine
+
+    def run(self, work: Work) -> TargetEnding:
+        """Start the run; it is deferred until the state machine notifies.
+
+        A start that cannot be had is no attempt. Should it have begun all the same, it finds that another attempt has.
+        """
+        try:
+            self.machine.start(work.task.id, work.task.fence)
+        except Unavailable as error:
+            return NotSent(f"the state machine could not be started: {error}")
+        return Deferred()

@@ -1,0 +1,1 @@
+"""Bulk requests and bulk operations over REST."""

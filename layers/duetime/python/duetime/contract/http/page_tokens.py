@@ -1,0 +1,78 @@
+"""Page tokens: opaque to clients, good for the one list they were handed out for.
+
+A token grants nothing, since a list is always read as its caller. It carries a check so that one that was cut,
+altered or taken from another list is refused, rather than answered with a page from somewhere else.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+
+from duetime.contract.http.request_errors import ParametersInvalid
+from duetime.domain.ids import InvalidTaskId, TaskId
+
+PARAMETER = "next_token"
+_VERSION = "1"
+_CHECK_BYTES = 9
+_CHECK_LENGTH = 12
+"""Of the check's bytes in base 64."""
+_ALPHABET = re.compile(r"[A-Za-z0-9_-]+")
+_LONGEST = 256
+
+
+def token_of(after: TaskId, scope: str) -> str:
+    """The token that goes on behind an id.
+
+    Args:
+        after: the last id of a page.
+        scope: which list it is a page of: the owner, the order and the filters.
+    """
+    return text_token(after.text, scope)
+
+
+def text_token(after: str, scope: str) -> str:
+    """The token that goes on behind the last entry of a page, in a list that is sorted by a text of ASCII."""
+    text = f"{_VERSION}{after}{_check(after, scope)}"
+    return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+
+
+def text_after(token: str, scope: str) -> str:
+    """The text that a token goes on behind.
+
+    Raises:
+        ParametersInvalid: the token was not handed out for this list.
+    """
+    after = _decoded(token)[1:-_CHECK_LENGTH]
+    if not after or text_token(after, scope) != token:
+        raise ParametersInvalid.of(PARAMETER, "was not handed out for this list")
+    return after
+
+
+def after_of(token: str, scope: str) -> TaskId:
+    """The id that a token goes on behind.
+
+    Raises:
+        ParametersInvalid: the token was not handed out for this list.
+    """
+    try:
+        return TaskId.parse(text_after(token, scope))
+    except InvalidTaskId:
+        raise ParametersInvalid.of(PARAMETER, "was not handed out for this list") from None
+
+
+def _decoded(token: str) -> str:
+    """The text in a token; nothing if it is none."""
+    if len(token) > _LONGEST or _ALPHABET.fullmatch(token) is None:
+        return ""
+    try:
+        return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _check(after: str, scope: str) -> str:
+    digest = hashlib.blake2b(f"{after}\n{scope}".encode(), digest_size=_CHECK_BYTES).digest()
+    return base64.urlsafe_b64encode(digest).decode()

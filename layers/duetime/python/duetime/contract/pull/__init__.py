@@ -1,0 +1,1 @@
+"""Leases of pull workers over REST."""

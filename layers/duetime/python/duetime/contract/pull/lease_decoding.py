@@ -1,0 +1,99 @@
+"""From the requests of pull workers to what use cases take, and from leases to answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.pull import leases
+from duetime.contract.pull.lease_tokens import token_of
+from duetime.contract.pull.leases import LeaseState
+from duetime.contract.tasks.attempt_reports import read_body
+from duetime.contract.tasks.decoding import compact
+from duetime.contract.tasks.encoding import entry, json_of, json_text
+from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WORKER_NAME_LENGTH
+from duetime.domain.tasks.attempts import Succeeded, Yielded, failure
+from duetime.domain.tasks.pull_leases import LeaseRequest
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Progress
+from duetime.domain.times import SECOND, to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duetime.contract.http.safe_json import Document
+    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.pull_leases import LeaseKey
+    from duetime.domain.tasks.task import Task
+
+
+def lease_request(document: Document, caller: str) -> LeaseRequest:
+    """What a worker asks for; one without a name goes by its caller's."""
+    body = read_body(leases.LeaseAsk, document)
+    return LeaseRequest(
+        types=tuple(body.types),
+        most=body.max,
+        wait=body.wait_seconds * SECOND,
+        length=body.lease_seconds * SECOND,
+        worker=body.worker or caller[:MAX_WORKER_NAME_LENGTH],
+    )
+
+
+def lease_progress(document: Document) -> Progress | None:
+    """The progress that a sign of life tells; none if it only says that the worker lives."""
+    body = read_body(leases.LeaseHeartbeat, document)
+    if body.percent is None:
+        if body.message:
+            raise FieldsInvalid([Fault("message", "needs percent")])
+        return None
+    return Progress(body.percent, body.message)
+
+
+def completion(document: Document) -> Ending:
+    """The success that a body tells."""
+    result = compact(read_body(leases.Completion, document).result)
+    if len(result) > MAX_RESULT_BYTES:
+        raise FieldsInvalid([Fault("result", f"is larger than {MAX_RESULT_BYTES} bytes")])
+    return Succeeded(result)
+
+
+def lease_failure(document: Document) -> Ending:
+    """The failure that a body tells."""
+    body = read_body(leases.LeaseFailure, document)
+    return failure(body.error.kind, body.error.message, retriable=body.retriable)
+
+
+def lease_pause(document: Document) -> Ending:
+    """The pause that a body tells, with what it leaves for the attempt that goes on."""
+    body = read_body(leases.LeasePause, document)
+    if "checkpoint" not in body.model_fields_set:
+        return Yielded(None)
+    checkpoint = compact(body.checkpoint)
+    if len(checkpoint) > MAX_CHECKPOINT_BYTES:
+        raise FieldsInvalid([Fault("checkpoint", f"is larger than {MAX_CHECKPOINT_BYTES} bytes")])
+    return Yielded(checkpoint)
+
+
+def leases_text(leased: Iterable[tuple[LeaseKey, Task, bytes | None, bytes | None]]) -> str:
+    """Leases as JSON text. Payloads, checkpoints and inputs are JSON already, and stay as they are."""
+    return f'{{"leases":[{",".join(_lease_text(*each) for each in leased)}]}}'
+
+
+def lease_state(task: Task) -> str:
+    """What became of a lease, as JSON text."""
+    is_live = task.state is State.RUNNING
+    return json_text(
+        LeaseState(
+            task_id=task.id.text,
+            state=task.state,
+            asked=task.asked,
+            ends_at=to_iso(task.lease_ends_at) if is_live and task.lease_ends_at is not None else None,
+        )
+    )
+
+
+def _lease_text(key: LeaseKey, task: Task, checkpoint: bytes | None, inputs: bytes | None) -> str:
+    known = json_text({"lease": token_of(key), "ends_at": to_iso(task.lease_ends_at or 0)})
+    left, given = ("null" if part is None else part.decode() for part in (checkpoint, inputs))
+    about = f'{json_text(entry(task))[:-1]},"payload":{json_of(task.payload)}}}'
+    return f'{known[:-1]},"checkpoint":{left},"inputs":{given},"task":{about}}}'

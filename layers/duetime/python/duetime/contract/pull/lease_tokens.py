@@ -1,0 +1,62 @@
+"""Lease ids: opaque to workers, and good for one lease.
+
+An id grants nothing: its caller must be allowed to pull the type that it names, and the fence decides the rest. One
+that was cut or altered is a lease that nobody has.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+
+from duetime.domain.errors import LeaseUnknown
+from duetime.domain.ids import InvalidTaskId, TaskId
+from duetime.domain.limits import MAX_LEASE_SECONDS, MAX_LEASE_TOKEN_LENGTH, MAX_TYPE_LENGTH, MIN_LEASE_SECONDS
+from duetime.domain.tasks.pull_leases import LeaseKey
+from duetime.domain.times import SECOND
+
+TOKEN_PATTERN = f"^[A-Za-z0-9_-]{{1,{MAX_LEASE_TOKEN_LENGTH}}}$"
+_TOKEN = re.compile(TOKEN_PATTERN.strip("^$"))
+_RECEIPT = re.compile(r"[!-~]{1,1500}")
+_VERSION = 1
+_MOST_DIGITS = 12
+"""Of a fence; a number with more is none of ours."""
+
+
+def token_of(key: LeaseKey) -> str:
+    """The id of a lease."""
+    fields = [_VERSION, key.task_id.text, key.fence, key.lane, key.length // SECOND, key.receipt]
+    text = json.dumps(fields, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+
+
+def key_of(token: str) -> LeaseKey:
+    """The lease of an id.
+
+    Raises:
+        LeaseUnknown: no lease can have it.
+    """
+    match _decoded(token):
+        case [1, str(task_id), int(fence), str(lane), int(seconds), str(receipt)]:
+            fits = 0 < fence < 10**_MOST_DIGITS and MIN_LEASE_SECONDS <= seconds <= MAX_LEASE_SECONDS
+            if fits and len(lane) <= MAX_TYPE_LENGTH and _RECEIPT.fullmatch(receipt):
+                return LeaseKey(_task_id(task_id), int(fence), lane, seconds * SECOND, receipt)
+    raise LeaseUnknown
+
+
+def _decoded(token: str) -> object:
+    if _TOKEN.fullmatch(token) is None:
+        raise LeaseUnknown
+    try:
+        return json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        raise LeaseUnknown from None
+
+
+def _task_id(text: str) -> TaskId:
+    try:
+        return TaskId.parse(text)
+    except InvalidTaskId:
+        raise LeaseUnknown from None

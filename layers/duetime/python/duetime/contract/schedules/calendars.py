@@ -1,0 +1,298 @@
+"""Calendars over REST: the body, what it means, the answers and the list's query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.http.json_paths import path_of
+from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.timestamps import instant_of
+from duetime.contract.schedules.bodies import Timezone  # noqa: TC001 - same
+from duetime.contract.tasks.answers import Instant  # noqa: TC001 - same
+from duetime.contract.tasks.attempt_reports import read_body
+from duetime.contract.tasks.bodies import Body
+from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
+from duetime.contract.tasks.queries import page_size, read_query
+from duetime.domain.errors import CalendarUnknown
+from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_NAME_LENGTH, MAX_PAGE
+from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
+from duetime.domain.schedules.time_zones import zone_named
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, to_iso
+
+if TYPE_CHECKING:
+    from duetime.contract.http.safe_json import Document
+
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
+TIME_PATTERN = r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$|^24:00(:00)?$"
+DATE_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_NAME = re.compile(SCHEDULE_NAME_PATTERN)
+_DATE = re.compile(DATE_PATTERN)
+
+
+def _time_of_day(text: object) -> Millis:
+    if not isinstance(text, str) or re.fullmatch(TIME_PATTERN, text) is None:
+        raise ValueError("should be a time of day such as 22:00, or 24:00")
+    hours, minutes, seconds = (*map(int, text.split(":")), 0)[:3]
+    return hours * HOUR + minutes * MINUTE + seconds * SECOND
+
+
+_Label = Annotated[
+    str, Field(max_length=MAX_NAME_LENGTH, description="What it is called, in words."), AfterValidator(printable)
+]
+_Time = Annotated[
+    Millis,
+    BeforeValidator(_time_of_day),
+    WithJsonSchema({"type": "string", "pattern": TIME_PATTERN}),
+]
+_Moment = Annotated[Millis, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
+_Day = Annotated[str, Field(pattern=DATE_PATTERN)]
+_Weekdays = Annotated[list[Weekday], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(each_once)]
+
+
+def _labelled(value: object) -> object:
+    """A list of dates as dates without labels."""
+    return dict.fromkeys(value, "") if isinstance(value, list) and all(isinstance(x, str) for x in value) else value
+
+
+class WindowFields(Body):
+    """A time of each day; one that ends before it starts goes over midnight."""
+
+    start: Annotated[_Time, Field(description="When it begins, by the calendar's clock.", examples=["22:00"])]
+    end: Annotated[_Time, Field(description="The first moment after it.", examples=["06:00"])]
+    weekdays: Annotated[_Weekdays, Field(min_length=1, description="The days it begins on; all if left out.")] = Field(
+        default_factory=lambda: [*WEEKDAYS]
+    )
+    label: _Label = ""
+
+
+class SpanFields(Body):
+    """A stretch of time."""
+
+    start: Annotated[_Moment, Field(description="Its first moment.")]
+    end: Annotated[_Moment, Field(description="The first moment after it.")]
+    reason: _Label = ""
+
+
+class CalendarFields(Body):
+    """A calendar as it shall be; the one that was there is replaced as a whole."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}]
+        }
+    )
+
+    kind: Annotated[
+        Kind, Field(strict=False, description="Whether work runs outside of its times, or in them only.")
+    ] = Kind.EXCLUDES
+    timezone: Annotated[Timezone, Field(description="IANA name of the zone whose days and windows they are.")] = "UTC"
+    dates: Annotated[
+        dict[_Day, _Label],
+        BeforeValidator(_labelled),
+        Field(max_length=MAX_CALENDAR_DATES, description="Its days, each with a label; a list of days will do."),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {
+                        "type": "object",
+                        "propertyNames": {"pattern": DATE_PATTERN},
+                        "additionalProperties": {"type": "string"},
+                    },
+                    {"type": "array", "items": {"type": "string", "pattern": DATE_PATTERN}},
+                ]
+            }
+        ),
+    ] = Field(default_factory=dict)
+    except_dates: Annotated[
+        list[_Day], Field(max_length=MAX_CALENDAR_DATES, description="Days on which nothing of it but spans counts.")
+    ] = Field(default_factory=list)
+    weekdays: Annotated[_Weekdays, Field(description="Its days of each week.", examples=[["sat", "sun"]])] = Field(
+        default_factory=list
+    )
+    windows: Annotated[list[WindowFields], Field(max_length=MAX_CALENDAR_WINDOWS, description="Its times of day.")] = (
+        Field(default_factory=list)
+    )
+    spans: Annotated[list[SpanFields], Field(max_length=MAX_CALENDAR_DATES, description="Its stretches of time.")] = (
+        Field(default_factory=list)
+    )
+
+
+class WindowAnswer(TypedDict):
+    """A time of each day."""
+
+    start: str
+    end: str
+    weekdays: Sequence[Weekday]
+    label: str
+
+
+class SpanAnswer(TypedDict):
+    """A stretch of time."""
+
+    start: Instant
+    end: Instant
+    reason: str
+
+
+class CalendarAnswer(TypedDict):
+    """A named set of times."""
+
+    name: str
+    kind: Kind
+    timezone: str
+    dates: Mapping[str, str]
+    except_dates: Sequence[str]
+    weekdays: Sequence[Weekday]
+    windows: Sequence[WindowAnswer]
+    spans: Sequence[SpanAnswer]
+
+
+class CalendarPage(TypedDict):
+    """Some of an owner's calendars."""
+
+    calendars: Sequence[CalendarAnswer]
+    next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
+
+
+class CalendarListQuery(Body):
+    """Parameters of `GET /v1/calendars`."""
+
+    limit: Annotated[
+        int,
+        BeforeValidator(page_size),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
+        Field(description="Most calendars on a page."),
+    ] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="Of the page before.")] = None
+
+
+class ICalendarQuery(Body):
+    """Parameters of `PUT /v1/calendars/{name}` for a body that is an iCalendar file."""
+
+    kind: Annotated[
+        Kind, Field(strict=False, description="Of an iCalendar file: whether work runs outside of its events.")
+    ] = Kind.EXCLUDES
+    timezone: Annotated[Timezone, Field(description="Of an iCalendar file: whose days they are.")] = "UTC"
+
+
+def calendar_name(text: str) -> str:
+    """The name in a path.
+
+    Raises:
+        CalendarUnknown: no calendar can have it.
+    """
+    if _NAME.fullmatch(text) is None:
+        raise CalendarUnknown(text)
+    return text
+
+
+def new_calendar_name(text: str) -> str:
+    """The name in the path of a calendar that is put.
+
+    Raises:
+        ParametersInvalid: no calendar can have it.
+    """
+    if _NAME.fullmatch(text) is None:
+        raise ParametersInvalid.of("name", f"should match {SCHEDULE_NAME_PATTERN}")
+    return text
+
+
+def calendar_list_query(raw: str) -> CalendarListQuery:
+    """Read the query of a list of calendars.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return read_query(CalendarListQuery, raw)
+
+
+def icalendar_query(raw: str) -> ICalendarQuery:
+    """Read the query of an iCalendar file that is put.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return read_query(ICalendarQuery, raw)
+
+
+def calendar_of(document: Document, name: str) -> Calendar:
+    """The calendar that a body asks for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+        FieldInvalid: one of them cannot.
+    """
+    body = read_body(CalendarFields, document)
+    _refuse_empty(body.spans)
+    return Calendar(
+        name,
+        body.kind,
+        zone_named(body.timezone),
+        dates={_day(text, ("dates", text)): label for text, label in body.dates.items()},
+        except_dates=frozenset(_day(text, ("except_dates", at)) for at, text in enumerate(body.except_dates)),
+        weekdays=_numbers(body.weekdays),
+        windows=tuple(Window(each.start, each.end, _numbers(each.weekdays), each.label) for each in body.windows),
+        spans=tuple(Span(each.start, each.end, each.reason) for each in body.spans),
+    )
+
+
+def calendar_answer(calendar: Calendar) -> CalendarAnswer:
+    """A calendar."""
+    return CalendarAnswer(
+        name=calendar.name,
+        kind=calendar.kind,
+        timezone=calendar.zone.name,
+        dates={str(day): label for day, label in sorted(calendar.dates.items())},
+        except_dates=[str(day) for day in sorted(calendar.except_dates)],
+        weekdays=_names(calendar.weekdays),
+        windows=[
+            WindowAnswer(
+                start=_clock(each.start), end=_clock(each.end), weekdays=_names(each.weekdays), label=each.label
+            )
+            for each in calendar.windows
+        ],
+        spans=[
+            SpanAnswer(start=to_iso(each.start), end=to_iso(each.end), reason=each.reason) for each in calendar.spans
+        ],
+    )
+
+
+def _refuse_empty(spans: Sequence[SpanFields]) -> None:
+    faults = [
+        Fault(path_of(("spans", index, "end")), "should be after start")
+        for index, span in enumerate(spans)
+        if span.end <= span.start
+    ]
+    if faults:
+        raise FieldsInvalid(faults)
+
+
+def _day(text: str, place: tuple[str | int, ...]) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise FieldsInvalid([Fault(path_of(place), "names a day that does not exist")]) from None
+
+
+def _numbers(weekdays: Sequence[Weekday]) -> frozenset[int]:
+    return frozenset(WEEKDAYS.index(day) for day in weekdays)
+
+
+def _names(weekdays: frozenset[int]) -> list[Weekday]:
+    return [WEEKDAYS[day] for day in sorted(weekdays)]
+
+
+def _clock(since_midnight: Millis) -> str:
+    """A time of day, its seconds only where there are any."""
+    if since_midnight == DAY:
+        return "24:00"
+    minutes, rest = divmod(since_midnight, MINUTE)
+    text = f"{minutes // 60:02d}:{minutes % 60:02d}"
+    return f"{text}:{rest // SECOND:02d}" if rest else text

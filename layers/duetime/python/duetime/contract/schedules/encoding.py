@@ -1,0 +1,138 @@
+"""From schedules and their occurrences to the bodies of answers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from duetime.contract.schedules.answers import (
+    BackfillAnswer,
+    LastAnswer,
+    OccurrenceAnswer,
+    PreviewedAnswer,
+    ScheduleAnswer,
+    ScheduleEntry,
+    SkipAnswer,
+    TemplateAnswer,
+)
+from duetime.contract.tasks.encoding import instant, json_of, lock_spec_answer, retry_answer, target_answer
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.stored_schedule import BackfillRun, Recurrence
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+UPCOMING = 5
+"""Occurrences that a schedule shows of what comes."""
+
+
+def schedule_entry(recurrence: Recurrence, next_at: Millis | None) -> ScheduleEntry:
+    """A schedule as lists show it."""
+    spec, timing = recurrence.spec, recurrence.spec.written
+    return ScheduleEntry(
+        id=recurrence.name,
+        name=recurrence.name,
+        state=recurrence.state,
+        note=recurrence.note or None,
+        cron=timing.cron,
+        rate=timing.rate,
+        interval=timing.interval,
+        dates=timing.dates,
+        permanent=timing.permanent,
+        dialect=timing.dialect,
+        timezone=spec.clock.zone.name,
+        dst_gap=spec.clock.gap,
+        dst_fold=spec.clock.fold,
+        calendars=spec.calendars,
+        on_excluded=spec.on_excluded,
+        jitter_seconds=spec.jitter_seconds,
+        start_at=instant(spec.start_at),
+        end_at=instant(spec.end_at),
+        remaining_runs=recurrence.remaining_runs,
+        overlap=spec.overlap,
+        catch_up_seconds=spec.catch_up_seconds,
+        pause_on_failure=spec.pause_on_failure,
+        task=_template(recurrence),
+        created_at=to_iso(recurrence.created_at),
+        changed_at=to_iso(recurrence.changed_at),
+        next_at=instant(next_at),
+        placed=recurrence.placed,
+        skipped=recurrence.skipped,
+        revision=recurrence.revision,
+        tzdata=recurrence.tzdata,
+        version=recurrence.version,
+    )
+
+
+def schedule_answer(recurrence: Recurrence, next_at: Millis | None, upcoming: Sequence[Occurrence]) -> ScheduleAnswer:
+    """A schedule, whole."""
+    last = recurrence.last
+    return ScheduleAnswer(
+        **schedule_entry(recurrence, next_at),
+        upcoming=[previewed(each) for each in upcoming],
+        last=None if last is None else LastAnswer(task_id=str(last.task_id), at=to_iso(last.nominal)),
+        skips=[
+            SkipAnswer(at=to_iso(each.at), local=each.key or None, note=each.note) for each in reversed(recurrence.log)
+        ],
+        backfills=[_backfill(each) for each in recurrence.backfills],
+    )
+
+
+def previewed(occurrence: Occurrence) -> PreviewedAnswer:
+    """One time of a timing."""
+    return PreviewedAnswer(
+        at=to_iso(occurrence.nominal),
+        local=occurrence.key,
+        runs=occurrence.runs,
+        due_at=to_iso(occurrence.due_at) if occurrence.runs else None,
+        note=occurrence.note or None,
+    )
+
+
+def occurrence_answer(occurrence: Occurrence, task_id: TaskId | None, task: Task | None, note: str) -> OccurrenceAnswer:
+    """One time of a schedule, with its task, and what became of it in words."""
+    shown = previewed(occurrence)
+    shown["note"] = note or shown["note"]
+    return OccurrenceAnswer(
+        **shown, task_id=None if task_id is None else str(task_id), state=None if task is None else task.state
+    )
+
+
+def _template(recurrence: Recurrence) -> TemplateAnswer:
+    task = recurrence.spec.task
+    answer = TemplateAnswer(
+        type=task.type,
+        priority=task.priority,
+        target=None if task.target is None else target_answer(task.target),
+        retry=retry_answer(task.retry),
+        timeout_seconds=task.timeout_seconds,
+        deadline_seconds=task.deadline_seconds,
+        rollback=task.rollback,
+        lock=lock_spec_answer(task.lock),
+        callback_url=task.callback_url,
+        name=task.name or None,
+        tags=task.tags,
+    )
+    if recurrence.payload.data is not None:
+        answer["payload"] = json.loads(json_of(recurrence.payload))
+    return answer
+
+
+def _backfill(run: BackfillRun) -> BackfillAnswer:
+    asked, cursor = run.backfill, run.cursor
+    return BackfillAnswer(
+        {
+            "id": run.id,
+            "from": to_iso(asked.start),
+            "until": to_iso(asked.end),
+            "per_minute": asked.per_minute,
+            "size": run.size,
+            "placed": 0 if cursor is None else cursor.placed,
+            "ended_at": instant(run.ended_at),
+        }
+    )

@@ -1,0 +1,93 @@
+"""What may be asked of lists of schedules and of their occurrences."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from duetime.contract.http.request_errors import ParametersInvalid
+from duetime.contract.http.timestamps import instant_of
+from duetime.contract.tasks.bodies import Body
+from duetime.contract.tasks.fields import TIME_SCHEMA
+from duetime.contract.tasks.queries import page_size, read_query
+from duetime.domain.limits import MAX_OCCURRENCES, MAX_PAGE
+from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.times import LAST_INSTANT, Millis
+
+LISTED = 20
+"""Occurrences in a list that does not say how many."""
+_WHOLE = re.compile(r"[0-9]{1,4}")
+
+
+def _count(text: object) -> int:
+    number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else 0
+    if not 1 <= number <= MAX_OCCURRENCES:
+        raise ValueError(f"should be a whole number from 1 to {MAX_OCCURRENCES}")
+    return number
+
+
+_Instant = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
+
+
+class ScheduleListQuery(Body):
+    """Parameters of `GET /v1/schedules`."""
+
+    state: Annotated[ScheduleState | None, Field(strict=False, description="Only schedules in this state.")] = None
+    limit: Annotated[
+        int,
+        BeforeValidator(page_size),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
+        Field(description="Most schedules on a page."),
+    ] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="Of the page before; the state as it was.")] = None
+
+    def scope(self, owner: str) -> str:
+        """Which list this is, whatever the page: what a token must have been handed out for."""
+        return repr((owner, "schedules", self.state))
+
+
+class OccurrencesQuery(Body):
+    """Parameters of `GET /v1/schedules/{name}/occurrences`."""
+
+    model_config = ConfigDict(validate_by_alias=True)
+
+    start: Annotated[_Instant, Field(alias="from", description="The first moment; now where it is left out.")] = None
+    to: Annotated[_Instant, Field(description="The last moment; none where it is left out.")] = None
+    limit: Annotated[
+        int,
+        BeforeValidator(_count),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_OCCURRENCES}),
+        Field(description="Most occurrences."),
+    ] = LISTED
+
+    def bounds(self, now: Millis) -> tuple[Millis, Millis]:
+        """The first and the last moment.
+
+        Raises:
+            ParametersInvalid: they are in the wrong order.
+        """
+        start = now if self.start is None else self.start
+        end = LAST_INSTANT if self.to is None else self.to
+        if end < start:
+            raise ParametersInvalid.of("to", "should not be before from, which is now where it is left out")
+        return start, end
+
+
+def schedule_list_query(raw: str) -> ScheduleListQuery:
+    """Read the query of a list of schedules.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return read_query(ScheduleListQuery, raw)
+
+
+def occurrences_query(raw: str) -> OccurrencesQuery:
+    """Read the query of a list of occurrences.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return read_query(OccurrencesQuery, raw)

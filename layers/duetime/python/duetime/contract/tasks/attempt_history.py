@@ -1,0 +1,74 @@
+"""From the ledger of a task to the answer that lists its attempts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.contract.tasks.answers import AttemptAnswer, AttemptsAnswer
+from duetime.contract.tasks.encoding import error_answer
+from duetime.domain.tasks.attempts import Run, has_untold_error
+from duetime.domain.tasks.costs import dollars_of
+from duetime.domain.tasks.states import LEASED
+from duetime.domain.tasks.task import AttemptOutcome, PullTarget
+from duetime.domain.times import SECOND, to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duetime.domain.tasks.task import LedgerLine, Task
+    from duetime.domain.times import Millis
+
+
+def attempts(task: Task, older: Iterable[LedgerLine]) -> AttemptsAnswer:
+    """The attempts of a task that have ended, oldest first.
+
+    Args:
+        task: the record, which holds the last lines.
+        older: the lines that the record had no more room for; one that it still has is told once.
+    """
+    # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
+    ended = Run(task, 0, 0).ledger_before if task.state in LEASED and task.lease_ends_at else task.ledger
+    lines = {line.fence: line for line in (*older, *ended)}
+    if has_untold_error(task):
+        # The ledger would tell it again, and cut.
+        last = task.ledger[-1]
+        lines[last.fence] = replace(last, error=task.error)
+    return AttemptsAnswer(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
+
+
+def _attempt(line: LedgerLine, task: Task) -> AttemptAnswer:
+    if line.outcome is AttemptOutcome.LOST:
+        return _lost(line)
+    return AttemptAnswer(
+        attempt=line.attempt,
+        fence=line.fence,
+        holder=line.holder,
+        planned_at=to_iso(line.started_at - line.late),
+        started_at=to_iso(line.started_at),
+        lateness_ms=line.late,
+        duration_ms=line.took,
+        outcome=line.outcome,
+        error=error_answer(line.error),
+        cost_dollars=dollars_of(_worked_here(line, task)),
+    )
+
+
+def _worked_here(line: LedgerLine, task: Task) -> Millis:
+    """How long an attempt kept a worker function busy: not after its target accepted, nor while a pull worker ran."""
+    return 0 if isinstance(task.target, PullTarget) else min(line.took, task.timeout_seconds * SECOND)
+
+
+def _lost(line: LedgerLine) -> AttemptAnswer:
+    return AttemptAnswer(
+        attempt=line.attempt,
+        fence=line.fence,
+        holder=None,
+        planned_at=None,
+        started_at=None,
+        lateness_ms=None,
+        duration_ms=None,
+        outcome=line.outcome,
+        error=None,
+        cost_dollars=None,
+    )

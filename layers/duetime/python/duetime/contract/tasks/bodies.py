@@ -1,0 +1,223 @@
+"""The bodies of requests. What they say here about each field is also what the OpenAPI document says."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from duetime.contract.tasks.fields import (
+    AllowUnknownType,
+    At,
+    CallbackUrl,
+    DeadlineSeconds,
+    DelaySeconds,
+    DetailType,
+    EventBusArn,
+    FunctionArn,
+    LambdaMode,
+    LockKey,
+    LockLimit,
+    OfferedQueries,
+    QueueArn,
+    Rollback,
+    StateMachineArn,
+    Tags,
+    TargetPhases,
+    TargetUrl,
+    TaskName,
+    TaskPriority,
+    TaskType,
+    TimeoutSeconds,
+    TopicArn,
+)
+from duetime.domain.limits import (
+    MAX_ATTEMPTS,
+    MAX_BATCH,
+    MAX_PAYLOAD_BYTES,
+    MAX_RETRY_MULTIPLIER,
+    MAX_RETRY_WAIT_SECONDS,
+)
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.task import LockScope, Priority, TaskSpec
+
+_RETRY = RetryPolicy()
+_SPEC = TaskSpec("")
+_WaitSeconds = Annotated[float, Field(ge=0, le=MAX_RETRY_WAIT_SECONDS)]
+
+
+_ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["at", "delay_seconds"]}}
+
+
+def _as_creation(schema: dict[str, Any]) -> None:
+    """No due time is written as one that is left out, not as null."""
+    schema["properties"]["at"].pop("default")
+    # It depends on the type.
+    schema["properties"]["target"].pop("default")
+    schema |= _ONE_DUE_TIME
+
+
+def _as_change(schema: dict[str, Any]) -> None:
+    """What a change leaves out stays as it is: no default applies, and something must be there."""
+    for field in schema["properties"].values():
+        field.pop("default", None)
+    schema |= {"minProperties": 1, **_ONE_DUE_TIME}
+
+
+class Body(BaseModel):
+    """Unknown fields are refused by name, and no value is taken for one of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
+
+
+class Retry(Body):
+    """How often and how patiently a task is tried: exponential backoff with full jitter."""
+
+    max_attempts: Annotated[
+        int, Field(ge=1, le=MAX_ATTEMPTS, description="Attempts in all, lost ones included; 1 means no retry.")
+    ] = _RETRY.max_attempts
+    initial_seconds: Annotated[_WaitSeconds, Field(description="Longest first wait.")] = _RETRY.initial_seconds
+    multiplier: Annotated[
+        float, Field(ge=1, le=MAX_RETRY_MULTIPLIER, description="Growth of the longest wait, from each to the next.")
+    ] = _RETRY.multiplier
+    max_seconds: Annotated[_WaitSeconds, Field(description="No wait is longer.")] = _RETRY.max_seconds
+
+
+class HandlerTarget(Body):
+    """The Python handler that is registered for the task's type."""
+
+    kind: Literal["handler"]
+
+
+class HttpTarget(Body):
+    """An HTTP endpoint; it gets the payload in a request for each phase."""
+
+    kind: Literal["http"]
+    url: TargetUrl
+    phases: TargetPhases = []
+    queries: OfferedQueries = []
+
+
+class PullTarget(Body):
+    """Workers of one's own that lease the tasks of a type that the deployment declares as pulled."""
+
+    kind: Literal["pull"]
+
+
+class TopologyTarget(Body):
+    """The state machine that runs a graph of tasks; the payload is the graph: `nodes`, `on_failure`, and so on."""
+
+    kind: Literal["topology"]
+
+
+class LambdaTarget(Body):
+    """A Lambda function."""
+
+    kind: Literal["lambda"]
+    arn: FunctionArn
+    mode: LambdaMode = "sync"
+
+
+class SqsTarget(Body):
+    """An SQS queue, to which a message is sent."""
+
+    kind: Literal["sqs"]
+    arn: QueueArn
+
+
+class SnsTarget(Body):
+    """An SNS topic, to which a message is published."""
+
+    kind: Literal["sns"]
+    arn: TopicArn
+
+
+class EventBridgeTarget(Body):
+    """An event bus, on which an event is put."""
+
+    kind: Literal["eventbridge"]
+    arn: EventBusArn
+    detail_type: DetailType | None = None
+
+
+class StepFunctionsTarget(Body):
+    """A state machine, of which an execution is started."""
+
+    kind: Literal["step_functions"]
+    arn: StateMachineArn
+
+
+AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget
+
+Target = Annotated[
+    HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget,
+    Field(
+        discriminator="kind",
+        description="What is called. Without it: the pull workers of the type if it is declared as pulled, else its "
+        "handler.",
+    ),
+]
+
+
+class Lock(Body):
+    """A named resource that at most so many tasks hold while they run; the others wait in the order of due times."""
+
+    key: LockKey
+    limit: LockLimit = 1
+    scope: Annotated[
+        LockScope,
+        Field(strict=False, description="Whether it is held for all phases of an attempt, or for `run` only."),
+    ] = LockScope.TASK
+
+
+class TaskFields(Body):
+    """All that a client may say of a task, its type apart."""
+
+    payload: Annotated[
+        Any,
+        Field(
+            description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers that are not whole are doubles.",
+            examples=[{"any": "json"}],
+        ),
+    ] = None
+    at: Annotated[At, Field(description="When it is due; a time in the past is due now. Excludes `delay_seconds`.")] = (
+        None
+    )
+    delay_seconds: DelaySeconds = 0
+    priority: TaskPriority = Priority.NORMAL
+    target: Target = HandlerTarget(kind="handler")
+    retry: Retry = Retry()
+    timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
+    deadline_seconds: DeadlineSeconds = _SPEC.deadline_seconds
+    rollback: Rollback = _SPEC.rollback
+    lock: Annotated[Lock | None, Field(description="What it needs for itself while it runs.")] = None
+    callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told.")] = None
+    name: TaskName = ""
+    tags: Tags = {}
+
+
+class TaskCreate(TaskFields):
+    """A task to be created; without `at` and `delay_seconds` it is due now."""
+
+    model_config = ConfigDict(json_schema_extra=_as_creation)
+
+    type: TaskType
+    allow_unknown_type: AllowUnknownType = False
+
+
+class TaskPatch(TaskFields):
+    """What to change of a task that has not started; each field given replaces the one before as a whole."""
+
+    model_config = ConfigDict(json_schema_extra=_as_change)
+
+
+class BatchEnvelope(Body):
+    """A batch whose tasks are still to be read, each for itself."""
+
+    tasks: Annotated[list[Any], Field(min_length=1, max_length=MAX_BATCH)]
+
+
+class TaskBatch(Body):
+    """Tasks to be created, each with its own result."""
+
+    tasks: Annotated[list[TaskCreate], Field(min_length=1, max_length=MAX_BATCH)]

@@ -1,0 +1,185 @@
+"""From tasks to the bodies of answers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Literal
+
+from duetime.contract.tasks.answers import (
+    AwsTargetAnswer,
+    ErrorAnswer,
+    EventBridgeTargetAnswer,
+    HandlerTargetAnswer,
+    HttpTargetAnswer,
+    LambdaTargetAnswer,
+    LeaseAnswer,
+    LockSpecAnswer,
+    MemberAnswer,
+    OccasionAnswer,
+    ProgressAnswer,
+    PullTargetAnswer,
+    RetryAnswer,
+    TaskEntry,
+    TopologyTargetAnswer,
+)
+from duetime.domain.tasks import task as domain
+from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.states import LEASED, WAITING
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.contract.tasks.answers import TargetAnswer
+    from duetime.domain.tasks.retry import RetryPolicy
+    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.times import Millis
+
+_OFFERED: tuple[Literal["prepare", "clean", "rollback"], ...] = ("prepare", "clean", "rollback")
+_ANSWERED: tuple[Literal["status", "progress", "summary"], ...] = ("status", "progress", "summary")
+
+
+def entry(task: Task) -> TaskEntry:
+    """A task as lists show it."""
+    return TaskEntry(
+        id=str(task.id),
+        state=task.state,
+        type=task.type,
+        name=task.name or None,
+        tags=task.tags,
+        priority=task.priority,
+        target=target_answer(task.target),
+        retry=retry_answer(task.retry),
+        timeout_seconds=task.timeout_seconds,
+        deadline_seconds=task.deadline_seconds,
+        rollback=task.rollback,
+        due_at=to_iso(task.due_at),
+        next_at=None if task.is_terminal else to_iso(task.next_at),
+        created_at=to_iso(task.created_at),
+        started_at=instant(task.started_at),
+        finished_at=instant(task.finished_at),
+        attempt=task.attempt,
+        fence=task.fence,
+        lease=_lease(task),
+        deferred=task.deferred,
+        asked=task.asked,
+        lock=lock_spec_answer(task.lock),
+        waits_for=task.waits_for if task.state in WAITING else None,
+        callback_url=task.callback_url,
+        schedule=_occasion(task.occasion),
+        member=_member(task.member),
+        progress=_progress(task.progress),
+        error=error_answer(task.error),
+        lateness_ms=task.lateness,
+        version=task.version,
+    )
+
+
+def task_text(task: Task) -> str:
+    """A task, whole, as JSON text. Its payload and result are JSON already, and stay as they are."""
+    known = json_text(entry(task))
+    lacking = [name for name, content in (("payload", task.payload), ("result", task.result)) if _is_lacking(content)]
+    expired = json.dumps(lacking)
+    contents = f'"payload":{json_of(task.payload)},"result":{json_of(task.result)},"content_expired":{expired}'
+    return f"{known[:-1]},{contents}}}"
+
+
+def _is_lacking(content: Content | None) -> bool:
+    return content is not None and content.data is None
+
+
+def target_reply_text(status: int, body: bytes) -> str:
+    """What an endpoint answered, as JSON text. Its body is JSON already, and stays as it is."""
+    return f'{{"status":{status},"body":{body.decode()}}}'
+
+
+def json_text(value: Mapping[str, object]) -> str:
+    """An answer as JSON text without spaces."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def json_of(content: Content | None) -> str:
+    """A payload or result as JSON text."""
+    return "null" if content is None or content.data is None else content.data.decode()
+
+
+def instant(at: Millis | None) -> str | None:
+    """An instant as answers write it; null if there is none."""
+    return None if at is None else to_iso(at)
+
+
+def _lease(task: Task) -> LeaseAnswer | None:
+    """The lease of an attempt. A worker that does what follows an outcome holds one, but works no more."""
+    if task.state not in LEASED or task.lease_ends_at is None:
+        return None
+    return LeaseAnswer(holder=task.lease_holder or "", ends_at=to_iso(task.lease_ends_at))
+
+
+def lock_spec_answer(lock: domain.LockSpec | None) -> LockSpecAnswer | None:
+    """What a task needs for itself while it runs."""
+    return None if lock is None else LockSpecAnswer(key=lock.key, limit=lock.limit, scope=lock.scope)
+
+
+def _occasion(occasion: domain.Occasion | None) -> OccasionAnswer | None:
+    if occasion is None:
+        return None
+    return OccasionAnswer(
+        name=occasion.schedule, revision=occasion.revision, at=to_iso(occasion.nominal), cause=occasion.cause
+    )
+
+
+def _member(member: domain.Member | None) -> MemberAnswer | None:
+    if member is None:
+        return None
+    return MemberAnswer(topology=member.topology.text, run=member.run, node=member.key, note=member.note or None)
+
+
+def _progress(progress: domain.Progress | None) -> ProgressAnswer | None:
+    return None if progress is None else ProgressAnswer(percent=progress.percent, message=progress.message)
+
+
+def error_answer(error: domain.TaskError | None) -> ErrorAnswer | None:
+    """Why an attempt failed."""
+    return None if error is None else ErrorAnswer({"class": error.kind, "message": error.message})
+
+
+def target_answer(target: domain.Target) -> TargetAnswer:
+    """What a task calls."""
+    if isinstance(target, domain.AwsTarget):
+        return _aws_target(target)
+    if isinstance(target, domain.PullTarget):
+        return PullTargetAnswer(kind="pull")
+    if isinstance(target, domain.TopologyTarget):
+        return TopologyTargetAnswer(kind="topology")
+    if isinstance(target, domain.HttpTarget):
+        return HttpTargetAnswer(
+            kind="http",
+            url=target.url,
+            phases=[phase for phase in _OFFERED if phase in target.phases],
+            queries=[query for query in _ANSWERED if query in target.queries],
+        )
+    return HandlerTargetAnswer(kind="handler")
+
+
+def _aws_target(target: domain.AwsTarget) -> TargetAnswer:
+    match target.service:
+        case AwsService.LAMBDA:
+            return LambdaTargetAnswer(kind="lambda", arn=target.arn, mode="sync" if target.waits else "async")
+        case AwsService.EVENTBRIDGE:
+            return EventBridgeTargetAnswer(kind="eventbridge", arn=target.arn, detail_type=target.detail_type or None)
+        case AwsService.SQS:
+            return AwsTargetAnswer(kind="sqs", arn=target.arn)
+        case AwsService.SNS:
+            return AwsTargetAnswer(kind="sns", arn=target.arn)
+        case AwsService.STEP_FUNCTIONS:
+            return AwsTargetAnswer(kind="step_functions", arn=target.arn)
+
+
+def retry_answer(policy: RetryPolicy) -> RetryAnswer:
+    """How often and how patiently a task is tried."""
+    return RetryAnswer(
+        max_attempts=policy.max_attempts,
+        initial_seconds=policy.initial_seconds,
+        multiplier=policy.multiplier,
+        max_seconds=policy.max_seconds,
+    )

@@ -1,0 +1,57 @@
+"""Events that ask for tasks: a task as the API takes it, bare, or as the detail of an event of EventBridge's form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from duetime.contract.http import safe_json
+from duetime.contract.http.request_errors import FieldsInvalid
+from duetime.contract.http.timestamps import instant_of
+from duetime.contract.http.validation_errors import validated
+from duetime.contract.tasks.decoding import refuse_marked, task_spec_at
+from duetime.domain.limits import MAX_EVENT_NAME_LENGTH, MAX_JSON_DEPTH
+from duetime.domain.tasks.creation import Origin
+from duetime.domain.times import Millis
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import TaskSpec
+
+_DETAIL = "detail"
+_Name = Annotated[str, Field(min_length=1, max_length=MAX_EVENT_NAME_LENGTH)]
+
+
+class Event(BaseModel):
+    """What is read of an event besides its detail; it has other fields, which say nothing about the task.
+
+    Source: EventBridge User Guide, "Events".
+    """
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+    id: _Name
+    source: _Name
+    time: Annotated[Millis, BeforeValidator(instant_of)]
+
+
+def task_of_event(body: str, delivered: Origin) -> tuple[TaskSpec, Origin]:
+    """The task that a message asks for, and the event it is made of.
+
+    Args:
+        body: of the message.
+        delivered: the message itself, which is the event if the body is a bare task.
+
+    Raises:
+        FaultyRequest: the body is unreadable, or some fields cannot be accepted.
+    """
+    document = safe_json.read(body, depth=MAX_JSON_DEPTH + 1)
+    value = document.value
+    if not isinstance(value, dict) or _DETAIL not in value:
+        return task_spec_at(value, (), document), delivered
+    around = {name: part for name, part in value.items() if name in Event.model_fields}
+    refuse_marked(around, document)
+    event = validated(Event, around)
+    if isinstance(event, tuple):
+        raise FieldsInvalid(event)
+    return task_spec_at(value[_DETAIL], (_DETAIL,), document), Origin(event.source, event.id, event.time)

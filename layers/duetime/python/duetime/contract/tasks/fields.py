@@ -1,0 +1,239 @@
+"""The kinds of field that requests are made of: their limits, their form, and how they are described."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from duetime.contract.http.timestamps import instant_of
+from duetime.domain.limits import (
+    MAX_ARN_LENGTH,
+    MAX_DEADLINE_SECONDS,
+    MAX_DETAIL_TYPE_LENGTH,
+    MAX_DUE_AHEAD,
+    MAX_ERROR_CLASS_LENGTH,
+    MAX_ERROR_MESSAGE_LENGTH,
+    MAX_LOCK_HOLDERS,
+    MAX_LOCK_KEY_LENGTH,
+    MAX_NAME_LENGTH,
+    MAX_OWNER_LENGTH,
+    MAX_PROGRESS_MESSAGE_LENGTH,
+    MAX_TAG_KEY_LENGTH,
+    MAX_TAG_VALUE_LENGTH,
+    MAX_TAGS,
+    MAX_TIMEOUT_SECONDS,
+    MAX_TYPE_LENGTH,
+    MAX_URL_LENGTH,
+)
+from duetime.domain.tasks.arns import AwsService, arn_pattern
+from duetime.domain.tasks.task import Priority
+from duetime.domain.times import SECOND, Millis
+
+TYPE_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_TYPE_LENGTH - 1}}}$"
+TAG_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_TAG_KEY_LENGTH - 1}}}$"
+# The characters of RFC 3986, all ASCII: no spaces, no controls, and no backslash, which parsers read differently.
+_URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
+
+
+def printable(text: str) -> str:
+    """Refuse control characters."""
+    if any(letter < " " or "\x7f" <= letter < "\xa0" for letter in text):
+        raise ValueError("contains a control character")
+    return text
+
+
+def _http_url(text: str) -> str:
+    if _URI.fullmatch(text) is None:
+        raise ValueError("contains a character that no URL has; percent-encode it")
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError("is not a URL") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ValueError("should be an http or https URL with a host")
+    if "@" in parts.netloc:
+        raise ValueError("contains credentials, which would be stored and shown")
+    return text
+
+
+def each_once(items: list[str]) -> list[str]:
+    """A list that names nothing twice."""
+    if len(set(items)) != len(items):
+        raise ValueError("names something more than once")
+    return items
+
+
+# Visible ASCII without `#`, which separates an owner from the rest of a key.
+OWNER_PATTERN = rf'[!"$-~]{{1,{MAX_OWNER_LENGTH}}}'
+OWNER_RULE = f"should be 1 to {MAX_OWNER_LENGTH} visible ASCII characters without #"
+
+TIME_SCHEMA: dict[str, Any] = {
+    "type": "string",
+    "format": "date-time",
+    "description": "RFC 3339 with an offset; parts of a millisecond are rounded up.",
+    "examples": ["2026-12-01T09:00:00.250+09:00"],
+}
+
+LOCK_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_LOCK_KEY_LENGTH - 1}}}$"
+SCHEDULE_NAME_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_NAME_LENGTH - 1}}}$"
+LockKey = Annotated[
+    str, Field(pattern=LOCK_KEY_PATTERN, description="Its name among the owner's locks.", examples=["db-17"])
+]
+LockLimit = Annotated[
+    int, Field(ge=1, le=MAX_LOCK_HOLDERS, description="Most tasks that may hold it at once; each goes by its own.")
+]
+TaskType = Annotated[
+    str,
+    Field(
+        pattern=TYPE_PATTERN,
+        description="Names the Python handler, or says what kind of work an endpoint is asked for.",
+        examples=["report"],
+    ),
+]
+TaskName = Annotated[
+    str,
+    Field(max_length=MAX_NAME_LENGTH, description="A name for people; need not be unique."),
+    AfterValidator(printable),
+]
+WantedName = Annotated[TaskName, Field(min_length=1)]
+"""The name of tasks that are looked for: an empty one is a variable that was not set, not all tasks without a name."""
+TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
+TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(printable)]
+Tags = Annotated[
+    dict[TagKey, TagValue],
+    Field(
+        max_length=MAX_TAGS,
+        description="Labels to find tasks by.",
+        examples=[{"team": "dba"}],
+        json_schema_extra={"additionalProperties": False},
+    ),
+]
+TaskPriority = Annotated[
+    Priority,
+    # JSON has no enumerations: the text is accepted for the member, nothing else is.
+    Field(strict=False, description="Orders tasks that are due at once; it never advances time."),
+]
+At = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
+DelaySeconds = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=MAX_DUE_AHEAD / SECOND,
+        description="Seconds from now until it is due; fractions are allowed.",
+        examples=[90],
+    ),
+]
+TimeoutSeconds = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MAX_TIMEOUT_SECONDS,
+        description="How long one attempt may take, `prepare` and `run` together, before it has failed.",
+    ),
+]
+DeadlineSeconds = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MAX_DEADLINE_SECONDS,
+        description="How long after the start of an attempt a target that has only accepted the work may notify.",
+    ),
+]
+Rollback = Annotated[
+    bool, Field(description="Whether a final failure is undone by the target's `rollback`, if it offers one.")
+]
+TargetPhases = Annotated[
+    list[Literal["prepare", "clean", "rollback"]],
+    Field(
+        description="What the endpoint can be asked for besides `run`.",
+        examples=[["prepare", "rollback"]],
+        json_schema_extra={"uniqueItems": True},
+    ),
+    AfterValidator(each_once),
+]
+OfferedQueries = Annotated[
+    list[Literal["status", "progress", "summary"]],
+    Field(
+        description="What the endpoint answers when it is asked by `GET /v1/tasks/{task_id}/target`.",
+        examples=[["status"]],
+        json_schema_extra={"uniqueItems": True},
+    ),
+    AfterValidator(each_once),
+]
+Fence = Annotated[int, Field(ge=1, description="The fence that the attempt was given; no other attempt has it.")]
+Percent = Annotated[int, Field(ge=0, le=100, description="How far the work has come.", examples=[40])]
+ProgressMessage = Annotated[
+    str,
+    Field(max_length=MAX_PROGRESS_MESSAGE_LENGTH, description="A few words about it."),
+    AfterValidator(printable),
+]
+ErrorClass = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_ERROR_CLASS_LENGTH, description="What kind of error it was."),
+    AfterValidator(printable),
+]
+ErrorMessage = Annotated[
+    str, Field(description=f"What happened; beyond {MAX_ERROR_MESSAGE_LENGTH} characters it is cut, and says so.")
+]
+AllowUnknownType = Annotated[
+    bool,
+    Field(
+        description="Whether the type may be one that no handler is known for, because a later deployment brings it. "
+        "Without that it is refused."
+    ),
+]
+TargetUrl = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_URL_LENGTH,
+        description="http or https, with a host and without credentials.",
+        examples=["https://example.org/report"],
+        json_schema_extra={"format": "uri"},
+    ),
+    AfterValidator(_http_url),
+]
+CallbackUrl = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_URL_LENGTH,
+        description="Where the outcome is posted to, signed: http or https, with a host and without credentials.",
+        examples=["https://example.org/task-ended"],
+        json_schema_extra={"format": "uri", "pattern": "^https?://"},
+    ),
+    AfterValidator(_http_url),
+]
+
+
+def _arn(service: AwsService, example: str) -> Any:  # noqa: ANN401 - what stands behind a field's type
+    return Field(
+        max_length=MAX_ARN_LENGTH,
+        pattern=arn_pattern(service),
+        description="Must match a pattern of the deployment's settings.",
+        examples=[example],
+    )
+
+
+FunctionArn = Annotated[str, _arn(AwsService.LAMBDA, "arn:aws:lambda:eu-west-1:123456789012:function:report")]
+QueueArn = Annotated[str, _arn(AwsService.SQS, "arn:aws:sqs:eu-west-1:123456789012:reports")]
+TopicArn = Annotated[str, _arn(AwsService.SNS, "arn:aws:sns:eu-west-1:123456789012:reports")]
+EventBusArn = Annotated[str, _arn(AwsService.EVENTBRIDGE, "arn:aws:events:eu-west-1:123456789012:event-bus/default")]
+StateMachineArn = Annotated[
+    str, _arn(AwsService.STEP_FUNCTIONS, "arn:aws:states:eu-west-1:123456789012:stateMachine:report")
+]
+LambdaMode = Annotated[
+    Literal["sync", "async"],
+    Field(description="`sync` waits for the function's end; with `async` the function notifies of its end."),
+]
+DetailType = Annotated[
+    str,
+    Field(
+        min_length=1, max_length=MAX_DETAIL_TYPE_LENGTH, description="Of the event; without it the type of the task."
+    ),
+    AfterValidator(printable),
+]

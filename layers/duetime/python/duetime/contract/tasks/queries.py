@@ -1,0 +1,275 @@
+"""The query of a list: which of one's tasks, in which order, from where on."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from duetime.contract.http.json_paths import shown
+from duetime.contract.http.request_errors import Fault, ParametersInvalid
+from duetime.contract.http.timestamps import instant_of
+from duetime.contract.http.validation_errors import validated
+from duetime.contract.tasks.bodies import Body
+from duetime.contract.tasks.fields import TIME_SCHEMA, ErrorClass, TaskType, WantedName
+from duetime.domain.ids import InvalidTaskId, TaskId
+from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.states import State
+from duetime.domain.times import Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Q = TypeVar("Q", bound=Body)
+_REPEATABLE = frozenset({"tag"})
+_MOST_PARAMETERS = 100
+_WHOLE = re.compile(r"[0-9]{1,3}")
+
+
+def _whole(text: object, least: int, most: int) -> int:
+    number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else -1
+    if not least <= number <= most:
+        raise ValueError(f"should be a whole number from {least} to {most}")
+    return number
+
+
+def page_size(text: object) -> int:
+    """Read how many entries a page may have."""
+    return _whole(text, 1, MAX_PAGE)
+
+
+def _wait_seconds(text: object) -> int:
+    return _whole(text, 0, MAX_WAIT_SECONDS)
+
+
+def _truth(text: object) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("should be 'true' or 'false'")
+    return text == "true"
+
+
+def _ids(text: object) -> tuple[TaskId, ...]:
+    texts = str(text).split(",")
+    if len(texts) > MAX_BATCH:
+        raise ValueError(f"names more than {MAX_BATCH} tasks")
+    try:
+        return tuple(TaskId.parse(part) for part in texts)
+    except InvalidTaskId:
+        raise ValueError("should be task ids, separated by commas") from None
+
+
+def _id(text: object) -> TaskId:
+    try:
+        return TaskId.parse(str(text))
+    except InvalidTaskId:
+        raise ValueError("should be a task id") from None
+
+
+def _tags(texts: object) -> dict[str, str]:
+    pairs = [text.partition(":") for text in texts] if isinstance(texts, list) else []
+    if not all(key and colon for key, colon, _ in pairs):
+        raise ValueError("should be a key and a value, separated by a colon")
+    tags = {key: value for key, _, value in pairs}
+    if len(tags) != len(pairs) or len(pairs) > MAX_TAGS:
+        raise ValueError(f"should name each of at most {MAX_TAGS} keys once")
+    return tags
+
+
+_InstantText = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
+_IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_BATCH}
+_TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
+
+
+class ListedQuery(Body):
+    """Parameters of every list of tasks; several filters narrow the list together."""
+
+    type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
+    name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
+    tag: Annotated[
+        dict[str, str],
+        BeforeValidator(_tags),
+        WithJsonSchema(_TAGS_SCHEMA),
+        Field(description="`key:value`; only tasks with this tag. May be repeated: all must be there."),
+    ] = Field(default_factory=dict)
+    due_from: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
+    due_to: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
+    order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
+    limit: Annotated[
+        int,
+        BeforeValidator(page_size),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
+        Field(description="Most tasks on a page."),
+    ] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
+        None
+    )
+
+    @property
+    def filter(self) -> TaskFilter:
+        """The conditions that the listed tasks meet."""
+        return TaskFilter(type=self.type, name=self.name, tags=self.tag, due_from=self.due_from, due_to=self.due_to)
+
+    def scope(self, owner: str) -> str:
+        """Which list this is, whatever the page: what a token must have been handed out for."""
+        return repr((owner, self.order, self.filter))
+
+
+class TaskListQuery(ListedQuery):
+    """Parameters of `GET /v1/tasks`."""
+
+    state: Annotated[State | None, Field(strict=False, description="Only tasks in this state.")] = None
+    parent: Annotated[
+        TaskId | None,
+        BeforeValidator(_id),
+        WithJsonSchema({"type": "string"}),
+        Field(description="Only nodes of this topology, of all its runs."),
+    ] = None
+    ids: Annotated[
+        tuple[TaskId, ...],
+        BeforeValidator(_ids),
+        WithJsonSchema(_IDS_SCHEMA),
+        Field(description="These tasks, separated by commas; unknown ones are left out. Excludes all else."),
+    ] = ()
+
+    @property
+    def filter(self) -> TaskFilter:
+        """The conditions that the listed tasks meet."""
+        return replace(super().filter, state=self.state, parent=self.parent)
+
+
+class DeadLetterQuery(ListedQuery):
+    """Parameters of `GET /v1/dead-letters`."""
+
+    error: Annotated[ErrorClass | None, Field(description="Only tasks that failed with an error of this class.")] = None
+
+    @property
+    def filter(self) -> TaskFilter:
+        """The conditions that the listed tasks meet: that they failed, in any case."""
+        return replace(super().filter, state=State.FAILED, error=self.error)
+
+
+class CreationQuery(Body):
+    """Parameters of `POST /v1/tasks`."""
+
+    wait: Annotated[
+        int,
+        BeforeValidator(_wait_seconds),
+        WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
+        Field(description="Seconds to wait for the outcome: 201 with it, or 202 if there is none by then."),
+    ] = 0
+
+
+class CancelQuery(Body):
+    """Parameters of `DELETE /v1/tasks/{task_id}`."""
+
+    force: Annotated[
+        bool,
+        BeforeValidator(_truth),
+        WithJsonSchema({"type": "boolean"}),
+        Field(description="Ask a running task to stop as well, which it does when it can."),
+    ] = False
+
+
+class TargetQuery(Body):
+    """Parameters of `GET /v1/tasks/{task_id}/target`."""
+
+    action: Annotated[
+        Literal["status", "progress", "summary"], Field(description="What the endpoint is asked for; it must offer it.")
+    ]
+
+
+def read_query(model: type[Q], raw: str) -> Q:
+    """Read a query whose parameters are each given once.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return _read(model, dict(_pairs(raw)))
+
+
+def creation_query(raw: str) -> CreationQuery:
+    """Read the query of a creation.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return _read(CreationQuery, dict(_pairs(raw)))
+
+
+def cancel_query(raw: str) -> CancelQuery:
+    """Read the query of a cancel.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return _read(CancelQuery, dict(_pairs(raw)))
+
+
+def task_list_query(raw: str) -> TaskListQuery:
+    """Read the query of a list.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    query = _read(TaskListQuery, _listed(raw))
+    if query.ids and len(query.model_fields_set) > 1:
+        raise ParametersInvalid.of("ids", "cannot be given together with other parameters")
+    return query
+
+
+def dead_letter_query(raw: str) -> DeadLetterQuery:
+    """Read the query of the list of dead letters.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+    """
+    return _read(DeadLetterQuery, _listed(raw))
+
+
+def no_query(raw: str) -> None:
+    """Refuse every parameter, by name.
+
+    Raises:
+        ParametersInvalid: there is one.
+    """
+    if pairs := _pairs(raw):
+        raise ParametersInvalid(Fault(shown(name), _of_parameter("is not a known field")) for name, _ in pairs)
+
+
+def _listed(raw: str) -> dict[str, object]:
+    """The values of a list's query, its tags together."""
+    pairs = _pairs(raw)
+    values: dict[str, object] = dict(pairs)
+    if tags := [value for name, value in pairs if name == "tag"]:
+        values["tag"] = tags
+    return values
+
+
+def _read(model: type[Q], values: object) -> Q:
+    query = validated(model, values)
+    if isinstance(query, tuple):
+        raise ParametersInvalid([Fault(fault.field, _of_parameter(fault.reason)) for fault in query])
+    return query
+
+
+def _pairs(raw: str) -> Sequence[tuple[str, str]]:
+    try:
+        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
+    except UnicodeDecodeError:
+        raise ParametersInvalid.of("query", "is not UTF-8") from None
+    except ValueError:
+        raise ParametersInvalid.of("query", f"has more than {_MOST_PARAMETERS} parameters") from None
+    times = Counter(name for name, _ in pairs)
+    repeated = [name for name, count in times.items() if count > 1 and name not in _REPEATABLE]
+    if repeated:
+        raise ParametersInvalid(Fault(shown(name), "is given more than once") for name in repeated)
+    return pairs
+
+
+def _of_parameter(reason: str) -> str:
+    return reason.replace("is not a known field", "is not a known parameter")

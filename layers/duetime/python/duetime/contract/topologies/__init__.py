@@ -1,0 +1,1 @@
+"""Topologies over REST."""

@@ -1,0 +1,101 @@
+"""Bodies of requests, and stored payloads, as the graphs that they describe."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.contract.http.json_paths import WHOLE
+from duetime.contract.http.request_errors import FieldsInvalid
+from duetime.contract.http.validation_errors import validated
+from duetime.contract.tasks.attempt_reports import read_body
+from duetime.contract.tasks.bodies import TaskCreate
+from duetime.contract.tasks.decoding import compact, spec_of
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import MAX_GRAPH_BYTES
+from duetime.domain.topologies.graph import Graph, Node
+from duetime.domain.topologies.validation import checked
+
+if TYPE_CHECKING:
+    from duetime.contract.http.safe_json import Document
+    from duetime.domain.tasks.task import TaskSpec
+
+from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode
+
+_OF_THE_GRAPH = ("nodes", "on_failure", "deadline_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyAsked:
+    """A topology that is asked for: its task, and its graph."""
+
+    spec: TaskSpec
+    graph: Graph
+
+
+def topology_asked(document: Document) -> TopologyAsked:
+    """The topology that a body asks for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+        FieldInvalid: one of them cannot.
+    """
+    body = read_body(TopologyCreate, document)
+    graph = _graph(body)
+    value = document.value if isinstance(document.value, dict) else {}
+    own = {name: value[name] for name in body.model_fields_set if name not in _OF_THE_GRAPH}
+    task = validated(TaskCreate, {"type": body.type, **own})
+    if isinstance(task, tuple):
+        raise FieldsInvalid(task)
+    payload = compact({name: value[name] for name in _OF_THE_GRAPH if name in value})
+    if len(payload) > MAX_GRAPH_BYTES:
+        raise FieldInvalid("nodes", f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed")
+    return TopologyAsked(spec_of(task).of_graph(payload, graph.lasts_seconds), graph)
+
+
+def read_graph(payload: bytes) -> Graph:
+    """The graph that the payload of a topology's task holds.
+
+    Raises:
+        FieldInvalid: it holds none.
+    """
+    try:
+        return graph_of(json.loads(payload))
+    except ValueError:
+        raise FieldInvalid("payload", "should be a graph") from None
+    except FieldsInvalid as refusal:
+        fault = refusal.faults[0]
+        raise FieldInvalid("payload" if fault.field == WHOLE else fault.field, fault.reason) from None
+
+
+def graph_of(value: object) -> Graph:
+    """The graph that parsed JSON describes.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+        FieldInvalid: one of them cannot.
+    """
+    body = validated(TopologyGraph, value)
+    if isinstance(body, tuple):
+        raise FieldsInvalid(body)
+    return _graph(body)
+
+
+def _graph(body: TopologyGraph) -> Graph:
+    nodes = [_node(key, node) for key, node in body.nodes.items()]
+    return checked(nodes, body.on_failure, body.deadline_seconds)
+
+
+def _node(key: str, body: TopologyNode) -> Node:
+    if body.target.kind == TYPE:
+        raise FieldInvalid(f"nodes.{key}.target", "cannot be a topology: a graph has one level")
+    spec = spec_of(body, ("nodes", key))
+    return Node(
+        key=key,
+        spec=spec,
+        depends_on=tuple(body.depends_on),
+        rule=body.rule,
+        inputs=tuple(body.inputs),
+        expected_seconds=body.expected_seconds,
+    )

@@ -1,0 +1,1 @@
+"""Bulk operations: one request that concerns many tasks."""

@@ -1,0 +1,155 @@
+"""Bulk operations: one request that concerns many tasks, carried out page by page by whoever holds its lease."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import BULK_LEASE, BULK_RETENTION, MAX_CLOCK_DIFFERENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Content
+    from duetime.domain.times import Millis
+
+
+OPERATION = "operation"
+"""In the event of the function that carries them out: the operation's id."""
+
+
+class BulkKind(StrEnum):
+    """What is done with each task.
+
+    Attributes:
+        END: what is left of a topology that failed, or whose task has ended, is cancelled, stopped or rolled back; no
+            user asks for it.
+    """
+
+    CANCEL = "cancel"
+    CHANGE = "change"
+    REDRIVE = "redrive"
+    PAUSE = "pause"
+    RESUME = "resume"
+    END = "end"
+
+
+class BulkState(StrEnum):
+    """Where an operation stands."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class BulkProgress:
+    """How far an operation has come.
+
+    Attributes:
+        after: the last task that was examined; it goes on behind it.
+        examined: tasks that were read.
+        matched: of those, tasks that are meant.
+        changed: of those, tasks that were changed, cancelled, paused and so on.
+        refused: of those, tasks that could not be, by the name of what refused them.
+        next_at: when its pace allows the next task.
+        is_complete: whether there is nothing left.
+    """
+
+    after: TaskId | None = None
+    examined: int = 0
+    matched: int = 0
+    changed: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+    next_at: Millis = 0
+    is_complete: bool = False
+
+    def plus(self, *, examined: int = 0, matched: int = 0, changed: int = 0, refused: list[str]) -> BulkProgress:
+        """The same with more tasks counted."""
+        return replace(
+            self,
+            examined=self.examined + examined,
+            matched=self.matched + matched,
+            changed=self.changed + changed,
+            refused=Counter(self.refused) + Counter(refused),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BulkOperation:
+    """A bulk operation as it is stored.
+
+    Attributes:
+        id: made as a task's id is; its shard says where its timers lie.
+        topology: whose nodes are meant; `None` if a filter says which tasks are.
+        request: what its user asked for, as it came; of a topology there is none.
+        holder: who carries it out; empty while nobody has begun.
+        epoch: counts the holders.
+        leased_until: when the holder's lease ends, if it saves nothing before.
+        not_complete_before: an operation that this one replaces may still change tasks until then.
+        reason: why it was cancelled, if not by its user.
+        version: counts its writes; 0 while it is not stored.
+    """
+
+    id: TaskId
+    owner: str
+    kind: BulkKind
+    created_at: Millis
+    topology: TaskId | None = None
+    request: Content | None = None
+    progress: BulkProgress = field(default_factory=BulkProgress)
+    state: BulkState = BulkState.RUNNING
+    holder: str = ""
+    epoch: int = 0
+    leased_until: Millis = 0
+    not_complete_before: Millis = 0
+    ended_at: Millis | None = None
+    reason: str = ""
+    version: int = 0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self.state is BulkState.RUNNING
+
+    @property
+    def expires_at(self) -> Millis | None:
+        """When it may be forgotten; `None` while it runs."""
+        return None if self.ended_at is None else self.ended_at + BULK_RETENTION
+
+    def is_free(self, now: Millis) -> bool:
+        """Whether somebody else may take it over: its lease is over, by whoever's clock."""
+        return self.is_running and self.leased_until + MAX_CLOCK_DIFFERENCE <= now
+
+    def taken(self, holder: str, now: Millis) -> BulkOperation:
+        """The same in the hands of a new holder."""
+        return replace(self, holder=holder, epoch=self.epoch + 1, leased_until=now + BULK_LEASE)
+
+    def renewed(self, progress: BulkProgress, now: Millis) -> BulkOperation:
+        """The same, further, with the lease begun anew."""
+        return replace(self, progress=progress, leased_until=now + BULK_LEASE)
+
+    def released(self, now: Millis) -> BulkOperation:
+        """The same for anybody to take up at once."""
+        return replace(self, leased_until=min(self.leased_until, now - MAX_CLOCK_DIFFERENCE))
+
+    def ended(self, state: BulkState, now: Millis, reason: str = "") -> BulkOperation:
+        """The same at its end."""
+        return replace(self, state=state, ended_at=now, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """Which operation was started last on a topology.
+
+    Attributes:
+        operation_id: `None` if there was none.
+        version: counts the writes of this; 0 while it is not stored.
+    """
+
+    topology: TaskId
+    operation_id: TaskId | None = None
+    version: int = 0

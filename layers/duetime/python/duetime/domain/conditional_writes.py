@@ -1,0 +1,118 @@
+"""Conditional writes as values: what is to change in a record, and what must be true of it first.
+
+A store turns a `Write` into one request; `permits` and `applied` say what that request must do, so that every
+store (and the simulation) means the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.tasks.states import LEGAL, WAITING, Move
+from duetime.domain.tasks.task import Asked, TopologyTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What must hold of a record for a write to apply, besides that its move is legal.
+
+    Attributes:
+        owner: the record belongs to this owner.
+        turn: the record is at this turn.
+        fence: the record is at this fence: nobody has claimed it since.
+        version: the record is at this version: nobody has written it since.
+        due_by: the record's next look is no later than this.
+        leased_until_before: for a record that is or was leased, instead of `turn`: its lease ends no later than
+            this, so it may be taken over, or is not made shorter.
+        alone: nothing follows its end for others: the task is neither a node of a topology nor a topology.
+        open: the record has an outcome that not all is done for yet (`finished_at` is not set).
+        not_cancelled: its user has not asked the running attempt for a cancel, which must not be forgotten.
+    """
+
+    owner: str | None = None
+    turn: int | None = None
+    fence: int | None = None
+    version: int | None = None
+    due_by: Millis | None = None
+    leased_until_before: Millis | None = None
+    alone: bool = False
+    open: bool = False
+    not_cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One conditional write to one existing record; it also sets the nonce and raises the version by one.
+
+    Attributes:
+        task_id: the record.
+        move: what happens to the task; decides the states it may leave and the state it reaches.
+        nonce: unique to this write, so that finding it after a refusal means that it had been applied.
+        guard: what else must hold.
+        sets: new values by field of `Task`; `None` removes the value.
+        sets_once: values for fields that have none yet.
+        adds: numbers to add, by field.
+    """
+
+    task_id: TaskId
+    move: Move
+    nonce: str
+    guard: Guard = Guard()
+    sets: Mapping[str, Any] = field(default_factory=dict)
+    sets_once: Mapping[str, Any] = field(default_factory=dict)
+    adds: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The write was applied; `task` is the record after it."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The write was not applied; `task` is the record that refused it, `None` if there is none."""
+
+    task: Task | None
+
+
+WriteResult = Applied | Refused
+
+
+def permits(write: Write, task: Task) -> bool:
+    """Whether a record allows a write."""
+    guard = write.guard
+    if task.state not in LEGAL[write.move].sources:
+        return False
+    if guard.owner not in (None, task.owner) or guard.version not in (None, task.version):
+        return False
+    if guard.fence not in (None, task.fence):
+        return False
+    if guard.alone and (task.member is not None or isinstance(task.target, TopologyTarget)):
+        return False
+    if (guard.open and task.finished_at is not None) or (guard.not_cancelled and task.asked is Asked.CANCEL):
+        return False
+    if guard.due_by is not None and task.next_at > guard.due_by:
+        return False
+    if guard.leased_until_before is not None and (task.lease_ends_at or 0) > guard.leased_until_before:
+        return False
+    is_of_a_turn = guard.leased_until_before is None or task.state in WAITING
+    return not is_of_a_turn or guard.turn in (None, task.turn)
+
+
+def applied(write: Write, task: Task) -> Task:
+    """The record after a write that it permits."""
+    changes = {name: value for name, value in write.sets_once.items() if getattr(task, name) is None}
+    changes |= write.sets
+    changes |= {name: getattr(task, name) + number for name, number in write.adds.items()}
+    state = LEGAL[write.move].to or task.state
+    return replace(task, state=state, nonce=write.nonce, version=task.version + 1, **changes)

@@ -1,0 +1,1 @@
+"""From due time to queue: timers, cursors, shards and redelivery."""

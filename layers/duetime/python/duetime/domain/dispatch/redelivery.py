@@ -1,0 +1,90 @@
+"""A message is a task's lifeline: it is let go only when the record no longer needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
+from duetime.domain.tasks.states import LEASED, WAITING, State
+from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.times import SECOND, Millis
+
+if TYPE_CHECKING:
+    from duetime.domain.dispatch.timers import Message
+    from duetime.domain.tasks.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """The message may be deleted."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComeBack:
+    """The message must be delivered again, no earlier than `at`."""
+
+    at: Millis
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """The task has an outcome, but not all that follows it was done: take that over."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """The task waits for its rollback, or was left in it: take that up."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class LookAfter:
+    """The task is a topology that runs: somebody is to see whether its run is still framed."""
+
+    task: Task
+
+
+Lifeline = LetGo | ComeBack | FollowUp | Undo | LookAfter
+
+
+def after_refusal(task: Task | None, message: Message, now: Millis) -> Lifeline:
+    """What becomes of a message whose claim was refused by this record."""
+    if task is None:
+        return LetGo("unknown task")
+    if task.finished_at is not None:
+        return LetGo(f"already {task.state}")
+    if task.is_terminal or task.state is State.ROLLING_BACK:
+        return _after_the_attempt(task, now)
+    if task.turn != message.turn:
+        return LetGo("another turn")
+    if task.state is State.RUNNING and task.deferred and isinstance(task.target, TopologyTarget):
+        return LookAfter(task)
+    if task.state in LEASED:
+        return ComeBack((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")
+    if task.state in WAITING:
+        return _until_due(task, max(task.next_at, (task.lease_ends_at or 0) + LEASE_RETURN_MARGIN), now)
+    return LetGo(f"{task.state}")
+
+
+def _after_the_attempt(task: Task, now: Millis) -> Lifeline:
+    """What becomes of a message whose task is past its work: it has an outcome, or is to be undone."""
+    over_at = (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
+    if over_at > now:
+        return ComeBack((task.lease_ends_at or 0) + LEASE_RETURN_MARGIN, "leased")
+    if task.next_at > now:
+        return _until_due(task, task.next_at, now)
+    return FollowUp(task) if task.is_terminal else Undo(task)
+
+
+def _until_due(task: Task, at: Millis, now: Millis) -> Lifeline:
+    """Not due by this worker's clock. Beyond the queue's reach the record's wake takes over."""
+    if task.next_at - now > MAX_DELAY:
+        return LetGo("not due for long")
+    return ComeBack(max(at, now + SECOND), "not due")

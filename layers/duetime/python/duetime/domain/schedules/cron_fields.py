@@ -1,0 +1,149 @@
+"""The columns of a cron expression: which values may stand there, and how they may be written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.schedules.local_time import LAST_YEAR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FIELD = "cron"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_RANGE = re.compile(r"(?:\*|(?P<low>[0-9]{1,4}|[a-z]{3})(?:-(?P<high>[0-9]{1,4}|[a-z]{3}))?)(?:/(?P<step>[0-9]{1,4}))?")
+_HASHED = re.compile(r"[hr](?:\(.*\))?(?:/.*)?")
+_SUNDAY_TOO = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of a cron expression.
+
+    Attributes:
+        name: as errors call it.
+        low: its least value.
+        high: its greatest value.
+        names: names of values, the first for `low`.
+        sunday_first: weekdays are 1 for Sunday to 7 for Saturday, not 0 or 7 for Sunday.
+    """
+
+    name: str
+    low: int
+    high: int
+    names: Sequence[str] = ()
+    sunday_first: bool = False
+
+    def value(self, text: str) -> int:
+        """A number or a name.
+
+        Raises:
+            FieldInvalid: it is none that may stand here.
+        """
+        if text.isdigit():
+            number = int(text)
+        elif text in self.names:
+            number = self.names.index(text) + self.low
+        else:
+            raise FieldInvalid(FIELD, f"has '{text}' in the {self.name} field, where {self._allowed()} may stand")
+        if not self.low <= number <= self.high:
+            raise FieldInvalid(FIELD, f"has {number} in the {self.name} field, where {self._allowed()} may stand")
+        return number
+
+    def _allowed(self) -> str:
+        names = f" or {self.names[0].upper()} to {self.names[-1].upper()}" if self.names else ""
+        return f"{self.low} to {self.high}{names}"
+
+
+SECOND = Field("second", 0, 59)
+MINUTE = Field("minute", 0, 59)
+HOUR = Field("hour", 0, 23)
+DAY = Field("day-of-month", 1, 31)
+MONTH = Field("month", 1, 12, _MONTHS)
+WEEKDAY = Field("day-of-week", 0, 7, _WEEKDAYS)
+WEEKDAY_FROM_ONE = Field("day-of-week", 1, 7, _WEEKDAYS, sunday_first=True)
+YEAR = Field("year", 1970, LAST_YEAR)
+
+
+def items_of(field: str, column: Field) -> list[str]:
+    """The values, ranges and steps of a field.
+
+    Raises:
+        FieldInvalid: one is empty, hashed or random, or stands beside a `*`.
+    """
+    items = field.split(",")
+    if "" in items:
+        raise FieldInvalid(FIELD, f"has an empty value in the {column.name} field")
+    if "*" in items and len(items) > 1:
+        raise FieldInvalid(FIELD, f"has * beside other values in the {column.name} field")
+    for item in items:
+        if _HASHED.fullmatch(item):
+            raise FieldInvalid(FIELD, "has H or R, which is hashed or random: write the value, or use jitter_seconds")
+    return items
+
+
+def ranged(item: str, column: Field) -> str:
+    """One value, range or step in numbers that croniter reads as every other cron does.
+
+    Raises:
+        FieldInvalid: it is none, or different crons read it differently.
+    """
+    found = _RANGE.fullmatch(item)
+    if found is None:
+        raise FieldInvalid(FIELD, f"has '{item[:20]}' in the {column.name} field, which is no value, range or step")
+    step = found["step"]
+    if step is not None:
+        _check_step(int(step), column)
+    if found["low"] is None:
+        return item
+    low = column.value(found["low"])
+    high = None if found["high"] is None else column.value(found["high"])
+    if column is WEEKDAY and high is None and step:
+        raise FieldInvalid(FIELD, f"has '{item}' in the day-of-week field, which ends at 6 or 7: write the whole range")
+    if column is WEEKDAY and high is not None and low == _SUNDAY_TOO:
+        raise FieldInvalid(FIELD, f"has '{item}' in the day-of-week field: write 0 for a Sunday that begins a range")
+    if step and high is not None and high < low:
+        raise FieldInvalid(FIELD, f"has a step over a range that wraps round ('{item}'): write it as two ranges")
+    return _written(low, high, step, column)
+
+
+def _written(low: int, high: int | None, step: str | None, column: Field) -> str:
+    """A range in croniter's numbers; it reads `5-5` as all values, where others read 5."""
+    shift = column.sunday_first
+    stepping = f"/{step}" if step else ""
+    if high is None:
+        return f"{low - shift}{stepping}"
+    return f"{low - shift}" if low == high else f"{low - shift}-{high - shift}{stepping}"
+
+
+def _check_step(step: int, column: Field) -> None:
+    size = 7 if column.name == WEEKDAY.name else column.high - column.low + 1
+    if step == 0:
+        raise FieldInvalid(FIELD, f"has a step of 0 in the {column.name} field")
+    if step > size:
+        raise FieldInvalid(
+            FIELD, f"has a step of {step} in the {column.name} field, which starts anew after {size}: use rate instead"
+        )
+
+
+def years_of(field: str) -> tuple[int, ...]:
+    """The year field: croniter ends it at 2099, a hundred years before EventBridge does."""
+    if field == "*":
+        return ()
+    found: set[int] = set()
+    for item in items_of(field, YEAR):
+        match = _RANGE.fullmatch(item)
+        if match is None:
+            raise FieldInvalid(FIELD, f"has '{item[:20]}' in the year field, which is no value, range or step")
+        low = YEAR.value(match["low"] or str(YEAR.low))
+        open_end = match["low"] is None or match["step"] is not None
+        high = YEAR.value(match["high"]) if match["high"] else YEAR.high if open_end else low
+        step = int(match["step"] or 1)
+        if step == 0 or high < low:
+            raise FieldInvalid(FIELD, f"has '{item[:20]}' in the year field, which means no year")
+        found.update(range(low, high + 1, step))
+    return tuple(sorted(found))

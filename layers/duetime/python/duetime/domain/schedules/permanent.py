@@ -1,0 +1,66 @@
+"""The chain of a permanent schedule: each run is decided when the one before has ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.schedules.calendars import next_working_moment
+from duetime.domain.schedules.occurrences import Occurrence
+from duetime.domain.schedules.schedule import ScheduleState, next_permanent_run
+from duetime.domain.schedules.stored_schedule import Last
+from duetime.domain.schedules.timings import Permanent
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+
+def run_of(recurrence: Recurrence, nominal: Millis) -> Occurrence:
+    """The run of a permanent schedule that is meant for an instant."""
+    return Occurrence(nominal, nominal, nominal, recurrence.spec.clock.zone.text_at(nominal))
+
+
+def first_run(schedule: Schedule, since: Millis) -> Millis | None:
+    """When the first run is, of a chain that begins at `since`; `None` if there is to be none."""
+    pause = schedule.timing.pause if isinstance(schedule.timing, Permanent) else 0
+    return _working(schedule, next_permanent_run(schedule, since - pause))
+
+
+def run_after(schedule: Schedule, last: Last, ended_at: Millis) -> Millis | None:
+    """When the run after one is that has ended; `None` if there is to be none."""
+    at = next_permanent_run(schedule, ended_at)
+    # Never the instant of the one before, which its id stands for.
+    return _working(schedule, None if at is None else max(at, last.nominal + 1))
+
+
+def continued(recurrence: Recurrence, nominal: Millis | None) -> Recurrence:
+    """With its next run decided, or at its end."""
+    if nominal is None:
+        return replace(recurrence, state=ScheduleState.ENDED)
+    remaining = recurrence.remaining_runs
+    task_id = recurrence.id_of(run_of(recurrence, nominal))
+    return replace(
+        recurrence,
+        last=Last(task_id, nominal, recurrence.revision_of(nominal)),
+        remaining_runs=None if remaining is None else remaining - 1,
+        placed=recurrence.placed + 1,
+    )
+
+
+def ended_at(task: Task, now: Millis) -> Millis:
+    """When a run ended: its last attempt, or its record if it had none; now if neither says."""
+    if task.ledger and (line := task.ledger[-1]).started_at:
+        return line.started_at + line.took
+    return now if task.finished_at is None else task.finished_at
+
+
+def _working(schedule: Schedule, at: Millis | None) -> Millis | None:
+    if at is None or not schedule.calendars:
+        return at
+    moment = next_working_moment(schedule.calendars, at)
+    if moment is None or (schedule.end_at is not None and moment > schedule.end_at):
+        return None
+    return moment

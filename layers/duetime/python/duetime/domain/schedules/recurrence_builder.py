@@ -1,0 +1,88 @@
+"""From a timing, a clock and a start to the rhythm that they make."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from duetime.domain.schedules.calendar_periods import Steps
+from duetime.domain.schedules.cron import Cron
+from duetime.domain.schedules.dst_notes import gap_words, twice, written
+from duetime.domain.schedules.local_time import clock_text
+from duetime.domain.schedules.recurrences import Clock, Even, Listed, Lost, Rhythm
+from duetime.domain.schedules.time_zones import Fold, Gap, Zone
+from duetime.domain.schedules.timings import Dates, Interval, Permanent, Rate, Timing
+from duetime.domain.schedules.zoned_recurrence import Wallclock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.schedules.iso8601 import Moment
+    from duetime.domain.times import Millis
+
+
+@lru_cache(maxsize=1024)
+def rhythm_of(timing: Timing, clock: Clock, anchor: Millis) -> Rhythm:
+    """The rhythm of a timing.
+
+    Args:
+        timing: what the schedule says.
+        clock: whose clock it goes by.
+        anchor: the schedule's start, from which a rate and an interval without a start are counted.
+
+    Returns:
+        Its rhythm; that of a permanent timing has no instants, for no clock says when it runs.
+    """
+    match timing:
+        case Cron():
+            return Wallclock(timing, clock)
+        case Rate(every):
+            return Even(anchor, every)
+        case Interval():
+            return _interval(timing, clock, anchor)
+        case Dates(moments):
+            return _listed(moments, clock)
+        case Permanent():
+            return Listed((), (), ())
+
+
+def _interval(interval: Interval, clock: Clock, anchor: Millis) -> Rhythm:
+    zone, start, period = clock.zone, interval.start, interval.period
+    if period.elapsed:
+        first = anchor if start is None else _instant(start, zone)
+        return Even(first, period.elapsed, interval.times)
+    if start is None:
+        wall = zone.wall_at(anchor)
+    else:
+        wall = start.wall if start.offset is None else zone.wall_at(start.wall - start.offset)
+    return Wallclock(Steps(wall, period.months, period.days, interval.times), clock)
+
+
+def _instant(moment: Moment, zone: Zone) -> Millis:
+    """A date-time as one instant: the first of two, the end of the gap for none."""
+    return zone.instant_after_gap(moment.wall) if moment.offset is None else moment.wall - moment.offset
+
+
+def _listed(moments: Sequence[Moment], clock: Clock) -> Listed:
+    zone = clock.zone
+    notes: dict[Millis, str] = {}
+    losses: dict[Millis, Lost] = {}
+    for moment in moments:
+        if moment.offset is not None:
+            notes.setdefault(moment.wall - moment.offset, "")
+            continue
+        instants = zone.instants_of(moment.wall)
+        if not instants:
+            at = zone.instant_after_gap(moment.wall)
+            if clock.gap is Gap.SHIFT_FORWARD:
+                instead = f"runs at {clock_text(zone.wall_at(at))} instead"
+                notes[at] = gap_words([moment.wall], 1, zone, instead)
+            else:
+                key = written(moment.wall, zone.piece_at(at).before)
+                losses[at] = Lost(at, key, gap_words([moment.wall], 1, zone, "skipped"))
+        both = clock.fold is Fold.BOTH
+        decision = "runs both times" if both else "runs the first time only"
+        for at in instants if both else instants[:1]:
+            notes[at] = f"{twice(moment.wall, zone)}: {decision}" if len(instants) > 1 else ""
+    order = sorted(notes)
+    return Listed(tuple(order), tuple(notes[at] for at in order), tuple(losses[at] for at in sorted(losses)))

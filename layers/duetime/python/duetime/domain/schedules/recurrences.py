@@ -1,0 +1,140 @@
+"""A rhythm: the instants that a timing means, to be asked forwards, backwards and for their number."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from duetime.domain.schedules.local_time import LAST_WALL
+from duetime.domain.schedules.time_zones import UTC_ZONE, Fold, Gap, Zone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Whose clock a timing goes by.
+
+    Attributes:
+        zone: the zone.
+        gap: what becomes of a time of day that the clock jumps over.
+        fold: what becomes of a time of day that the clock shows twice.
+    """
+
+    zone: Zone = UTC_ZONE
+    gap: Gap = Gap.SKIP
+    fold: Fold = Fold.FIRST
+
+
+UTC_CLOCK = Clock()
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Wall times that did not come because the clock jumped over them.
+
+    Attributes:
+        at: the instant of the jump.
+        key: the first of them, with the offset before the jump; no instant is written like it.
+        note: what was decided, in words.
+    """
+
+    at: Millis
+    key: str
+    note: str
+
+
+class Rhythm(Protocol):
+    """The instants of a timing, each of them once, found by arithmetic."""
+
+    def after(self, at: Millis) -> Millis | None:
+        """The first instant after `at`, if there is any."""
+        ...
+
+    def before(self, at: Millis) -> Millis | None:
+        """The last instant before `at`, if there is any."""
+        ...
+
+    def count(self, after: Millis, until: Millis) -> int:
+        """How many instants lie in (after, until]."""
+        ...
+
+    def note(self, at: Millis) -> str:
+        """What was decided about one of its instants when a clock was changed, in words; empty where nothing was."""
+        ...
+
+    def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
+        """What a clock jumped over in (after, until], at most one for each jump."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Even:
+    """Instants at an even distance of elapsed time."""
+
+    start: Millis
+    every: Millis
+    times: int | None = None
+
+    def after(self, at: Millis) -> Millis | None:
+        """The first instant after `at`."""
+        found = self.start + self._until(at) * self.every
+        ended = self.times is not None and self._until(at) >= self.times
+        return None if ended or found > LAST_WALL else found
+
+    def before(self, at: Millis) -> Millis | None:
+        """The last instant before `at`."""
+        index = self._until(at - 1)
+        return self.start + (index - 1) * self.every if index else None
+
+    def count(self, after: Millis, until: Millis) -> int:
+        """How many instants lie in (after, until]."""
+        return max(0, self._until(until) - self._until(after))
+
+    def note(self, at: Millis) -> str:  # noqa: ARG002 - elapsed time knows no clock
+        """Nothing is ever decided."""
+        return ""
+
+    def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:  # noqa: ARG002 - elapsed time knows no clock
+        """Nothing is ever lost."""
+        return ()
+
+    def _until(self, at: Millis) -> int:
+        """How many instants are not after `at`."""
+        passed = max(0, (at - self.start) // self.every + 1)
+        return passed if self.times is None else min(passed, self.times)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Instants of a list, in order, with what was decided about them."""
+
+    instants: tuple[Millis, ...]
+    notes: tuple[str, ...]
+    losses: tuple[Lost, ...]
+
+    def after(self, at: Millis) -> Millis | None:
+        """The first instant after `at`."""
+        index = bisect_right(self.instants, at)
+        return self.instants[index] if index < len(self.instants) else None
+
+    def before(self, at: Millis) -> Millis | None:
+        """The last instant before `at`."""
+        index = bisect_left(self.instants, at)
+        return self.instants[index - 1] if index else None
+
+    def count(self, after: Millis, until: Millis) -> int:
+        """How many instants lie in (after, until]."""
+        return max(0, bisect_right(self.instants, until) - bisect_right(self.instants, after))
+
+    def note(self, at: Millis) -> str:
+        """What was decided about one of its instants."""
+        return self.notes[bisect_left(self.instants, at)]
+
+    def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
+        """What a clock jumped over in (after, until]."""
+        return [each for each in self.losses if after < each.at <= until]

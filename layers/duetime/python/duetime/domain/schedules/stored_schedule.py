@@ -1,0 +1,298 @@
+"""A schedule as it is kept: its definition, and how far it has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import MAX_BACKFILLS, MAX_NOTE_LENGTH, MAX_REMARK_LENGTH, MAX_REMARKS, MAX_REVISION_ENDS
+from duetime.domain.schedules.expansion import expand
+from duetime.domain.schedules.occurrence_ids import derived, revision_of
+from duetime.domain.schedules.occurrences import Occurrence
+from duetime.domain.schedules.schedule import Overlap, Schedule, ScheduleState
+from duetime.domain.tasks.task import Cause, Content, ContentPlace, Occasion, TaskSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.schedules.backfill import Backfill, BackfillCursor
+    from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.schedules.definition import ScheduleSpec
+    from duetime.domain.times import Millis
+
+_MARK = 6
+"""Letters of a schedule's `uid` that tell its occurrences from those of another one that had its name before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The latest occurrence that was placed, which may lie ahead.
+
+    Attributes:
+        revision: under which it was placed.
+    """
+
+    task_id: TaskId
+    nominal: Millis
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Why something did not run, or what else happened to a schedule.
+
+    Attributes:
+        at: when that was found.
+        key: the occurrence, or the first of several; empty if it is about none.
+        note: why, in words.
+    """
+
+    at: Millis
+    key: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillRun:
+    """A backfill on its way.
+
+    Attributes:
+        size: how many occurrences it has, those that a calendar excludes included.
+        cursor: how far it has come; `None` before its first occurrence.
+        ended_at: when the last of it was placed, or it was cancelled.
+    """
+
+    id: str
+    backfill: Backfill
+    size: int
+    cursor: BackfillCursor | None = None
+    ended_at: Millis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Which occurrence of a schedule is going on, for schedules whose occurrences must not overlap.
+
+    Attributes:
+        uid: the schedule's; what another one of the same name has left is forgotten.
+        active: the latest occurrence that was let begin; it may have ended.
+        buffered: the one that waits for its end.
+        version: of this value.
+    """
+
+    uid: TaskId | None = None
+    active: TaskId | None = None
+    buffered: TaskId | None = None
+    version: int = 0
+
+    def of(self, uid: TaskId) -> Activity:
+        """As far as it concerns this schedule."""
+        return self if self.uid == uid else Activity(uid, version=self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """A schedule as it is kept.
+
+    Attributes:
+        uid: tells it from another one that had its name before; its shard is where its wakes lie.
+        shards: how many shards there were when it was made: the ids of its occurrences do not change with the number.
+        spec: what its owner said; the payload apart.
+        payload: of each occurrence.
+        changed_at: when its owner last changed, paused or resumed it; its present revision begins there.
+        revision: grows whenever what was placed and is still to come must be placed anew; occurrences carry it.
+        revision_ends: when each of the revisions before it ended that had the same timing, the latest last: what stands
+            for an instant up to an end belongs to that revision, and still runs.
+        version: grows with all that its owner, or a failure, does to it: the ETag.
+        edition: grows with every write.
+        turn: grows with every expansion; wakes carry it, and a stale one is dropped by it.
+        done: the instant up to which its occurrences were placed, or why not was remarked.
+        remaining_runs: how many may still run after those that were placed.
+        last: the latest occurrence that was placed.
+        owed: a missed occurrence that was decided to run and may not have been placed yet.
+        log: the latest remarks, oldest first.
+        placed: how many occurrences were placed, over its whole life.
+        skipped: how many were not.
+    """
+
+    owner: str
+    uid: TaskId
+    shards: int
+    spec: ScheduleSpec
+    payload: Content
+    created_at: Millis
+    changed_at: Millis
+    done: Millis
+    state: ScheduleState = ScheduleState.ACTIVE
+    note: str = ""
+    revision: int = 1
+    version: int = 1
+    edition: int = 0
+    turn: int = 0
+    tzdata: str = ""
+    remaining_runs: int | None = None
+    last: Last | None = None
+    owed: Occurrence | None = None
+    backfills: tuple[BackfillRun, ...] = ()
+    log: tuple[Remark, ...] = ()
+    placed: int = 0
+    skipped: int = 0
+    revision_ends: tuple[Millis, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its id among its owner's schedules."""
+        return self.spec.name
+
+    @property
+    def mark(self) -> str:
+        """What its occurrences know it by, besides its name."""
+        return self.uid.text[-_MARK:]
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether its next run comes after the last one's end, and no clock says when."""
+        return self.spec.written.permanent is not None
+
+    @property
+    def open_backfills(self) -> tuple[BackfillRun, ...]:
+        """Those on their way."""
+        return tuple(each for each in self.backfills if each.ended_at is None)
+
+    @property
+    def is_looked_at(self) -> bool:
+        """Whether there is anything to place, now or later."""
+        return self.state is ScheduleState.ACTIVE or bool(self.open_backfills)
+
+    @property
+    def hears_of_ends(self) -> bool:
+        """Whether it wants to be told when an occurrence has ended."""
+        return self.is_permanent or self.spec.pause_on_failure or self.spec.overlap is Overlap.BUFFER_ONE
+
+    def schedule(self, calendars: Sequence[Calendar] = ()) -> Schedule:
+        """What the arithmetic of schedules works on; `remaining_runs` counts from `done`."""
+        spec = self.spec
+        return Schedule(
+            id=self.uid.text,
+            owner=self.owner,
+            task=spec.task,
+            timing=spec.written.timing,
+            created_at=self.created_at,
+            name=spec.name,
+            clock=spec.clock,
+            calendars=tuple(calendars),
+            on_excluded=spec.on_excluded,
+            jitter_seconds=spec.jitter_seconds,
+            start_at=spec.start_at,
+            end_at=spec.end_at,
+            remaining_runs=self.remaining_runs,
+            overlap=spec.overlap,
+            catch_up_seconds=spec.catch_up_seconds,
+            pause_on_failure=spec.pause_on_failure,
+            state=self.state,
+            note=self.note,
+            revision=self.revision,
+            revision_ends=self.revision_ends,
+            tzdata=self.tzdata,
+        )
+
+    def revision_of(self, nominal: Millis) -> int:
+        """The revision that an occurrence belongs to, whoever places it, and whenever."""
+        return revision_of(nominal, self.revision, self.revision_ends)
+
+    def is_current(self, last: Last) -> bool:
+        """Whether an occurrence that was placed may still run."""
+        return last.revision == self.revision_of(last.nominal)
+
+    def id_of(self, occurrence: Occurrence, purpose: str = "") -> TaskId:
+        """The id of an occurrence's task: the same whoever asks, and whenever."""
+        # What is made for a purpose of its own goes on whatever its schedule becomes.
+        revision = 0 if purpose else self.revision_of(occurrence.nominal)
+        return derived(self.uid.text, revision, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
+
+    def occasion(self, nominal: Millis, cause: Cause = Cause.RHYTHM) -> Occasion:
+        """What an occurrence's task carries of it."""
+        reports = self.hears_of_ends and cause is not Cause.BACKFILL
+        return Occasion(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports)
+
+    def remarked(self, at: Millis, key: str, note: str) -> Recurrence:
+        """With one more remark."""
+        log = (*self.log, Remark(at, key, note[:MAX_REMARK_LENGTH]))
+        return replace(self, log=log[-MAX_REMARKS:])
+
+    def steered(self, now: Millis, calendars: Sequence[Calendar] = ()) -> Recurrence:
+        """In its next revision: what was placed and is to come will not run, and is given back to what remains."""
+        now = max((now, *self.revision_ends))
+        remaining = self.remaining_runs
+        if remaining is not None and self.last is not None and self.is_current(self.last):
+            if self.is_permanent:
+                remaining += self.last.nominal > now
+            else:
+                unlimited = replace(self.schedule(calendars), remaining_runs=None)
+                coming = expand(unlimited, now, self.last.nominal).occurrences if self.last.nominal > now else ()
+                remaining += sum(each.runs for each in coming)
+        return replace(
+            self,
+            changed_at=now,
+            revision=self.revision + 1,
+            version=self.version + 1,
+            done=now,
+            owed=None,
+            remaining_runs=remaining,
+            revision_ends=(),
+        )
+
+    def edited(self, now: Millis, calendars: Sequence[Calendar] = ()) -> Recurrence:
+        """In its next revision, with the same timing: what is to come is placed anew, what was due still runs.
+
+        That includes what was due and has not been placed, or caught up, yet: it keeps its revision, and so its id.
+        """
+        after = self.steered(now, calendars)
+        ends = (*self.revision_ends, after.changed_at)[-MAX_REVISION_ENDS:]
+        after = replace(after, revision_ends=ends, done=min(self.done, after.done), owed=self.owed)
+        last = self.last
+        if not self.is_permanent or last is None or not self.is_current(last) or last.nominal <= after.changed_at:
+            return after
+        # The next run of a chain is at its time all the same.
+        key = self.spec.clock.zone.text_at(last.nominal)
+        task_id = after.id_of(Occurrence(last.nominal, last.nominal, last.nominal, key))
+        return replace(after, last=Last(task_id, last.nominal, after.revision), remaining_runs=self.remaining_runs)
+
+    def paused(self, now: Millis, note: str, calendars: Sequence[Calendar] = ()) -> Recurrence:
+        """Held, with a note that says why."""
+        held = replace(self.steered(now, calendars), state=ScheduleState.PAUSED, note=note[:MAX_NOTE_LENGTH])
+        return held.remarked(now, "", f"paused: {note}" if note else "paused")
+
+    def removed(self) -> Recurrence:
+        """What stays in the place of a schedule that was deleted.
+
+        Code that knows no deletion markers, of an earlier deployment, takes it for a schedule that has ended, none of
+        whose occurrences may begin.
+        """
+        return replace(
+            self,
+            spec=replace(self.spec, task=TaskSpec(self.spec.task.type), end_at=self.done),
+            payload=Content(ContentPlace.RECORD, self.payload.name, b""),
+            state=ScheduleState.ENDED,
+            note="",
+            revision=self.revision + 1,
+            revision_ends=(),
+            version=self.version + 1,
+            turn=self.turn + 1,
+            remaining_runs=None,
+            last=None,
+            owed=None,
+            backfills=(),
+            log=(),
+        )
+
+    def with_backfill(self, run: BackfillRun) -> Recurrence:
+        """With a backfill as it is now; of those that have ended the latest are kept."""
+        others = tuple(each for each in self.backfills if each.id != run.id)
+        ended = [each for each in others if each.ended_at is not None]
+        forgotten = ended[: max(0, len(others) + 1 - 2 * MAX_BACKFILLS)]
+        kept = [each for each in self.backfills if each not in forgotten and each.id != run.id]
+        place = next((at for at, each in enumerate(self.backfills) if each.id == run.id), len(kept))
+        kept.insert(min(place, len(kept)), run)
+        return replace(self, backfills=tuple(kept))

@@ -1,0 +1,234 @@
+"""Time zones: which instant a wall time is, or that it is none or two, and what was decided then, in words.
+
+The rules come from the package `tzdata` and never from the machine, so that a laptop and a Lambda function agree, and
+its version can be stored beside what was computed by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from importlib import resources
+from itertools import pairwise
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import MAX_ZONE_LENGTH
+from duetime.domain.schedules.local_time import LAST_YEAR, Wall
+from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FIELD = "timezone"
+FIRST_YEAR = 1970
+_MILLISECOND = timedelta(milliseconds=1)
+_LOOK = 3 * DAY
+"""How often a year is looked at for jumps. The two nearest ones of any zone since 1970 are a week apart."""
+_END_YEAR = LAST_YEAR + 5
+"""Zones are known for longer than schedules go, for what is moved to a later working moment."""
+_NEAR = 2 * DAY
+"""A jump this long before a year's end belongs to the next one; no clock is changed twice in that time."""
+
+
+class Gap(StrEnum):
+    """What becomes of a wall time that the clock jumps over.
+
+    Attributes:
+        SKIP: it does not come.
+        SHIFT_FORWARD: it comes at the first moment after the gap; several of one gap come once.
+    """
+
+    SKIP = "skip"
+    SHIFT_FORWARD = "shift_forward"
+
+
+class Fold(StrEnum):
+    """What becomes of a wall time that the clock shows twice.
+
+    Attributes:
+        FIRST: it comes the first time only.
+        BOTH: it comes both times.
+    """
+
+    FIRST = "first"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of time in which a zone's clock runs evenly; a year of a zone is one to a few of them.
+
+    Attributes:
+        start: its first instant.
+        end: the first instant after it.
+        offset: its clock is so far ahead of UTC.
+        before: its clock was so far ahead until `start`.
+    """
+
+    start: Millis
+    end: Millis
+    offset: Millis
+    before: Millis
+
+    @property
+    def gap(self) -> tuple[Wall, Wall] | None:
+        """The wall times [from, to) that the clock jumped over at `start`."""
+        return (self.start + self.before, self.start + self.offset) if self.offset > self.before else None
+
+    @property
+    def fold(self) -> tuple[Wall, Wall] | None:
+        """The wall times [from, to) that the clock shows for the second time from `start` on."""
+        return (self.start + self.offset, self.start + self.before) if self.offset < self.before else None
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A time zone, by its name in the IANA database; made by `zone_named`."""
+
+    name: str
+
+    def pieces_from(self, at: Millis) -> Iterator[Piece]:
+        """The piece that an instant lies in, and those after it."""
+        for year in range(_year_of(at), _END_YEAR):
+            for piece in _pieces(self.name, year):
+                if piece.end > at:
+                    yield piece
+
+    def pieces_until(self, at: Millis) -> Iterator[Piece]:
+        """The piece that an instant lies in, and those before it, backwards."""
+        for year in range(_year_of(at + _NEAR), FIRST_YEAR - 1, -1):
+            for piece in reversed(_pieces(self.name, year)):
+                if piece.start <= at:
+                    yield piece
+
+    def piece_at(self, at: Millis) -> Piece:
+        """The piece that an instant lies in."""
+        return next(self.pieces_from(at))
+
+    def wall_at(self, at: Millis) -> Wall:
+        """What the zone's clock shows."""
+        return at + self.piece_at(at).offset
+
+    def text_at(self, at: Millis) -> str:
+        """An instant in local time with its offset: `2026-11-21T02:33:00+00:00`; it names that one instant."""
+        moment = to_datetime(at).astimezone(_zone_info(self.name))
+        return moment.isoformat(timespec="milliseconds" if at % SECOND else "seconds")
+
+    def even_offset(self, start: Wall, end: Wall) -> Millis | None:
+        """How far ahead of UTC the clock is in [start, end], if it is not changed then, nor in the two days around."""
+        piece = self.piece_at(max(0, start - 2 * DAY))
+        from_start, to_end = start - piece.offset - piece.start, piece.end + piece.offset - end
+        return piece.offset if from_start >= 2 * DAY and to_end >= 2 * DAY else None
+
+    def instants_of(self, wall: Wall) -> tuple[Millis, ...]:
+        """The instants at which the clock shows a wall time: one, none in a gap, two in a fold."""
+        return tuple(
+            wall - piece.offset for piece in self._around(wall) if piece.start <= wall - piece.offset < piece.end
+        )
+
+    def instant_after_gap(self, wall: Wall) -> Millis:
+        """The first instant at which the clock shows this wall time, or has jumped over it."""
+        for piece in self._around(wall):
+            if wall - piece.offset < piece.start:
+                return piece.start
+            if wall - piece.offset < piece.end:
+                return wall - piece.offset
+        raise AssertionError(wall)
+
+    def _around(self, wall: Wall) -> Iterator[Piece]:
+        """The pieces in which a wall time may lie: no clock is more than a day from UTC, and no jump longer."""
+        for piece in self.pieces_from(max(0, wall - 2 * DAY)):
+            if piece.start > wall + 2 * DAY:
+                return
+            yield piece
+
+
+UTC_ZONE = Zone("UTC")
+
+
+def zone_named(name: str) -> Zone:
+    """A zone by its IANA name.
+
+    Raises:
+        FieldInvalid: there is no such name: paths, POSIX rules and offsets are none.
+    """
+    if len(name) > MAX_ZONE_LENGTH:
+        raise FieldInvalid(FIELD, f"should have at most {MAX_ZONE_LENGTH} characters")
+    if name in _names():
+        return Zone(name)
+    meant = next((each for each in sorted(_names()) if each.lower() == name.lower()), None)
+    hint = f"; do you mean {meant}?" if meant else ""
+    raise FieldInvalid(FIELD, f"should be an IANA time zone such as Europe/London{hint}")
+
+
+@lru_cache(maxsize=1)
+def tzdata_version() -> str:
+    """Version of the rules: `2026a`."""
+    with resources.files("tzdata").joinpath("zoneinfo", "tzdata.zi").open(encoding="ascii") as rules:
+        return rules.readline().removeprefix("# version").strip()
+
+
+@lru_cache(maxsize=1)
+def _names() -> frozenset[str]:
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split()) - {"Factory"}
+
+
+@lru_cache(maxsize=1024)
+def _zone_info(name: str) -> ZoneInfo:
+    if name not in _names():
+        # A name is a path below: only the known ones are followed.
+        raise FieldInvalid(FIELD, "should be an IANA time zone")
+    with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
+        return ZoneInfo.from_file(file, key=name)
+
+
+def _year_of(at: Millis) -> int:
+    return min(_END_YEAR, max(FIRST_YEAR, to_datetime(at).year))
+
+
+@lru_cache(maxsize=8192)
+def _pieces(name: str, year: int) -> tuple[Piece, ...]:
+    """A year (of UTC) of a zone: from looks at it every few days, and a search by halves where the clock jumped."""
+    info = _zone_info(name)
+    start, end = _bound(info, year), _bound(info, year + 1)
+    looks = [start - SECOND, *range(start + _LOOK - SECOND, end, _LOOK), end - SECOND]
+    offsets = [_offset(info, look) for look in looks]
+    jumps = [
+        _jump(info, early, late)
+        for (early, late), (before, after) in zip(pairwise(looks), pairwise(offsets), strict=True)
+        if before != after
+    ]
+    bounds = [start, *(jump for jump in jumps if jump > start), end]
+    return tuple(
+        Piece(first, last, _offset(info, first), _offset(info, first - SECOND)) for first, last in pairwise(bounds)
+    )
+
+
+def _bound(info: ZoneInfo, year: int) -> Millis:
+    """Where the pieces of a year begin: at a jump just before it, so that no year parts a fold from its jump."""
+    start = _start_of(year)
+    if _offset(info, start - _NEAR) == _offset(info, start - SECOND):
+        return start
+    return _jump(info, start - _NEAR, start - SECOND)
+
+
+def _jump(info: ZoneInfo, early: Millis, late: Millis) -> Millis:
+    """The first instant of the offset at `late`, to the second."""
+    after = _offset(info, late)
+    while late - early > SECOND:
+        middle = (early + late) // 2 // SECOND * SECOND
+        early, late = (early, middle) if _offset(info, middle) == after else (middle, late)
+    return late
+
+
+def _offset(info: ZoneInfo, at: Millis) -> Millis:
+    offset = to_datetime(at).astimezone(info).utcoffset()
+    return 0 if offset is None else offset // _MILLISECOND
+
+
+def _start_of(year: int) -> Millis:
+    return from_datetime(datetime(year, 1, 1, tzinfo=UTC))

@@ -1,0 +1,1 @@
+"""Tasks: the record, its states, attempts and targets."""

@@ -1,0 +1,114 @@
+"""From what a client asks for to the record of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import HandlerTarget, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.tasks.task import Content, TaskSpec
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The event that a task is made of: made of the same event again, it is the same task.
+
+    Attributes:
+        source: whose event it is; no two events of one source have the same id.
+        id: the event's.
+        at: when it happened; the same however often it is delivered.
+    """
+
+    source: str
+    id: str
+    at: Millis
+
+    def task_id(self, due: Millis, shards: int) -> TaskId:
+        """The id of the task that is made of it."""
+        digest = sha256(f"{self.source}\0{self.id}".encode()).digest()
+        spread, tail = int.from_bytes(digest[:2], "big"), int.from_bytes(digest[2:10], "big")
+        return TaskId.of(max(due, self.at), spread % shards, tail)
+
+    def check(self, now: Millis) -> None:
+        """Refuse a time that cannot be true.
+
+        Raises:
+            FieldInvalid: it lies before 1970, or ahead of the clock by more than clocks of others may.
+        """
+        if self.at < 0:
+            raise FieldInvalid("time", "lies before 1970")
+        if self.at > now + MAX_EVENT_AHEAD:
+            raise FieldInvalid("time", "lies in the future")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChange:
+    """What a client wants changed.
+
+    Attributes:
+        fields: new values by field of `Task`, due time and payload apart.
+        due_at: a new due time.
+        delay: a new due time, counted from now; excludes `due_at`.
+        payload: a new payload.
+    """
+
+    fields: Mapping[str, Any]
+    due_at: Millis | None = None
+    delay: Millis | None = None
+    payload: bytes | None = None
+
+    @property
+    def sets_due(self) -> bool:
+        """Whether it sets a new due time."""
+        return self.due_at is not None or self.delay is not None
+
+
+def due_of(spec: TaskSpec, now: Millis) -> Millis:
+    """When a task is due that is accepted now.
+
+    Raises:
+        FieldInvalid: more than ten years ahead.
+    """
+    due = spec.due_at if spec.due_at is not None else now + (spec.delay or 0)
+    if due > now + MAX_DUE_AHEAD:
+        raise FieldInvalid("at" if spec.due_at is not None else "delay_seconds", "is more than ten years ahead")
+    return due
+
+
+def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:
+    """The id of a task that is accepted now: its home is its due time, or now if that is past."""
+    return TaskId.of(max(due, now), shard, tail)
+
+
+def new_task(task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Millis, payload: Content) -> Task:
+    """The record of a newly accepted task."""
+    return Task(
+        id=task_id,
+        owner=owner,
+        type=spec.type,
+        state=State.SCHEDULED,
+        due_at=due,
+        next_at=task_id.home,
+        created_at=now,
+        payload=payload,
+        priority=spec.priority,
+        target=spec.target or HandlerTarget(),
+        retry=spec.retry,
+        timeout_seconds=spec.timeout_seconds,
+        deadline_seconds=spec.deadline_seconds,
+        rollback=spec.rollback,
+        lock=spec.lock,
+        callback_url=spec.callback_url,
+        name=spec.name,
+        tags=spec.tags,
+    )

@@ -1,0 +1,105 @@
+"""What the settings of a deployment let tasks call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.tasks.arns import ArnPatterns
+from duetime.domain.tasks.destinations import refusal
+from duetime.domain.tasks.task import AwsTarget, HandlerTarget, HttpTarget, PullTarget, TopologyTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from duetime.domain.tasks.task import Target, TaskSpec
+
+
+_NO_ARNS = ArnPatterns()
+_MOST_TOLD = 20
+"""Types that a refusal names."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRules:
+    """What tasks may call.
+
+    Attributes:
+        pulled: the types that the settings declare as pulled.
+        callable_arns: the AWS resources that tasks may call.
+        reachable_hosts: hosts that HTTP calls may reach although they are not public.
+        handled: the types that have a handler; `None` where that is not known, and no type is refused.
+    """
+
+    pulled: Collection[str] = ()
+    callable_arns: ArnPatterns = _NO_ARNS
+    reachable_hosts: Collection[str] = ()
+    handled: Collection[str] | None = None
+
+    def accept(self, spec: TaskSpec) -> Target:
+        """What a task that is asked for now calls; later `target_of` says it, whatever has become of its type.
+
+        Raises:
+            FieldInvalid: as by `target_of`; or it is of a type that no handler is known for, and that is not allowed.
+        """
+        target = self.target_of(spec)
+        is_known = self.handled is None or spec.type in self.handled or spec.allow_unknown_type
+        if isinstance(target, HandlerTarget) and not is_known:
+            raise FieldInvalid("type", self._unknown(spec.type))
+        return target
+
+    def target_of(self, spec: TaskSpec) -> Target:
+        """What a task calls: what was asked for, else the workers that pull its type, else its handler.
+
+        Raises:
+            FieldInvalid: nobody may pull its type, or pull workers were asked to roll back; likewise for AWS resources,
+                and for topologies; or an HTTP call would lead to an address that is not public.
+        """
+        target = spec.target or (PullTarget() if spec.type in self.pulled else HandlerTarget())
+        if isinstance(target, PullTarget) and spec.type not in self.pulled:
+            raise FieldInvalid("target", f"is 'pull', but the settings do not declare the type {spec.type!r} as pulled")
+        if isinstance(target, AwsTarget) and not self.callable_arns.allow(target.arn):
+            raise FieldInvalid("target.arn", "is not among the resources that the settings let tasks call")
+        if isinstance(target, HttpTarget):
+            self._check_url("target.url", target.url)
+        if spec.callback_url is not None:
+            self._check_url("callback_url", spec.callback_url)
+        if spec.rollback and (why := _lacking_rollback(target)):
+            raise FieldInvalid("rollback", f"needs a target that offers it; {why}")
+        return target
+
+    def _unknown(self, task_type: str) -> str:
+        pulled = f"; pulled types: {_told(self.pulled)}" if self.pulled else ""
+        return (
+            f"{task_type!r} is not known to this deployment; its handlers are for {_told(self.handled or ())}{pulled};"
+            " give `allow_unknown_type` for one that a later deployment brings"
+        )
+
+    def _check_url(self, field: str, url: str) -> None:
+        if why := refusal(url, self.reachable_hosts):
+            raise FieldInvalid(field, why)
+
+
+def _told(types: Collection[str]) -> str:
+    """Some types, by name."""
+    names = sorted(types)
+    more = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
+    return ", ".join(map(repr, names[:_MOST_TOLD])) + more if names else "none"
+
+
+DEFAULT_RULES = TargetRules()
+"""Nothing is pulled, no AWS resource may be called, and HTTP calls lead to public addresses."""
+
+
+def _lacking_rollback(target: Target) -> str:
+    """Why a target offers no rollback; an empty text if it may."""
+    match target:
+        case PullTarget():
+            return "pull workers do not"
+        case AwsTarget():
+            return "AWS resources do not"
+        case TopologyTarget():
+            return "a topology's graph has `on_failure` for that"
+        case _:
+            return ""

@@ -1,0 +1,452 @@
+"""A task and the values it is made of. All frozen; a new value is made for every change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, LEDGER_LINES_INLINE
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.states import TERMINAL, State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.arns import AwsService
+    from duetime.domain.times import Millis
+
+
+class Priority(StrEnum):
+    """Which queue a due task waits on. Priority orders due work; it never advances time."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerTarget:
+    """The Python handler that the worker function has registered for the task's type."""
+
+
+class Phase(StrEnum):
+    """What a target may be asked to do; only `run` is a must.
+
+    Attributes:
+        PREPARE: make ready, before `run`; both happen under one attempt.
+        RUN: do the work.
+        CLEAN: tidy up, after the outcome, whatever it was.
+        ROLLBACK: undo the work.
+    """
+
+    PREPARE = "prepare"
+    RUN = "run"
+    CLEAN = "clean"
+    ROLLBACK = "rollback"
+
+
+class Query(StrEnum):
+    """What an HTTP endpoint may be asked about a task, besides being told to do a phase.
+
+    Attributes:
+        STATUS: where it stands with the task.
+        PROGRESS: how far it has come.
+        SUMMARY: what it has done, for a person to read.
+    """
+
+    STATUS = "status"
+    PROGRESS = "progress"
+    SUMMARY = "summary"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTarget:
+    """An HTTP endpoint.
+
+    Attributes:
+        phases: what it offers besides `run`.
+        queries: what it answers when it is asked.
+    """
+
+    url: str
+    phases: frozenset[Phase] = frozenset()
+    queries: frozenset[Query] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PullTarget:
+    """A worker anywhere that asks for tasks of this type and leases them: see `services/pull/lease.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwsTarget:
+    """A resource of AWS that is called with the task.
+
+    Attributes:
+        service: what kind of resource it is.
+        waits: whether the end of a Lambda function is waited for; without that it notifies of its end.
+        detail_type: of the event that is put on an event bus; empty for the task's type.
+    """
+
+    service: AwsService
+    arn: str
+    waits: bool = True
+    detail_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyTarget:
+    """The state machine that runs a graph of tasks; the graph is the task's payload."""
+
+
+Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget
+
+
+class LockScope(StrEnum):
+    """For how much of an attempt a lock is held.
+
+    Attributes:
+        TASK: for all its phases, from before `prepare` until after `clean`, and for a rollback.
+        RUN: for `run` and a rollback only.
+    """
+
+    TASK = "task"
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class LockSpec:
+    """A named resource that a task needs while it runs.
+
+    Attributes:
+        key: its name among the owner's locks.
+        limit: most tasks that may hold it at once.
+    """
+
+    key: str
+    limit: int = 1
+    scope: LockScope = LockScope.TASK
+
+
+class ContentPlace(StrEnum):
+    """Where the bytes of a content lie, by their compressed size."""
+
+    RECORD = "record"
+    ITEM = "item"
+    OBJECT = "object"
+
+    @classmethod
+    def for_size(cls, compressed: int) -> ContentPlace:
+        """Where a content of so many compressed bytes belongs."""
+        if compressed <= INLINE_CONTENT_BYTES:
+            return cls.RECORD
+        return cls.ITEM if compressed <= ITEM_CONTENT_BYTES else cls.OBJECT
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A payload or a result: opaque bytes (JSON text in UTF-8), in the record or outside it.
+
+    Attributes:
+        place: where the bytes lie: in the record, in an item of their own, or in S3.
+        name: what the bytes are called where they lie outside: `payload`, `payload.<nonce>`, `result.<nonce>`. A
+            writer that may yet be refused (a change, an attempt) uses a name of its own and overwrites nobody's bytes.
+        data: the bytes; `None` while they lie outside and have not been fetched.
+    """
+
+    place: ContentPlace
+    name: str
+    data: bytes | None = None
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the bytes lie outside the record."""
+        return self.place != ContentPlace.RECORD
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an attempt has come: 0 to 100, and a short message."""
+
+    percent: int
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskError:
+    """Why an attempt failed: the error's class and message."""
+
+    kind: str
+    message: str
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended."""
+
+    SUCCEEDED = "succeeded"
+    RETRIED = "retried"
+    FAILED = "failed"
+    LOST = "lost"
+    """Its worker vanished: the lease ran out."""
+    PAUSED = "paused"
+    """It stopped because its user asked for a pause; it counts as no attempt."""
+    CANCELLED = "cancelled"
+    """It stopped because its user asked for a cancel."""
+    ROLLED_BACK = "rolled_back"
+    """The target's `rollback` returned."""
+
+
+class Asked(StrEnum):
+    """What a user asks of a running attempt, which heeds it when it can."""
+
+    PAUSE = "pause"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLine:
+    """What is kept of one attempt.
+
+    Attributes:
+        attempt: its number, from 1.
+        fence: the fence it ran under; unlike the number it never repeats.
+        holder: who ran it.
+        started_at: when the target was called; 0 if its worker was lost and nobody knows.
+        late: how long after its planned start that was, in milliseconds.
+        took: how long the target ran, in milliseconds.
+        outcome: how it ended.
+        error: why it failed, its message cut; `None` of the last attempt, whose error is the task's.
+    """
+
+    attempt: int
+    fence: int
+    holder: str
+    started_at: Millis
+    late: Millis
+    took: Millis
+    outcome: AttemptOutcome
+    error: TaskError | None = None
+
+
+class Cause(StrEnum):
+    """Why an occurrence of a schedule was placed.
+
+    Attributes:
+        RHYTHM: its timing says so.
+        TRIGGER: its owner asked for a run now.
+        BACKFILL: its owner asked for a stretch of the past.
+    """
+
+    RHYTHM = "rhythm"
+    TRIGGER = "trigger"
+    BACKFILL = "backfill"
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a task that a schedule placed carries of it.
+
+    Attributes:
+        schedule: the schedule's name.
+        revision: of the schedule, under which it was placed.
+        nominal: the instant that it stands for.
+        cause: why it was placed.
+        mark: tells the schedule from another one that had its name before.
+        reports: whether the schedule wants to hear of its end.
+    """
+
+    schedule: str
+    revision: int
+    nominal: Millis
+    cause: Cause = Cause.RHYTHM
+    mark: str = ""
+    reports: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Which node of a topology a task is.
+
+    Attributes:
+        topology: the id of the topology's task.
+        run: number of the topology's run that it was made for, from 1.
+        key: the node's name.
+        inputs: whether it is given results of its parents.
+        note: why it was cancelled, if not by its user, or that its rollback has failed for good; see
+            `topologies.head.status_of`.
+    """
+
+    topology: TaskId
+    run: int
+    key: str
+    inputs: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """What a client asks for, decoded and within limits.
+
+    Attributes:
+        type: names the handler, or says what kind of work an endpoint or a pull worker is asked for.
+        payload: JSON text in UTF-8, handed to the target as it is.
+        due_at: when it shall run; `None` means now.
+        delay: how long after its acceptance it shall run; excludes `due_at`.
+        target: what is called; `None` leaves it to the type (`creation.target_of`).
+        deadline_seconds: how long after the start of an attempt a target that has only accepted the work may notify.
+        rollback: whether a final failure is undone by the target's `rollback`.
+        lock: what it needs for itself, or shares with few, while it runs.
+        callback_url: where its outcome is told.
+        allow_unknown_type: whether its type may be one that no handler is known for yet.
+    """
+
+    type: str
+    payload: bytes = b"null"
+    due_at: Millis | None = None
+    delay: Millis | None = None
+    priority: Priority = Priority.NORMAL
+    target: Target | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    timeout_seconds: int = 60
+    deadline_seconds: int = 3600
+    rollback: bool = False
+    lock: LockSpec | None = None
+    callback_url: str | None = None
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    allow_unknown_type: bool = False
+
+    def of_graph(self, payload: bytes, deadline_seconds: int) -> TaskSpec:
+        """The same as a topology's task, with the graph for its payload and the time that the whole may take."""
+        return replace(self, payload=payload, target=TopologyTarget(), deadline_seconds=deadline_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The record of a task: the single source of truth about it.
+
+    Attributes:
+        due_at: when its user wants it to run.
+        occasion: the schedule's occurrence that it is; `None` for a task that no schedule placed.
+        member: the node of a topology that it is; `None` for a task that is none.
+        next_at: when it is looked at next: the planned start of its next attempt.
+        turn: grows only when a new look is set; wakes, messages and claims carry it.
+        version: grows with every write; the ETag and the order of events.
+        fence: grows with every claim; every write of an attempt is checked against it.
+        attempt: how many attempts have begun, of the work or of its rollback; a pause takes one back.
+        sent: the message of this turn was sent by whoever placed it, not left to the trigger.
+        nonce: of the last write; finding one's own after a refusal means that the write had been applied.
+        lease_holder: who may run the task; kept after the end, to say who ran it last.
+        lease_ends_at: until when; a lease is over once it is past by more than clocks may differ.
+        deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
+        asked: what its user asks of the running attempt.
+        waits_for: why the last look at it did not begin an attempt, in words; an attempt forgets it when it ends.
+        checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
+        started_at: when the first attempt started.
+        run_at: when the present attempt, or the last one, was to start.
+        finished_at: when the outcome was stored and everything that follows it was done.
+        expires_at: when the record may be removed; set by terminal writes only.
+        ledger: the last attempts, oldest first.
+        reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
+            it or an older one are over. `None` if it never was, or was by a version that did not write this down.
+    """
+
+    id: TaskId
+    owner: str
+    type: str
+    state: State
+    due_at: Millis
+    next_at: Millis
+    created_at: Millis
+    payload: Content
+    priority: Priority = Priority.NORMAL
+    target: Target = field(default_factory=HandlerTarget)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    timeout_seconds: int = 60
+    deadline_seconds: int = 3600
+    rollback: bool = False
+    lock: LockSpec | None = None
+    callback_url: str | None = None
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    occasion: Occasion | None = None
+    member: Member | None = None
+    turn: int = 0
+    version: int = 1
+    fence: int = 0
+    attempt: int = 0
+    sent: bool = False
+    nonce: str = ""
+    lease_holder: str | None = None
+    lease_ends_at: Millis | None = None
+    deferred_fence: int | None = None
+    asked: Asked | None = None
+    waits_for: str | None = None
+    checkpoint: Content | None = None
+    progress: Progress | None = None
+    result: Content | None = None
+    error: TaskError | None = None
+    started_at: Millis | None = None
+    run_at: Millis | None = None
+    finished_at: Millis | None = None
+    expires_at: Millis | None = None
+    ledger: tuple[LedgerLine, ...] = ()
+    reopened_fence: int | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether an outcome is stored."""
+        return self.state in TERMINAL
+
+    @property
+    def deferred(self) -> bool:
+        """Whether the present attempt is deferred: its lease lasts until its target's deadline."""
+        return self.deferred_fence == self.fence
+
+    @property
+    def lane(self) -> str:
+        """The pulled type on whose queue it waits; empty for the queues of the worker functions."""
+        return lane_of(self.type, self.target, self.state)
+
+    @property
+    def lateness(self) -> Millis | None:
+        """How long after its due time the first attempt started; `None` before that."""
+        return None if self.started_at is None else max(0, self.started_at - self.due_at)
+
+    @property
+    def contents_outside(self) -> tuple[Content, ...]:
+        """The contents that lie outside the record."""
+        return tuple(
+            content for content in (self.payload, self.result, self.checkpoint) if content and content.is_outside
+        )
+
+    @property
+    def contents_without_expiry(self) -> tuple[Content, ...]:
+        """Those that must be let expire once it has ended: the result of a success has had an expiry from the first.
+
+        Not that of a node: it is kept as long as its topology.
+        """
+        has_one = self.state is State.SUCCEEDED and self.member is None
+        kept = (self.payload, self.checkpoint, None if has_one else self.result)
+        return tuple(content for content in kept if content and content.is_outside)
+
+    @property
+    def may_have_lines_outside(self) -> bool:
+        """Whether its record may have had no more room for its first attempts."""
+        return len(self.ledger) >= LEDGER_LINES_INLINE and self.fence > LEDGER_LINES_INLINE
+
+    @property
+    def has_contents_to_expire(self) -> bool:
+        """Whether anything outside its record must be let expire once it has ended."""
+        return bool(self.contents_without_expiry) or self.may_have_lines_outside
+
+
+def lane_of(task_type: str, target: Target | None, state: State) -> str:
+    """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
+
+    The worker functions also do what follows an outcome: it must not wait until somebody pulls.
+    """
+    is_over = state in TERMINAL or state is State.ROLLING_BACK
+    return task_type if isinstance(target, PullTarget) and not is_over else ""

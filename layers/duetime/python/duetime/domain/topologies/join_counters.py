@@ -1,0 +1,130 @@
+"""Counting down a node's parents so that crashes, repeats and any order come to the same count.
+
+An edge is a number: the parent's place among the child's parents. A chunk keeps, for a hundred edges, the numbers of
+those that have arrived, by outcome: a set, so that an edge which arrives again changes nothing, and one write both
+counts and tells the count. A node with few parents has one chunk, and that is all there is to ask.
+
+With more, each chunk reports its counts to the node's tally, which keeps the fullest report of each chunk. A report is
+the same whenever it is made from the same edges, and a fuller one wins over an emptier one, so reports too may be
+repeated and may come in any order. A chunk reports when it is complete, and once before that if its own edges already
+decide the node.
+
+Whoever writes an edge goes on to report and to decide each time, the repeats included: what a crash left undone, the
+repeat does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import EDGES_PER_CHUNK
+from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def chunk_of(position: int) -> int:
+    """The chunk that an edge is counted in."""
+    return position // EDGES_PER_CHUNK
+
+
+def chunks_for(edges: int) -> int:
+    """How many chunks a node with so many edges has."""
+    return -(-edges // EDGES_PER_CHUNK)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some of a node's edges, and which of them have arrived as what.
+
+    Attributes:
+        edges: how many belong to it.
+    """
+
+    edges: int
+    succeeded: frozenset[int] = frozenset()
+    failed: frozenset[int] = frozenset()
+    skipped: frozenset[int] = frozenset()
+
+    @classmethod
+    def numbered(cls, number: int, edges: int) -> Chunk:
+        """A node's chunk of this number, none of its edges arrived.
+
+        Args:
+            number: from 0.
+            edges: how many the node has in all.
+        """
+        return cls(min(EDGES_PER_CHUNK, edges - number * EDGES_PER_CHUNK))
+
+    def has(self, position: int) -> bool:
+        """Whether an edge has arrived."""
+        return position in self.succeeded or position in self.failed or position in self.skipped
+
+    def with_edge(self, position: int, outcome: Outcome) -> Chunk:
+        """The chunk once an edge has arrived; each counts once, as what its parent ended as first."""
+        if self.has(position):
+            return self
+        match outcome:
+            case Outcome.SUCCEEDED:
+                return replace(self, succeeded=self.succeeded | {position})
+            case Outcome.FAILED:
+                return replace(self, failed=self.failed | {position})
+            case Outcome.SKIPPED:
+                return replace(self, skipped=self.skipped | {position})
+
+    @property
+    def counts(self) -> Counts:
+        """How many of its edges have arrived, and as what."""
+        return Counts(self.edges, len(self.succeeded), len(self.failed), len(self.skipped))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What the chunks of one node have reported.
+
+    Attributes:
+        edges: how many the node has in all.
+        reports: the fullest counts of each chunk that has reported.
+    """
+
+    edges: int
+    reports: Mapping[int, Counts] = field(default_factory=dict)
+
+    def with_report(self, chunk: int, counts: Counts) -> Tally:
+        """The tally once a chunk has reported; an emptier report than the one before changes nothing."""
+        known = self.reports.get(chunk)
+        if known is not None and known.ended >= counts.ended:
+            return self
+        return replace(self, reports={**self.reports, chunk: counts})
+
+    @property
+    def counts(self) -> Counts:
+        """How many of the node's parents have ended, as far as it has been told."""
+        reports = self.reports.values()
+        return Counts(
+            self.edges,
+            sum(report.succeeded for report in reports),
+            sum(report.failed for report in reports),
+            sum(report.skipped for report in reports),
+        )
+
+
+def reports(rule: TriggerRule, edges: int, before: Chunk, after: Chunk) -> bool:
+    """Whether a chunk is to report now that an edge has arrived, or has arrived again.
+
+    Args:
+        rule: the node's.
+        edges: how many the node has in all.
+        before: the chunk without the edge; the same as `after` if the edge had arrived before.
+        after: the chunk with it.
+    """
+    if after.counts.is_complete:
+        return True
+    return _decides(rule, edges, after) and (before == after or not _decides(rule, edges, before))
+
+
+def _decides(rule: TriggerRule, edges: int, chunk: Chunk) -> bool:
+    """Whether a chunk's own edges are enough for a final verdict on the node."""
+    return verdict(rule, replace(chunk.counts, total=edges)) is not Verdict.WAIT

@@ -1,0 +1,125 @@
+"""What becomes of the whole: from the states of its nodes and what was asked to the next thing to do.
+
+It is asked again after each event and by patrols, and takes nothing from what it said before: whoever crashed
+half-way through a course finds the rest of it by asking once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.states import NOT_STARTED, WAITING, State
+from duetime.domain.tasks.task import Asked
+from duetime.domain.topologies.graph import OnFailure
+from duetime.domain.topologies.levels import undone_next
+from duetime.domain.topologies.node_status import Reason
+from duetime.domain.topologies.trigger_rules import WHATEVER_HAPPENED
+
+if TYPE_CHECKING:
+    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.node_status import Statuses
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Where the whole stands, and what to do about its nodes now, in the order given.
+
+    Attributes:
+        state: of the whole; terminal only if there is nothing left to do and nothing to wait for.
+        cancel: nodes to be cancelled, with the reason `stopped`; children before parents, so that the end of one
+            starts no other.
+        stop: nodes that run and are still to be asked to stop.
+        pause: nodes that wait for their time and are to be paused.
+        undo: nodes to be rolled back now.
+    """
+
+    state: State
+    cancel: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()
+    pause: tuple[str, ...] = ()
+    undo: tuple[str, ...] = ()
+
+
+def course(graph: Graph, statuses: Statuses, asked: Asked | None = None, *, overdue: bool = False) -> Course:
+    """What to do next.
+
+    A failure under `stop` and `rollback` cancels what has not begun and lets the rest run to its end, with its retries.
+    A cancel, or the end of the whole's time, also cancels what waits for another attempt and asks what runs to stop.
+    Under `rollback`, a failure or the end of its time then rolls back (`levels.to_be_undone`); a cancel does not.
+
+    Args:
+        graph: the topology's.
+        statuses: where each of its nodes stands.
+        asked: what its user asks of the whole.
+        overdue: whether its deadline has passed.
+
+    Neither a cancel nor a deadline matters if it finds nothing left to take back.
+    """
+    ended = all(status.has_ended for status in statuses.values())
+    if asked is Asked.CANCEL and ended and not _was_taken_back(statuses):
+        asked = None
+    at_once = asked is Asked.CANCEL or (overdue and not ended)
+    if at_once or is_stopped(graph, statuses):
+        return _closing(graph, statuses, asked, at_once=at_once)
+    if ended:
+        return Course(State.FAILED if unhandled(graph, statuses) else State.SUCCEEDED)
+    if asked is Asked.PAUSE:
+        return Course(State.PAUSED, pause=tuple(key for key in graph.order if statuses[key].state in WAITING))
+    return Course(State.RUNNING)
+
+
+def is_stopped(graph: Graph, statuses: Statuses) -> bool:
+    """Whether a failure has stopped the whole: from then on nothing of it may be started."""
+    return graph.on_failure is not OnFailure.CONTINUE and any(status.is_failure for status in statuses.values())
+
+
+def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
+    """The nodes whose failure makes the whole fail, once all have ended.
+
+    A failure is passed on to the children: one that cannot start counts as failed itself, and one that runs under
+    `one_failed` or `one_success` has dealt with it, and answers for itself. Children under `all_done` and `always`
+    would have run anyway, so they take nothing over: a node that tidies up hides no failure.
+    """
+    return tuple(
+        key
+        for key in graph.order
+        if statuses[key].is_failure
+        and all(graph.by_key[edge.child].rule in WHATEVER_HAPPENED for edge in graph.edges_out[key])
+    )
+
+
+def _closing(graph: Graph, statuses: Statuses, asked: Asked | None, *, at_once: bool) -> Course:
+    upwards = graph.order[::-1]
+    cancel = tuple(
+        key for key in upwards if statuses[key].has_not_begun or (at_once and statuses[key].state in NOT_STARTED)
+    )
+    running = tuple(key for key in upwards if statuses[key].state in {State.PREPARING, State.RUNNING})
+    if cancel or running or not _is_settled(statuses):
+        stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)
+        return Course(State.RUNNING, cancel=cancel, stop=stop)
+    if graph.on_failure is OnFailure.ROLLBACK and asked is not Asked.CANCEL:
+        return _rolling_back(graph, statuses)
+    if any(status.state is State.ROLLING_BACK for status in statuses.values()):
+        return Course(State.ROLLING_BACK)
+    return Course(State.CANCELLED if asked is Asked.CANCEL else State.FAILED)
+
+
+def _was_taken_back(statuses: Statuses) -> bool:
+    """Whether a node was cancelled that could have run."""
+    kept = (Reason.SKIPPED, Reason.UPSTREAM_FAILED)
+    return any(status.state is State.CANCELLED and status.reason not in kept for status in statuses.values())
+
+
+def _is_settled(statuses: Statuses) -> bool:
+    """Whether every node has ended or is being rolled back."""
+    return all(status.has_ended or status.state is State.ROLLING_BACK for status in statuses.values())
+
+
+def _rolling_back(graph: Graph, statuses: Statuses) -> Course:
+    """The next step of a rollback. It goes no further up once a node's rollback has failed for good."""
+    is_stuck = any(status.rollback_failed for status in statuses.values())
+    undo = () if is_stuck else undone_next(graph, statuses)
+    if undo or any(status.state is State.ROLLING_BACK for status in statuses.values()):
+        return Course(State.ROLLING_BACK, undo=undo)
+    return Course(State.FAILED if is_stuck else State.ROLLED_BACK)

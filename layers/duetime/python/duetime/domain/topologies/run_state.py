@@ -1,0 +1,119 @@
+"""What is kept of a topology besides its graph and its nodes' tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.task import Asked, AttemptOutcome
+from duetime.domain.topologies.node_status import NodeStatus, Reason
+from duetime.domain.topologies.planning import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+ROLLBACK_FAILED = "rollback_failed"
+"""The note of a node whose rollback has failed for good; a `Reason` is one that was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What never changes of a run, stored before anything of it is created.
+
+    Attributes:
+        at: when it began: the home of its nodes' tasks.
+        shards: how many shards there were then.
+    """
+
+    at: Millis
+    shards: int
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How far a topology has come.
+
+    Attributes:
+        runs: its runs, the first one first; the last one is the present one.
+        fence: of the attempt at the topology's task that began the present run.
+        ran: of the nodes that the present run kept: the number of the run that they ran in.
+        opened: whether all tasks of the present run were created and those that may start were released.
+        stopped: whether nothing of it may be started any more.
+        ended: whether the present run has come to its end.
+        dissolved: whether the topology's task ended before that: what had not begun was cancelled.
+        version: counts its writes; 0 while it is not stored.
+    """
+
+    topology: TaskId
+    runs: tuple[Begun, ...]
+    fence: int
+    ran: Mapping[str, int] = field(default_factory=dict)
+    opened: bool = False
+    stopped: bool = False
+    ended: bool = False
+    dissolved: bool = False
+    version: int = 0
+
+    @property
+    def number(self) -> int:
+        """Number of the present run, from 1."""
+        return len(self.runs)
+
+    @property
+    def begun_at(self) -> Millis:
+        """When the present run began."""
+        return self.runs[-1].at
+
+    def number_of(self, key: str) -> int:
+        """Number of the run in which a node ran last, or runs now."""
+        return self.ran.get(key, self.number)
+
+    def task_id(self, key: str) -> TaskId:
+        """The id of the task that a node has now."""
+        number = self.number_of(key)
+        begun = self.runs[number - 1]
+        return Run(self.topology, number, begun.at, begun.shards).task_id(key)
+
+
+def is_of_present_run(head: Head, task: Task) -> bool:
+    """Whether what is kept of a topology is about the run that its task is at, or ended with.
+
+    A retried topology keeps its last run's head until the next run is planned. Before that, nothing of the last run may
+    be taken for the next one's.
+    """
+    if task.is_terminal or head.fence == task.fence:
+        return True
+    if task.reopened_fence is not None:
+        return head.fence > task.reopened_fence
+    # Nobody wrote down that it was retried: a version that did not know of it, or it was not.
+    return not (head.dissolved or (head.ended and task.attempt == 1))
+
+
+def status_of(task: Task | None) -> NodeStatus:
+    """Where a node stands; one whose task is not there yet is blocked."""
+    if task is None:
+        return NodeStatus(is_missing=True)
+    note = task.member.note if task.member else ""
+    return NodeStatus(
+        state=task.state,
+        reason=Reason(note) if note and note != ROLLBACK_FAILED else None,
+        percent=task.progress.percent if task.progress else 0,
+        started_at=task.started_at,
+        ended_at=_ended_at(task),
+        finished_at=task.finished_at,
+        rollback_failed=note == ROLLBACK_FAILED,
+        has_result=task.result is not None,
+        expires_at=task.expires_at,
+        is_stopping=task.asked is Asked.CANCEL,
+    )
+
+
+def _ended_at(task: Task) -> Millis | None:
+    """When the last attempt ended, if there is an outcome and somebody saw it end."""
+    if not task.is_terminal or not task.ledger or task.ledger[-1].outcome is AttemptOutcome.LOST:
+        return None
+    return task.ledger[-1].started_at + task.ledger[-1].took

@@ -1,0 +1,55 @@
+"""When somebody looks after a topology that runs, whatever became of the execution that frames its run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.timers import first_unread
+from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_LOOK, SHORTEST_LOOK, TOPOLOGY_ROOM
+from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+_AGE_PER_LOOK = 4
+_AFTER_THE_DEADLINE = 5 * SECOND
+"""The graph's time counts from its plan, which begins a moment after the attempt."""
+
+
+def deferred_until(task: Task, started_at: Millis) -> Millis:
+    """Until when a deferred attempt's lease lasts: its target's deadline.
+
+    A topology is given longer than its graph's time: what runs then must end, and the whole be brought to its end.
+    """
+    room = TOPOLOGY_ROOM if isinstance(task.target, TopologyTarget) else 0
+    return started_at + task.deadline_seconds * SECOND + room
+
+
+def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis) -> tuple[Millis, ...]:
+    """When a deferred task must be looked at: after its lease; a topology also on the way there, again and again.
+
+    Args:
+        task: as it was claimed.
+        leased_until: the end of its lease.
+        now: the time.
+        look_ahead: how far ahead of the clock the trigger reads.
+    """
+    last = leased_until + LEASE_RETURN_MARGIN
+    if not isinstance(task.target, TopologyTarget):
+        return (last,)
+    began_at = task.run_at or now
+    # Only what the trigger is still to read cannot be lost: a message that is sent beside it can.
+    look = min(last, max(_next_look(began_at, now), first_unread(now, look_ahead)))
+    overdue = began_at + task.deadline_seconds * SECOND + _AFTER_THE_DEADLINE
+    # A look begins a moment before its time: it must not ask for itself again.
+    return (overdue, look) if now + SECOND < overdue < look else (look,)
+
+
+def _next_look(began_at: Millis, now: Millis) -> Millis:
+    """The next of the looks at a run, each when it is older by a quarter: whoever reckons gets the same ones."""
+    age = SHORTEST_LOOK
+    while began_at + age <= now:
+        age += max(SHORTEST_LOOK, min(age // _AGE_PER_LOOK, LONGEST_LOOK))
+    return began_at + age

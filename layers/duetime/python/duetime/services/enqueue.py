@@ -1,0 +1,122 @@
+"""The one way in which a due time takes effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
+from duetime.domain.dispatch.timers import Message, Precision, Wake, delay_seconds, is_direct, placement
+from duetime.domain.tasks.states import LEGAL
+from duetime.ports.queues import Outgoing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from duetime.domain.tasks.states import Move
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import WorkQueues
+    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.stores import TaskStore
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Places tasks so that somebody looks at them in time, whatever crashes in between.
+
+    The order is what makes it safe. The wake comes first: a spurious one is harmless, a missing one loses a task.
+    Then the conditional write of the record. Then, by a fresh look at the clock, the message, if the trigger may
+    have read that minute before the record was there.
+
+    Attributes:
+        look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
+        precision: how a wait is shared between the queue and the worker.
+    """
+
+    tasks: TaskStore
+    queues: WorkQueues
+    clock: Clock
+    chance: Chance
+    look_ahead: Millis
+    precision: Precision
+
+    def create(self, task: Task) -> bool:
+        """Write a new record at home, without sending anything yet; one that comes too late for its home has a wake.
+
+        Returns:
+            Whether the record is now this very task; `send_due` must follow.
+        """
+        plan = placement(task.id, task.next_at, self.clock.now(), self.look_ahead)
+        if plan.wake:
+            self.tasks.add_wake(_wake_for(task, task.turn, task.next_at, sent=plan.direct))
+        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.chance.nonce()))
+
+    def produce(self, task: Task) -> bool:
+        """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
+
+        Its home may be past, and nobody may look there any more: then a wake goes first.
+
+        Returns:
+            Whether it was this call that wrote the record; `send_due` must follow in either case.
+        """
+        now = self.clock.now()
+        at = max(task.next_at, now)
+        plan = placement(task.id, at, now, self.look_ahead)
+        if plan.wake:
+            self.tasks.add_wake(_wake_for(task, task.turn, at, sent=plan.direct))
+        return self.create(task)
+
+    def send_due(self, tasks: Sequence[Task]) -> None:
+        """Send messages for those records just written whose minute the trigger may have read before.
+
+        What the queue does not take is found by the first patrol: the record is what counts.
+        """
+        now = self.clock.now()
+        due = [task for task in tasks if is_direct(task.next_at, now, self.look_ahead)]
+        self.queues.send(
+            [Outgoing(message_for(task), delay_seconds(task.next_at, now, self.precision)) for task in due]
+        )
+
+    def move(self, task: Task, move: Move, at: Millis, guard: Guard, sets: Mapping[str, Any]) -> WriteResult:
+        """Set a new look at an existing task, in its next turn, with the move that causes it.
+
+        Args:
+            task: the record as it was last seen.
+            move: what happens to the task.
+            at: when it shall be looked at; now, if that is past.
+            guard: what must hold of the record.
+            sets: what else the move changes.
+        """
+        now = self.clock.now()
+        at = max(at, now)
+        plan = placement(task.id, at, now, self.look_ahead)
+        turn = task.turn + 1
+        if plan.wake:
+            changed = {name: sets[name] for name in ("priority", "target") if name in sets}
+            after = replace(task, state=LEGAL[move].to or task.state, **changed)
+            self.tasks.add_wake(_wake_for(after, turn, at, sent=plan.direct))
+        sets = {**sets, "next_at": at, "turn": turn, "sent": plan.direct}
+        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))
+        if isinstance(result, Applied):
+            self.send_due([result.task])
+        return result
+
+    def remind(self, task: Task, at: Millis) -> None:
+        """Have a task looked at again at `at`, at its present turn, whatever becomes of its message."""
+        now = self.clock.now()
+        plan = placement(task.id, at, now, self.look_ahead)
+        if plan.wake:
+            self.tasks.add_wake(_wake_for(task, task.turn, at, sent=plan.direct))
+        if plan.direct:
+            message = replace(message_for(task), due=at)
+            self.queues.send([Outgoing(message, delay_seconds(at, now, self.precision))])
+
+
+def message_for(task: Task) -> Message:
+    """The message that makes a worker look at a task at its present turn."""
+    return Message(task.id, task.turn, task.next_at, task.priority, task.owner, task.lane)
+
+
+def _wake_for(task: Task, turn: int, at: Millis, *, sent: bool) -> Wake:
+    return Wake(task.id, turn, at, task.priority, task.owner, sent, task.lane)

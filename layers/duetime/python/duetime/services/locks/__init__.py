@@ -1,0 +1,1 @@
+"""Locks: taken, handed on, and freed by force."""

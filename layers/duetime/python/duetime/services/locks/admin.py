@@ -1,0 +1,65 @@
+"""Looking at locks, and freeing them by force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import LockUnknown, Unavailable
+from duetime.domain.locks import LockName
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.locks import Lock, Waiter
+    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.stores import LockStore
+    from duetime.services.locks.locking import Locking
+
+_LINE_SHOWN = 100
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Freeing:
+    """Lets an owner look at its locks, and take them away from whoever holds them."""
+
+    locks: LockStore
+    locking: Locking
+    clock: Clock
+    chance: Chance
+
+    def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[Lock], str | None]:
+        """A page of an owner's locks that were used lately, and the key to go on behind, if there are more."""
+        keys = self.locks.list_keys(owner, after, limit)
+        now = self.clock.now()
+        found = {lock.name.key: lock.living(now) for lock in self.locks.read_many([LockName(owner, k) for k in keys])}
+        return [found[key] for key in keys if key in found], keys[-1] if len(keys) == limit else None
+
+    def get(self, owner: str, key: str) -> tuple[Lock, Sequence[Waiter]]:
+        """One lock, with the first of its line.
+
+        Raises:
+            LockUnknown: no task has taken it lately.
+        """
+        lock, line = self.locks.read(LockName(owner, key), _LINE_SHOWN)
+        if not lock.version and not line:
+            raise LockUnknown(key)
+        return lock.living(self.clock.now()), line
+
+    def free(self, owner: str, key: str) -> Lock:
+        """Take a lock away from all who hold it, and let in the first of its line.
+
+        Whoever held it learns of it by its next heartbeat, and stops.
+
+        Raises:
+            LockUnknown: no task has taken it lately.
+            Unavailable: others kept changing it.
+        """
+        for _ in range(_TRIES):
+            lock, _line = self.get(owner, key)
+            emptied = replace(lock, holders=())
+            if self.locks.save(emptied, self.chance.nonce(), emptied.expires_at(self.clock.now())):
+                self.locking.hand_on(lock.name)
+                return self.get(owner, key)[0]
+        raise Unavailable("others kept changing the lock")

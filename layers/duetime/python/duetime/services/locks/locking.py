@@ -1,0 +1,196 @@
+"""Locks: taken after the claim, renewed with the lease, given back after the outcome, handed on in order of due times.
+
+A lock that is given back is not simply free: the first of its line is let in by the same write, and then placed, so
+that nobody who comes by chance overtakes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Guard, Refused
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import LOCK_LOOK_INTERVAL, MAX_CLOCK_DIFFERENCE
+from duetime.domain.locks import RESERVED, Holder, Lock, LockClaim, Standing, Waiter, claims_of, is_dead, standing
+from duetime.domain.switches import SYSTEM
+from duetime.domain.tasks.attempts import HeldBack
+from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.task import LockScope
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from duetime.domain.locks import LockName
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.stores import LockStore, TaskStore
+    from duetime.services.enqueue import Placing
+
+_TRIES = 20
+_LINE = 10
+"""So many of a line are looked at for one hand-over; a line longer than that is gone through in pieces."""
+_BUSY_PAUSE = SECOND
+"""How long a task waits whose lock so many others changed that it could not be taken."""
+
+
+def _no_caps(_task: Task) -> tuple[LockClaim, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Locking:
+    """Takes, renews and hands on locks.
+
+    Every method may raise `Unavailable`: then the hold ends by itself.
+
+    Attributes:
+        lease: length of a lease, in milliseconds; a hold lasts as long.
+        caps: further claims that the operator lays on a task.
+    """
+
+    locks: LockStore
+    tasks: TaskStore
+    placing: Placing
+    clock: Clock
+    chance: Chance
+    telemetry: Telemetry
+    lease: Millis
+    caps: Callable[[Task], tuple[LockClaim, ...]] = field(default=_no_caps)
+
+    def claims(self, task: Task, scopes: Collection[LockScope] = tuple(LockScope)) -> tuple[LockClaim, ...]:
+        """The locks that a task needs, in the one order in which all tasks take theirs."""
+        claims = (*claims_of(task), *self.caps(task))
+        return tuple(sorted((claim for claim in claims if claim.scope in scopes), key=lambda claim: claim.name))
+
+    def take(self, task: Task, claim: LockClaim) -> HeldBack | None:
+        """Take one lock for the attempt that holds the task's lease.
+
+        Returns:
+            Nothing if it is taken; else the task has joined the line as of its next turn, must be held back as the
+            answer says, and `hand_on` must follow.
+        """
+        for _ in range(_TRIES):
+            now = self.clock.now()
+            lock, line = self.locks.read(claim.name, claim.limit)
+            lock = self._living(lock, claim.limit, now)
+            taken = Holder(task.id, task.fence, now + self.lease)
+            if lock.is_held_by_later(taken):
+                # This attempt's lease is over. To hold it back will be refused; it must not join the line either.
+                return HeldBack(now + _BUSY_PAUSE, f"lock {claim.name.key}")
+            place = Waiter(task.due_at, task.id, task.turn)
+            ahead = sum(1 for waiter in line if waiter < place and waiter.task_id != task.id)
+            if lock.holder(task.id) is None and lock.room(claim.limit) <= ahead:
+                return self._in_line(task, claim, lock, ahead, now)
+            held = lock.held_by(taken)
+            if self.locks.save(held, self.chance.nonce(), held.expires_at(now), taken):
+                return None
+        return self._in_line(task, claim, Lock(claim.name), 0, self.clock.now())
+
+    def renew(self, task: Task, claim: LockClaim, until: Millis) -> bool:
+        """Let a hold last until then; says whether the task still has it."""
+        expires = Lock.renewal_expires_at(self.clock.now(), until)
+        # A cap may be set while a task runs that never took its lock: to be without it is no reason to stop.
+        return self.locks.renew(claim.name, Holder(task.id, task.fence, until), expires) or claim.name.owner == SYSTEM
+
+    def give_back(self, task: Task, claim: LockClaim) -> None:
+        """End a task's hold, and let in the first of the line."""
+        self.hand_on(claim.name, task)
+
+    def release_reservation(self, task: Task) -> None:
+        """Hand on at once what is reserved for a task that does not come for it: it was cancelled, paused or put off.
+
+        Never raises `Unavailable`: what its user asked is done, and the reservation ends by itself.
+
+        Args:
+            task: the record after that; only one that has waited can have a reservation.
+        """
+        if task.waits_for is None:
+            return
+        try:
+            for claim in self.claims(task):
+                holder = self.locks.read(claim.name, 0)[0].holder(task.id)
+                if holder is not None and holder.fence == RESERVED:
+                    self.hand_on(claim.name, task)
+        except Unavailable as error:
+            self.telemetry.note("a reserved lock was not handed on", task=task.id.text, error=str(error))
+
+    def hand_on(self, name: LockName, leaving: Task | None = None) -> None:
+        """Let in as many of the line as there is room for, in order of their due times, and place them.
+
+        Args:
+            name: the lock.
+            leaving: a task whose hold ends with it.
+        """
+        for _ in range(_TRIES):
+            if self._handed_on(name, leaving):
+                return
+
+    def _handed_on(self, name: LockName, leaving: Task | None) -> bool:
+        """One round of handing on; says whether nothing is left to do."""
+        now = self.clock.now()
+        stored, line = self.locks.read(name, _LINE)
+        lock = stored.living(now) if leaving is None else stored.living(now).without(leaving.id, leaving.fence)
+        let_in: list[tuple[Waiter, Task]] = []
+        gone: list[Waiter] = []
+        for waiter in line:
+            task = self.tasks.read(waiter.task_id)
+            how = standing(waiter, task)
+            if how is Standing.COMING:
+                continue
+            claim = None if task is None or how is Standing.GONE else self._claim(task, name)
+            if task is None or claim is None:
+                gone.append(waiter)
+                lock = lock.without(waiter.task_id, RESERVED)
+                continue
+            lock = self._living(lock, claim.limit, now)
+            if lock.holder(task.id) is None:
+                if lock.room(claim.limit) <= 0:
+                    break
+                lock = lock.held_by(Holder(task.id, RESERVED, now + self.lease))
+            let_in.append((waiter, task))
+        if lock != stored and not self.locks.save(lock, self.chance.nonce(), lock.expires_at(now)):
+            return False
+        came = [self._let_in(name, waiter, task) for waiter, task in let_in]
+        for waiter in gone:
+            self.locks.leave(name, waiter)
+        return all(came) and len(let_in) + len(gone) < _LINE
+
+    def _let_in(self, name: LockName, waiter: Waiter, task: Task) -> bool:
+        """Have a task looked at for which a lock is reserved; says whether it was still there."""
+        now = self.clock.now()
+        if task.is_terminal:
+            self.placing.remind(task, now)
+        elif isinstance(self.placing.move(task, Move.REPLACE, now, Guard(version=task.version), {}), Refused):
+            return False
+        self.telemetry.count("locks_handed_on")
+        self.locks.leave(name, waiter)
+        return True
+
+    def _claim(self, task: Task, name: LockName) -> LockClaim | None:
+        return next((claim for claim in self.claims(task) if claim.name == name), None)
+
+    def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> HeldBack:
+        """Join the line. Only the first looks when the hold ends: the others would all come at once for one place."""
+        # Being held back sets a new look, in a new turn; an ended task that is to clean up keeps its own.
+        turn = task.turn if task.is_terminal else task.turn + 1
+        # Whoever holds the lock longest still finds the task in its line when it gives it back.
+        expires_at = Lock.renewal_expires_at(now, now)
+        self.locks.join(claim.name, Waiter(task.due_at, task.id, turn), expires_at)
+        until = now + LOCK_LOOK_INTERVAL // 2 + self.chance.below(LOCK_LOOK_INTERVAL // 2)
+        if not ahead:
+            until = min(until, max(lock.frees_at(claim.limit), now) + _BUSY_PAUSE)
+        return HeldBack(until, f"lock {claim.name.key}")
+
+    def _living(self, lock: Lock, limit: int, now: Millis) -> Lock:
+        """The lock without holders that are dead, even if their hold would last: asked only where it matters."""
+        lock = lock.living(now)
+        if lock.room(limit) > 0:
+            return lock
+        for holder in lock.holders:
+            lasts = holder.until > now + 2 * self.lease + MAX_CLOCK_DIFFERENCE
+            if lasts and is_dead(holder, self.tasks.read(holder.task_id)):
+                lock = lock.without(holder.task_id, holder.fence)
+        return lock

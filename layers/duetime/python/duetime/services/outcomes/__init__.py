@@ -1,0 +1,1 @@
+"""The end of an attempt, whoever made it."""

@@ -1,0 +1,49 @@
+"""Telling the URL that a task's creator named of the outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import CALLBACK_PAUSE, CALLBACK_TRIES
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.attempts import Failed
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.runtime import Clock, Telemetry
+    from duetime.ports.targets import Callbacks
+
+
+@dataclass(frozen=True, slots=True)
+class CallingBack:
+    """Makes callbacks: at least once, unless the other side refuses; the outcome stands, whatever becomes of them."""
+
+    callbacks: Callbacks
+    clock: Clock
+    telemetry: Telemetry
+
+    def call_back(self, task: Task) -> None:
+        """Tell of a task's outcome, if it asks for that: a few tries, with a pause that doubles between them."""
+        if task.callback_url is None:
+            return
+        pause = CALLBACK_PAUSE
+        failed = self.callbacks.call_back(task, task.callback_url)
+        for _ in range(CALLBACK_TRIES - 1):
+            if failed is None or not failed.retriable:
+                break
+            self.clock.sleep_until(self.clock.now() + pause)
+            pause *= 2
+            failed = self.callbacks.call_back(task, task.callback_url)
+        if failed is not None:
+            self._give_up(task, failed)
+
+    def leave_out(self, task: Task) -> None:
+        """Note that nobody was told of an outcome, because there was no time for it."""
+        if task.callback_url is not None:
+            self.telemetry.count("callbacks_failed")
+            self.telemetry.note("a callback was not made: cleaning up took all the time", task=task.id.text)
+
+    def _give_up(self, task: Task, failed: Failed) -> None:
+        self.telemetry.count("callbacks_failed")
+        error = f"{failed.error.kind}: {failed.error.message}"
+        self.telemetry.note("a callback was given up", task=task.id.text, error=error)

@@ -1,0 +1,320 @@
+"""Writing down how an attempt ended: its outcome, or when it is tried again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, WriteResult
+from duetime.domain.limits import (
+    LEASE_RETURN_MARGIN,
+    LEDGER_LINES_INLINE,
+    MAX_CHECKPOINT_BYTES,
+    MAX_RESULT_BYTES,
+    MAX_WAIT_REASON_LENGTH,
+)
+from duetime.domain.tasks.attempts import (
+    SKIPPED,
+    Deferred,
+    Ending,
+    Failed,
+    HeldBack,
+    Run,
+    Skipped,
+    Stopped,
+    Succeeded,
+    Yielded,
+    failure,
+)
+from duetime.domain.tasks.expiry import after_record, unless_referenced
+from duetime.domain.tasks.states import LEGAL, Move, State
+from duetime.domain.tasks.task import Asked, AttemptOutcome, LedgerLine, Phase, TopologyTarget
+from duetime.domain.topologies.watchdog_times import deferred_until, reminders
+from duetime.services.content_retention import let_expire, replace_content
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.services.enqueue import Placing
+    from duetime.services.outcomes.completion import Closing
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """Ends attempts, each with one conditional write on its fence.
+
+    Attributes:
+        retention: how long a finished task is kept, in milliseconds.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    placing: Placing
+    closing: Closing
+    clock: Clock
+    chance: Chance
+    telemetry: Telemetry
+    retention: Millis
+
+    def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
+        """Write down the end of a run; a run whose fence is no longer the task's is refused.
+
+        Args:
+            run: what ran, and when.
+            ending: how it ended.
+            phases: what the target offers: a final failure is undone only if it can be.
+
+        Raises:
+            Unavailable: the store did not answer; the write may be repeated.
+        """
+        match ending:
+            case Succeeded(result):
+                return self._succeed(run, result, phases)
+            case Failed():
+                return self._fail(run, ending, phases)
+            case Deferred():
+                return self._defer(run)
+            case Yielded(checkpoint):
+                return self._yield(run, checkpoint, phases)
+            case Stopped():
+                return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
+            case HeldBack():
+                return self.hold_back(run.task, ending)
+            case Skipped():
+                return self.skip(run.task, ending)
+
+    def hold_back(self, task: Task, held: HeldBack) -> WriteResult:
+        """Put a claimed task back before its target was called: no attempt, no ledger line, and a look later.
+
+        Args:
+            task: the record as it was claimed, for its work or for its rollback; or a topology whose frame was lost.
+            held: until when, and why.
+        """
+        sets: dict[str, Any] = {
+            "attempt": task.attempt - 1,
+            "waits_for": held.reason[:MAX_WAIT_REASON_LENGTH],
+            "lease_ends_at": None,
+        }
+        if task.started_at == task.run_at and not task.deferred:
+            # The claim entered it; nothing has started.
+            sets["started_at"] = None
+        self.telemetry.count("tasks_held_back")
+        if task.state is State.ROLLING_BACK:
+            return self.placing.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
+        # A topology's own run has its nodes stopped; its next attempt heeds what was asked of this one.
+        guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
+        end = self.placing.move(task, Move.HOLD_BACK, held.until, guard, sets)
+        if not _is_cancelled(task, end):
+            return end
+        del sets["lease_ends_at"]
+        return self.write_outcome(task, Move.STOP, {**sets, "waits_for": None, "asked": None}, self.clock.now())
+
+    def skip(self, task: Task, skipped: Skipped) -> WriteResult:
+        """Take a claimed task back for good before its target was called: no attempt, no ledger line, and no look.
+
+        Nothing follows, as with a task that its user took back: what lies outside the record is let expire here.
+
+        Args:
+            task: the record as it was claimed for its work.
+            skipped: why.
+        """
+        now = self.clock.now()
+        sets: dict[str, Any] = {
+            "attempt": task.attempt - 1,
+            "error": failure(SKIPPED, skipped.reason).error,
+            "waits_for": None,
+            "finished_at": now,
+            "expires_at": now + self.retention,
+        }
+        if task.started_at == task.run_at:
+            # The claim entered it; nothing has started.
+            sets["started_at"] = None
+        end = self.tasks.apply(Write(task.id, Move.SKIP, self.chance.nonce(), Guard(fence=task.fence), sets))
+        if isinstance(end, Applied):
+            self.telemetry.count("tasks_skipped")
+            let_expire(self.contents, end.task, now + self.retention)
+        return end
+
+    def give_up(self, task: Task, phases: frozenset[Phase]) -> WriteResult:
+        """Fail a task whose last attempt was lost: no attempt is left, so nothing is run. It may also be cancelled.
+
+        Args:
+            task: the record as it was just claimed, one attempt beyond its policy.
+            phases: what the target offers.
+        """
+        last = task.retry.max_attempts
+        error = _lost(task, last).error
+        now = self.clock.now()
+        lines = Run(task, now, now).ledger_before
+        sets = {"error": error, "attempt": last, "ledger": lines[-LEDGER_LINES_INLINE:], "deferred_fence": None}
+        if task.asked is Asked.CANCEL:
+            return self.write_outcome(task, Move.STOP, {**sets, "asked": None}, now)
+        if task.rollback and Phase.ROLLBACK in phases:
+            return self._undo(task, sets)
+        return self.write_outcome(task, Move.FAIL, sets, now)
+
+    def bury(self, task: Task) -> WriteResult:
+        """Fail a task whose last attempt was lost and which no message looks after any more.
+
+        Args:
+            task: the record as it was read; somebody's write in between is a refusal.
+        """
+        now = self.clock.now()
+        line = LedgerLine(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
+        lines = (*Run(task, now, now).ledger_before, line)
+        sets = {"error": _lost(task, task.attempt).error, "ledger": lines[-LEDGER_LINES_INLINE:], "asked": None}
+        move = Move.STOP if task.asked is Asked.CANCEL else Move.GIVE_UP
+        return self.write_outcome(task, move, sets, now, Guard(version=task.version))
+
+    def write_outcome(
+        self,
+        task: Task,
+        move: Move,
+        sets: dict[str, Any],
+        ended_at: Millis,
+        guard: Guard | None = None,
+        lingers_until: Millis | None = None,
+    ) -> WriteResult:
+        """Write an outcome; if something follows it, the task is not finished yet, and must be closed.
+
+        Args:
+            task: the record as it was claimed or read.
+            move: what leads to the outcome.
+            sets: what else it changes.
+            ended_at: when it came about.
+            guard: what must hold; the fence, unless something else is named.
+            lingers_until: its target still works, until then at the latest: it is closed by somebody after that.
+        """
+        # A result of this very attempt was written with its expiry.
+        result: Content | None = None if "result" in sets else task.result
+        ended = replace(task, result=result, ledger=sets.get("ledger", task.ledger))
+        follows = lingers_until is not None or self.closing.is_needed(ended)
+        # A node is kept as long as its topology, whose end gives it its expiry.
+        sets["expires_at"] = None if task.member is not None else ended_at + self.retention
+        sets["finished_at"] = None if follows else ended_at
+        if (task.deferred or task.lane) and not self.closing.is_here:
+            # Nobody works under it. A worker that still waits for its target's answer keeps its lease: what follows
+            # must not begin beside it.
+            sets["lease_ends_at"] = None
+        if lingers_until is not None:
+            sets["lease_ends_at"] = lingers_until
+        write = Write(task.id, move, self.chance.nonce(), guard or Guard(fence=task.fence), sets)
+        end = self.tasks.apply(write)
+        if isinstance(end, Applied):
+            self.telemetry.count(f"tasks_{end.task.state}")
+        return end
+
+    def keep_old_lines(self, run: Run, outcome: AttemptOutcome) -> None:
+        """Move the ledger lines that the record has no more room for."""
+        for line in run.ledger(outcome)[:-LEDGER_LINES_INLINE]:
+            self.contents.keep_line(run.task.id, line)
+
+    def _succeed(self, run: Run, result: bytes, phases: frozenset[Phase]) -> WriteResult:
+        if len(result) > MAX_RESULT_BYTES:
+            message = f"the result has {len(result)} bytes; {MAX_RESULT_BYTES} are allowed"
+            return self._fail(run, failure("ResultTooLarge", message, retriable=False), phases)
+        # Its record expires from this very write on: so does the result, also one that its write never refers to.
+        # That of a node does not, as long as its topology goes on.
+        is_node = run.task.member is not None
+        expiry = unless_referenced(run.ended_at) if is_node else after_record(run.ended_at + self.retention)
+        kept = self.contents.keep(run.task.id, f"result.{self.chance.nonce()}", result, expiry)
+        end = self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
+        if is_node and kept.is_outside and isinstance(end, Applied):
+            self.contents.retain(run.task.id, kept, expiry)
+        return end
+
+    def _fail(self, run: Run, ending: Failed, phases: frozenset[Phase]) -> WriteResult:
+        task = run.task
+        self.telemetry.count("attempts_failed")
+        if ending.retriable and task.retry.allows_after(task.attempt):
+            return self._retry(run, ending)
+        if task.rollback and Phase.ROLLBACK in phases:
+            self.keep_old_lines(run, AttemptOutcome.FAILED)
+            sets = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
+            return self._undo(task, sets, ending.lingers_until)
+        return self._end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
+
+    def _retry(self, run: Run, ending: Failed) -> WriteResult:
+        task = run.task
+        self.keep_old_lines(run, AttemptOutcome.RETRIED)
+        at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
+        changes = run.changes(AttemptOutcome.RETRIED)
+        # A pause that its user asked of this attempt, the next one heeds before it calls anything.
+        del changes["asked"]
+        sets = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
+        result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
+        if _is_cancelled(task, result):
+            return self._end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
+        self.telemetry.count("tasks_retried")
+        return result
+
+    def _undo(self, task: Task, sets: dict[str, Any], lingers_until: Millis | None = None) -> WriteResult:
+        """Have the target roll back: attempts are counted anew, and the lease is let go, unless it still works."""
+        sets = {**sets, "attempt": 0, "lease_ends_at": lingers_until}
+        at = self.clock.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
+        return self.placing.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
+
+    def _defer(self, run: Run) -> WriteResult:
+        """Wait for the target's notification until its deadline: the reminders first, then the long lease."""
+        task = run.task
+        deadline = deferred_until(task, run.started_at)
+        for at in reminders(task, deadline, self.clock.now(), self.placing.look_ahead):
+            self.placing.remind(task, at)
+        sets = {"lease_ends_at": deadline, "deferred_fence": task.fence}
+        end = self.tasks.apply(Write(task.id, Move.DEFER, self.chance.nonce(), Guard(fence=task.fence), sets))
+        self.telemetry.count("tasks_deferred")
+        return end
+
+    def _yield(self, run: Run, checkpoint: bytes | None, phases: frozenset[Phase]) -> WriteResult:
+        """Pause: the attempt counts for nothing, and what it leaves is given to the one that goes on."""
+        task = run.task
+        if checkpoint is not None and len(checkpoint) > MAX_CHECKPOINT_BYTES:
+            message = f"the checkpoint has {len(checkpoint)} bytes; {MAX_CHECKPOINT_BYTES} are allowed"
+            return self._fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
+        self.keep_old_lines(run, AttemptOutcome.PAUSED)
+        sets = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
+        guard = Guard(fence=task.fence, not_cancelled=True)
+        end = self._paused(task, Write(task.id, Move.YIELD, self.chance.nonce(), guard, sets), checkpoint, run.ended_at)
+        if _is_cancelled(task, end):
+            return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
+        return end
+
+    def _paused(self, task: Task, write: Write, checkpoint: bytes | None, ended_at: Millis) -> WriteResult:
+        """Write down a pause, with the checkpoint that takes the place of an earlier one."""
+        if checkpoint is None:
+            return self.tasks.apply(write)
+        expiry = unless_referenced(max(ended_at, task.due_at))
+        kept = self.contents.keep(task.id, f"checkpoint.{self.chance.nonce()}", checkpoint, expiry)
+        write = replace(write, sets={**write.sets, "checkpoint": kept})
+        stores = (self.tasks, self.contents)
+        return replace_content(stores, task, task.checkpoint, kept, expiry, partial(self.tasks.apply, write))
+
+    def _end(
+        self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any], lingers_until: Millis | None = None
+    ) -> WriteResult:
+        self.keep_old_lines(run, outcome)
+        changes = {**run.changes(outcome), **sets}
+        return self.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
+
+
+def _is_cancelled(task: Task, end: WriteResult) -> bool:
+    """Whether the end of an attempt was refused because its user has asked for a cancel: that is done instead.
+
+    Whoever was answered that it was asked for must not find the task waiting or paused.
+
+    Args:
+        task: the record as the attempt had it.
+        end: what became of the write.
+    """
+    stored = end.task
+    is_asked = isinstance(end, Refused) and stored is not None and stored.asked is Asked.CANCEL
+    return is_asked and stored is not None and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
+
+
+def _lost(task: Task, last: int) -> Failed:
+    if task.deferred_fence is not None:
+        return failure("DeadlineExceeded", f"attempt {last}, the last one allowed, was not notified of in time")
+    return failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, vanished")

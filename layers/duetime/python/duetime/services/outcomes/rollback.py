@@ -1,0 +1,76 @@
+"""Writing down how a rollback ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Guard, WriteResult
+from duetime.domain.tasks.attempts import Ending, Failed, HeldBack, Run, Succeeded, failure
+from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.task import AttemptOutcome
+from duetime.domain.topologies.run_state import ROLLBACK_FAILED
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock
+    from duetime.services.enqueue import Placing
+    from duetime.services.outcomes.outcome import Finishing
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """Ends rollbacks: they have their own lease, their own retries and their own outcome."""
+
+    finishing: Finishing
+    placing: Placing
+    clock: Clock
+    chance: Chance
+
+    def finish(self, run: Run, ending: Ending) -> WriteResult:
+        """Write down the end of a rollback; one whose fence is no longer the task's is refused."""
+        task = run.task
+        if isinstance(ending, Succeeded):
+            return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})
+        if isinstance(ending, HeldBack):
+            return self.finishing.hold_back(task, ending)
+        failed = ending if isinstance(ending, Failed) else _unfit()
+        if failed.retriable and task.retry.allows_after(task.attempt):
+            self.finishing.keep_old_lines(run, AttemptOutcome.RETRIED)
+            at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
+            changes = run.changes(AttemptOutcome.RETRIED)
+            again = {**changes, "error": failed.error, "lease_ends_at": failed.lingers_until}
+            return self.placing.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
+        sets: dict[str, object] = {"error": failed.error}
+        if task.member is not None:
+            sets["member"] = replace(task.member, note=ROLLBACK_FAILED)
+        return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.lingers_until)
+
+    def leave(self, task: Task) -> WriteResult:
+        """Fail a task as it has failed: it was to be undone if its target offers that, and it does not."""
+        return self.finishing.write_outcome(
+            task, Move.FAIL_ROLLBACK, {"attempt": task.ledger[-1].attempt}, self.clock.now()
+        )
+
+    def give_up(self, task: Task) -> WriteResult:
+        """Fail a rollback whose last worker vanished."""
+        now = self.clock.now()
+        error = failure("RollbackLost", "the worker of the last rollback allowed vanished", retriable=False)
+        return self.finish(Run(task, now, now), error)
+
+    def _end(
+        self,
+        run: Run,
+        move: Move,
+        outcome: AttemptOutcome,
+        sets: dict[str, object],
+        lingers_until: Millis | None = None,
+    ) -> WriteResult:
+        self.finishing.keep_old_lines(run, outcome)
+        changes = {**run.changes(outcome), **sets}
+        return self.finishing.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
+
+
+def _unfit() -> Failed:
+    return failure("RollbackUnfit", "a rollback can neither be deferred, paused nor cancelled", retriable=False)

@@ -1,0 +1,1 @@
+"""Pull workers: leases, reports and locks."""

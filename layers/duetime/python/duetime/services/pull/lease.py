@@ -1,0 +1,314 @@
+"""Handing out due tasks to pull workers: receive, claim, and what becomes of each message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, cycle, repeat
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied
+from duetime.domain.dispatch.redelivery import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
+from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, LEAST_LEASE_SHARE, MAX_HOLD, MAX_LEASED_BYTES
+from duetime.domain.tasks.attempts import Claimant, HeldBack, Run, Skipped, Stopped, Yielded, failure
+from duetime.domain.tasks.pull_leases import LeaseKey
+from duetime.domain.tasks.task import Asked, Phase
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.inputs import InputsTooLarge
+from duetime.ports.queues import Delivery, Outgoing
+from duetime.services.content_retention import retain_paused
+from duetime.services.enqueue import message_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.tasks.pull_leases import LeaseRequest, Pullers
+    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import PullQueues
+    from duetime.ports.runtime import Chance, Clock, Crew, Telemetry
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.services.outcomes.outcome import Finishing
+    from duetime.services.pull.locks import Holding
+
+RUN_ONLY = frozenset({Phase.RUN})
+"""What pull workers offer."""
+_LONGEST_POLL = 3
+"""Seconds that one request waits at a queue: less than a client of ours waits for its answer. With several types it
+is less, so that none waits for the others' silence."""
+_SLOW = SECOND // 2
+"""A claim that took longer has its message kept away for longer too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A task that was handed out.
+
+    Attributes:
+        task: the record as it was claimed, with its payload.
+        checkpoint: what a paused attempt left; JSON text in UTF-8.
+        inputs: of a topology's node, the results of its parents that it asked for: one JSON object in UTF-8.
+    """
+
+    key: LeaseKey
+    task: Task
+    checkpoint: bytes | None
+    inputs: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of its contents."""
+        return len(self.task.payload.data or b"") + len(self.checkpoint or b"") + len(self.inputs or b"")
+
+    def left(self, now: Millis) -> Millis:
+        """How much of the lease is left; less than nothing if it is over."""
+        return (self.task.lease_ends_at or 0) - now
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What became of one delivery: a lease, or the message's fate."""
+
+    delivery: Delivery
+    end: Leased | LetGo | ComeBack
+
+
+@dataclass(frozen=True, slots=True)
+class Leasing:
+    """Leases the due tasks of pulled types, each by the same claim that the worker functions make.
+
+    Attributes:
+        inputs: what a node of a topology is given of its parents' results; may raise `InputsTooLarge`.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    queues: PullQueues
+    finishing: Finishing
+    holding: Holding
+    pullers: Pullers
+    clock: Clock
+    chance: Chance
+    crew: Crew
+    telemetry: Telemetry
+    inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
+
+    def lease(self, caller: str, wanted: LeaseRequest) -> list[Leased]:
+        """Lease tasks that are due; none, if none became due while it waited.
+
+        Raises:
+            TypeNotPulled: the caller may not pull one of the types.
+            Unavailable: store or queue did not answer, and nothing was leased.
+        """
+        self.pullers.check(caller, wanted.types)
+        leases: list[Leased] = []
+        try:
+            self._fill(leases, wanted)
+        except Unavailable as error:
+            if not leases:
+                raise
+            # What was leased must reach its worker, or it is lost until the leases end.
+            self.telemetry.note("a queue could not be asked", error=str(error))
+        return self._with_time_left(leases)
+
+    def _with_time_left(self, leases: Sequence[Leased]) -> list[Leased]:
+        """The leases that are of use to a worker; those that went by meanwhile are put back.
+
+        Whatever was slow since their claims, a worker must not begin under a lease that is all but over, or is over
+        and somebody else's by now.
+        """
+        now = self.clock.now()
+        useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= lease.key.length]
+        for lease in leases:
+            if lease not in useful:
+                self.telemetry.count("leases_too_late")
+                self._put_back(lease, "a lease with time left")
+        return useful
+
+    def _fill(self, leases: list[Leased], wanted: LeaseRequest) -> None:
+        """Ask every type once without waiting, each request another one first; then wait at each in turn."""
+        first = self.chance.below(len(wanted.types))
+        types = (*wanted.types[first:], *wanted.types[:first])
+        pause = max(1, _LONGEST_POLL // len(types))
+        left = wanted.wait
+        asked = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
+        for lane, longest in asked:
+            seconds = max(0, min(longest, left // SECOND))
+            if len(leases) >= wanted.most or (longest and (leases or not seconds)):
+                return
+            began = self.clock.now()
+            # What is leased already must not wait for what is not due: together that could take longer than a lease.
+            hold = 0 if leases else MAX_HOLD
+            if not self._add(leases, self._leased(lane, wanted, wanted.most - len(leases), seconds, hold)):
+                return
+            left -= max(self.clock.now() - began, seconds * SECOND)
+
+    def _add(self, leases: list[Leased], more: Sequence[_Taken]) -> bool:
+        """Add what an answer has room for, and put the rest back; says whether there is room for more."""
+        room = MAX_LEASED_BYTES - sum(lease.size for lease in leases)
+        fits = True
+        for taken in more:
+            if not isinstance(taken.end, Leased):
+                continue
+            room -= taken.end.size
+            if leases and room < 0:
+                fits = False
+                self._put_back(taken.end, "an answer with room for it")
+            else:
+                leases.append(taken.end)
+        return fits
+
+    def _leased(self, lane: str, wanted: LeaseRequest, most: int, seconds: int, hold: Millis) -> list[_Taken]:
+        """Receive from one queue and claim what is due; nothing of it is handed out before its time.
+
+        Args:
+            lane: the pulled type.
+            wanted: what the worker asks for.
+            most: tasks at the most.
+            seconds: how long to wait for a message.
+            hold: how long to wait for the due time of the first of them.
+        """
+        away = -(-(wanted.length + LEASE_RETURN_MARGIN) // SECOND)
+        deliveries = self.queues.receive(lane, most, seconds, away)
+        if not deliveries:
+            return []
+        received_at = self.clock.now()
+        first = min(delivery.message.due for delivery in deliveries)
+        if first <= received_at + hold:
+            self.clock.sleep_until(first - CLAIM_LEAD)
+        now = self.clock.now()
+        ready = [each for each in deliveries if each.message.due <= now + CLAIM_LEAD]
+        early = [each for each in deliveries if each not in ready]
+        ends = self.crew.map(partial(self._take_up, wanted), ready)
+        ends += [_Taken(each, ComeBack(each.message.due - SECOND, "not due")) for each in early]
+        if self.clock.now() > received_at + _SLOW:
+            leased = [each for each in ends if isinstance(each.end, Leased)]
+            self._come_back([each.delivery for each in leased], [_returns_at(each.end) for each in leased])
+        self._settle(ends)
+        for each in ends:
+            if isinstance(each.end, Leased):
+                # Claimed a moment before, so that the claim's own time makes nothing late; handed out no earlier.
+                self.clock.sleep_until(each.end.task.next_at)
+        return ends
+
+    def _take_up(self, wanted: LeaseRequest, delivery: Delivery) -> _Taken:
+        """Claim one task. Never raises: one defect must not take the other leases with it."""
+        try:
+            return _Taken(delivery, self._claimed(wanted, delivery))
+        except Unavailable as error:
+            return _Taken(delivery, self._later(str(error)))
+        except Exception as error:  # noqa: BLE001 - see above
+            self.telemetry.count("worker_defects")
+            self.telemetry.note("a task could not be leased", error=repr(error), delivery=delivery.id)
+            return _Taken(delivery, ComeBack(self.clock.now() + wanted.length, repr(error)))
+
+    def _claimed(self, wanted: LeaseRequest, delivery: Delivery) -> Leased | LetGo | ComeBack:
+        claimant = Claimant(wanted.worker, self.clock.now(), wanted.length)
+        result = self.tasks.apply(claimant.claim(delivery.message, self.chance.nonce()))
+        if not isinstance(result, Applied):
+            return self._refused(result.task, delivery)
+        task = result.task
+        try:
+            return self._begun(task, wanted, delivery)
+        except Unavailable as error:
+            # It has begun nothing: another try costs it no attempt.
+            return self._ended(self._hold_back(task, HeldBack(self.clock.now() + SECOND, str(error))))
+
+    def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | LetGo | ComeBack:
+        """Hand a claimed task out, unless it must not begin."""
+        now = self.clock.now()
+        if not task.lane:
+            # The timer of a change that was refused, or made undone, brought its message here.
+            return self._ended(self._hold_back(task, HeldBack(now, "its own target")))
+        if task.attempt > task.retry.max_attempts:
+            end = self.finishing.give_up(task, RUN_ONLY)
+            self.holding.locking.release_reservation(task)
+            return self._ended(end)
+        if task.asked is not None:
+            ending = Stopped() if task.asked is Asked.CANCEL else Yielded(None)
+            end = self.finishing.finish(Run(task, now, now), ending, RUN_ONLY)
+            self.holding.locking.release_reservation(task)
+            return self._ended(end)
+        if held := self.holding.take(task, task.lease_ends_at or now):
+            return self._ended(self._hold_back(task, held))
+        try:
+            inputs = self.inputs(task)
+            payload = replace(task.payload, data=self._bytes(task, task.payload))
+            checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
+        except (InputsTooLarge, ContentExpired) as error:
+            failed = failure(type(error).__name__, str(error), retriable=False)
+            end = self.finishing.finish(Run(task, now, now), failed, RUN_ONLY)
+            self.holding.give_back(task)
+            return self._ended(end)
+        self.telemetry.measure("lateness", max(0, now - task.next_at))
+        key = LeaseKey(task.id, task.fence, delivery.message.lane, wanted.length, delivery.receipt)
+        return Leased(key, replace(task, payload=payload), checkpoint, inputs)
+
+    def _refused(self, task: Task | None, delivery: Delivery) -> LetGo | ComeBack:
+        """What becomes of a message whose claim was refused; what follows an outcome is the worker functions'."""
+        self.telemetry.count("refused")
+        retain_paused(self.contents, task)
+        match after_refusal(task, delivery.message, self.clock.now()):
+            case FollowUp(left) | Undo(left) | LookAfter(left):
+                unsent = self.queues.send([Outgoing(message_for(left), 0)])
+                return self._later("not sent") if unsent else LetGo("left to the worker functions")
+            case fate:
+                return fate
+
+    def _ended(self, end: WriteResult) -> LetGo | ComeBack:
+        """The fate of a message whose task was not handed out."""
+        if not isinstance(end, Applied):
+            return self._later("somebody else took it over")
+        if end.task.is_terminal and end.task.finished_at is None:
+            self.finishing.closing.close(end.task)
+        return LetGo("done")
+
+    def _put_back(self, leased: Leased, reason: str) -> None:
+        """Take back a lease that was not handed out; the task waits for what the reason says."""
+        try:
+            end = self._ended(self._hold_back(leased.task, HeldBack(self.clock.now(), reason)))
+        except Unavailable as error:
+            self.telemetry.note("a lease could not be taken back", error=str(error))
+            return
+        self._settle([_Taken(Delivery(message_for(leased.task), leased.key.receipt, ""), end)])
+
+    def _hold_back(self, task: Task, held: HeldBack | Skipped) -> WriteResult:
+        end = self.finishing.skip(task, held) if isinstance(held, Skipped) else self.finishing.hold_back(task, held)
+        self.holding.give_back(task)
+        return end
+
+    def _settle(self, ends: Sequence[_Taken]) -> None:
+        """Delete the messages that are let go, and set when those come back that must."""
+        try:
+            self.queues.delete([each.delivery for each in ends if isinstance(each.end, LetGo)])
+        except Unavailable as error:
+            self.telemetry.note("messages were not deleted", error=str(error))
+        back = [each for each in ends if isinstance(each.end, ComeBack)]
+        self._come_back([each.delivery for each in back], [_returns_at(each.end) for each in back])
+
+    def _come_back(self, deliveries: Sequence[Delivery], times: Sequence[Millis]) -> None:
+        now = self.clock.now()
+        try:
+            self.queues.come_back(deliveries, [max(0, -(-(at - now) // SECOND)) for at in times])
+        except Unavailable as error:
+            # They come back at the visibility they have.
+            self.telemetry.note("visibility was not changed", error=str(error))
+
+    def _later(self, reason: str) -> ComeBack:
+        return ComeBack(self.clock.now() + SECOND, reason)
+
+    def _bytes(self, task: Task, content: Content) -> bytes:
+        return self.contents.fetch(task.id, content) if content.data is None else content.data
+
+
+def _returns_at(end: Leased | LetGo | ComeBack) -> Millis:
+    """When a message comes back whose task is leased, or whose fate is to come back."""
+    match end:
+        case Leased(task=task):
+            return (task.lease_ends_at or 0) + LEASE_RETURN_MARGIN
+        case ComeBack(at=at):
+            return at
+        case LetGo():
+            return 0

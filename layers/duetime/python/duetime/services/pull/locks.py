@@ -1,0 +1,60 @@
+"""What a leased task holds besides its lease: the locks that it needs, as pull workers come by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.task import LockScope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.tasks.attempts import HeldBack, Skipped
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.services.locks.locking import Locking
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Takes, renews and gives back all that an attempt of a pull worker holds.
+
+    Nothing is remembered in between, so what a task holds is what it needs.
+
+    Attributes:
+        stopped: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
+    """
+
+    locking: Locking
+    stopped: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
+
+    def take(self, task: Task, until: Millis) -> HeldBack | Skipped | None:
+        """Take all that a task needs, until its lease ends.
+
+        Returns:
+            Nothing if it has it all; else the task must be held back or skipped as the answer says, and `give_back`
+            must follow.
+        """
+        if held := self.stopped(task):
+            return held
+        for claim in self.locking.claims(task):
+            if held := self.locking.take(task, claim):
+                return held
+        self.renew(task, until)
+        return None
+
+    def renew(self, task: Task, until: Millis) -> bool:
+        """Let all that a task holds last until then; says whether it still holds it all."""
+        return all(self.locking.renew(task, claim, until) for claim in self.locking.claims(task))
+
+    def give_back(self, task: Task, *, closes_elsewhere: bool = False) -> None:
+        """Give back what a task holds, and hand it on.
+
+        Args:
+            task: the record as it was claimed.
+            closes_elsewhere: whoever does what follows its outcome takes the locks of the whole task over.
+        """
+        scopes = {LockScope.RUN} if closes_elsewhere else set(LockScope)
+        for claim in self.locking.claims(task, scopes):
+            self.locking.give_back(task, claim)

@@ -1,0 +1,162 @@
+"""What a pull worker says of a task that it has leased: that it lives, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.conditional_writes import Applied, Guard, Write
+from duetime.domain.errors import (
+    AttemptOverdue,
+    FenceDiffers,
+    LeaseUnknown,
+    LockLost,
+    MoveRefused,
+    NotifiedOtherwise,
+    Unavailable,
+)
+from duetime.domain.limits import LEASE_RETURN_MARGIN
+from duetime.domain.tasks.attempts import Ending, HeldBack, Run, Stopped, Yielded
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import Asked, PullTarget
+from duetime.domain.times import SECOND
+from duetime.ports.queues import Delivery
+from duetime.services.enqueue import message_for
+from duetime.services.outcomes.duplicate_report import says_the_same
+from duetime.services.pull.lease import RUN_ONLY
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.pull_leases import LeaseKey, Pullers
+    from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import PullQueues
+    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.services.outcomes.outcome import Finishing
+    from duetime.services.pull.locks import Holding
+
+RELEASED = "a worker: the last one gave it back"
+"""What a task waits for whose worker has released it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """Hears of leases.
+
+    Every method raises `TypeNotPulled` if the caller may not pull the lease's type, `LeaseUnknown` if there is no such
+    task, and `FenceDiffers` if the lease is over and the task is another's.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    queues: PullQueues
+    finishing: Finishing
+    holding: Holding
+    pullers: Pullers
+    clock: Clock
+    chance: Chance
+    telemetry: Telemetry
+
+    def heartbeat(self, caller: str, key: LeaseKey, progress: Progress | None) -> Task:
+        """Renew a lease, no further than its attempt may last; `asked` of the answer is what the worker should heed.
+
+        Raises:
+            AttemptOverdue: the attempt has taken longer than it may.
+            LockLost: a lock of the task was taken away by force.
+        """
+        task = self._read(caller, key)
+        if task.fence != key.fence or task.state is not State.RUNNING:
+            raise FenceDiffers(task)
+        now = self.clock.now()
+        overdue_at = (task.run_at or now) + task.timeout_seconds * SECOND
+        if now >= overdue_at:
+            raise AttemptOverdue(task)
+        until = min(now + key.length, overdue_at)
+        if not self.holding.renew(task, until):
+            raise LockLost(task)
+        sets: dict[str, Any] = {"lease_ends_at": until}
+        if progress is not None:
+            sets["progress"] = progress
+        # One that comes late must not take back what a later one has given.
+        guard = Guard(fence=key.fence, leased_until_before=until)
+        result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.chance.nonce(), guard, sets))
+        if result.task is None or result.task.fence != key.fence or result.task.state is not State.RUNNING:
+            raise FenceDiffers(result.task or task)
+        self._keep_away(task, key, until + LEASE_RETURN_MARGIN)
+        return result.task
+
+    def finish(self, caller: str, key: LeaseKey, ending: Ending) -> Task:
+        """Take the end of an attempt. An equal repeat changes nothing and answers the same.
+
+        It is taken after the end of the lease too, as long as nobody else has the task.
+
+        Raises:
+            NotifiedOtherwise: the attempt ended differently before.
+            MoveRefused: it is to be paused or cancelled, but its user has not asked for that.
+        """
+        task = self._read(caller, key)
+        if task.fence != key.fence or task.state is not State.RUNNING:
+            return self._repeated(task, key, ending)
+        _check_asked(task, ending)
+        now = self.clock.now()
+        started = task.run_at or now
+        end = self.finishing.finish(Run(task, started, max(now, started)), ending, RUN_ONLY)
+        if not isinstance(end, Applied):
+            return self._repeated(self._read(caller, key), key, ending)
+        self.telemetry.measure("duration", max(0, now - started))
+        is_open = end.task.is_terminal and end.task.finished_at is None
+        if is_open:
+            self.finishing.closing.close(end.task)
+        self.holding.give_back(task, closes_elsewhere=is_open)
+        self._delete(task, key)
+        return end.task
+
+    def release(self, caller: str, key: LeaseKey) -> Task:
+        """Give a task back at once: it counts as no attempt, and anybody may lease it."""
+        return self.finish(caller, key, HeldBack(self.clock.now(), RELEASED))
+
+    def _read(self, caller: str, key: LeaseKey) -> Task:
+        self.pullers.check(caller, [key.lane])
+        task = self.tasks.read(key.task_id)
+        if task is None or task.type != key.lane or not isinstance(task.target, PullTarget):
+            raise LeaseUnknown
+        return task
+
+    def _repeated(self, task: Task, key: LeaseKey, ending: Ending) -> Task:
+        """A lease that is over: fine if the same was said of it before."""
+        if isinstance(ending, HeldBack):
+            is_waiting = task.state is State.POSTPONED and task.waits_for == ending.reason
+            if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
+                return task
+        elif task.ledger and task.ledger[-1].fence == key.fence:
+            if says_the_same(self.contents, task, ending):
+                return task
+            raise NotifiedOtherwise(task)
+        raise FenceDiffers(task)
+
+    def _keep_away(self, task: Task, key: LeaseKey, until: Millis) -> None:
+        wait = -(-(until - self.clock.now()) // SECOND)
+        try:
+            self.queues.come_back([_delivery(task, key)], [wait])
+        except Unavailable as error:
+            # It comes back too early, is refused, and goes away again.
+            self.telemetry.note("visibility was not changed", error=str(error))
+
+    def _delete(self, task: Task, key: LeaseKey) -> None:
+        try:
+            self.queues.delete([_delivery(task, key)])
+        except Unavailable as error:
+            # It comes back after the lease, and is let go then.
+            self.telemetry.note("messages were not deleted", error=str(error))
+
+
+def _delivery(task: Task, key: LeaseKey) -> Delivery:
+    return Delivery(message_for(task), key.receipt, "")
+
+
+def _check_asked(task: Task, ending: Ending) -> None:
+    """A worker pauses or cancels only what its user wants paused or cancelled."""
+    if isinstance(ending, Yielded) and task.asked is None:
+        raise MoveRefused(task, "paused by its worker: nobody has asked for it")
+    if isinstance(ending, Stopped) and task.asked is not Asked.CANCEL:
+        raise MoveRefused(task, "cancelled by its worker: nobody has asked for it")

@@ -1,0 +1,1 @@
+"""Schedules: managed, previewed, and expanded into tasks."""

@@ -1,0 +1,122 @@
+"""Keeping calendars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from duetime.domain.errors import CalendarUnknown, CalendarUsed, Unavailable
+from duetime.domain.limits import DELETION_MARKER_LIFE, MAX_PAGE
+from duetime.domain.times import DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.schedules.calendars import Calendar, Kind
+    from duetime.domain.schedules.time_zones import Zone
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.stores import CalendarStore, ScheduleStore
+
+_TRIES = 10
+_BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
+"""The stretch of time for which recurring events of a file are kept."""
+
+
+class CalendarReader(Protocol):
+    """Reads files of calendars."""
+
+    def __call__(self, data: bytes, name: str, start: Millis, end: Millis, *, kind: Kind, zone: Zone) -> Calendar:
+        """The calendar that a file holds, for a stretch of time.
+
+        Raises:
+            FieldInvalid: it cannot be read, or has too much.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeepingCalendars:
+    """Keeps an owner's calendars.
+
+    Attributes:
+        read_ics: reads iCalendar files.
+    """
+
+    calendars: CalendarStore
+    schedules: ScheduleStore
+    clock: Clock
+    chance: Chance
+    read_ics: CalendarReader
+
+    def put(self, owner: str, calendar: Calendar) -> Calendar:
+        """Keep a calendar, instead of what was under its name before; it counts from a schedule's next look on.
+
+        Raises:
+            FieldInvalid: it is too large.
+            Unavailable: others kept changing it.
+        """
+        for _ in range(_TRIES):
+            _, edition = self.calendars.read_edition(owner, calendar.name)
+            if self.calendars.put(owner, calendar, edition, self.chance.nonce()):
+                return calendar
+        raise _busy(calendar.name)
+
+    def put_ics(self, owner: str, name: str, data: bytes, kind: Kind, zone: Zone) -> Calendar:
+        """Keep what an iCalendar file says of the last year and the next two.
+
+        Raises:
+            FieldInvalid: it cannot be read, or is too large.
+        """
+        now = self.clock.now()
+        return self.put(owner, self.read_ics(data, name, now - _BACK, now + _AHEAD, kind=kind, zone=zone))
+
+    def get(self, owner: str, name: str) -> Calendar:
+        """Read a calendar.
+
+        Raises:
+            CalendarUnknown: there is none of that name.
+        """
+        calendar = self.calendars.read(owner, name)
+        if calendar is None:
+            raise CalendarUnknown(name)
+        return calendar
+
+    def list(self, owner: str, after: str, limit: int) -> Sequence[Calendar]:
+        """An owner's calendars by their names, eventually consistently; the list goes on behind `after`."""
+        return self.calendars.list_after(owner, after, limit)
+
+    def delete(self, owner: str, name: str) -> None:
+        """Remove a calendar.
+
+        Raises:
+            CalendarUnknown: there is none of that name.
+            CalendarUsed: a schedule names it.
+            Unavailable: others kept changing it.
+        """
+        calendar, edition = self.calendars.read_edition(owner, name)
+        if calendar is None:
+            raise CalendarUnknown(name)
+        for _ in range(_TRIES):
+            self._check_unused(owner, name)
+            expires_at = self.clock.now() + DELETION_MARKER_LIFE
+            if self.calendars.remove(owner, calendar, edition, self.chance.nonce(), expires_at):
+                return
+            calendar, found = self.calendars.read_edition(owner, name)
+            if calendar is None or found.created != edition.created:
+                # Somebody else has removed it; what has its name now is another one.
+                return
+            edition = found
+        raise _busy(name)
+
+    def _check_unused(self, owner: str, name: str) -> None:
+        after = ""
+        while page := self.schedules.list_after(owner, after, MAX_PAGE):
+            for schedule in page:
+                if name in schedule.spec.calendars:
+                    raise CalendarUsed(name, schedule.name)
+            after = page[-1].name
+
+
+def _busy(name: str) -> Unavailable:
+    return Unavailable(f"the calendar {name!r} was written by others again and again")

@@ -1,0 +1,393 @@
+"""Expanding schedules: what the trigger does when it meets a schedule's wake.
+
+The order of the writes is what makes it safe. The next wake comes first, in a minute that nobody has read; then the
+occurrences, whose ids follow from the schedule; then the schedule, conditionally, which makes this wake a stale one. A
+crash anywhere leaves this wake in a minute that is read again: the same occurrences are put again, and refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from duetime.domain.dispatch.timers import ScheduleWake, first_unread
+from duetime.domain.errors import ContentExpired, FieldInvalid, Unavailable
+from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_LOOK
+from duetime.domain.schedules.backfill import steps
+from duetime.domain.schedules.expansion import MAX_EXPANSION, catch_up, expand
+from duetime.domain.schedules.occurrences import count_between
+from duetime.domain.schedules.permanent import continued, ended_at, first_run, run_after, run_of
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.stored_schedule import Last
+from duetime.domain.schedules.time_zones import tzdata_version
+from duetime.domain.tasks.task import Cause
+from duetime.domain.times import MINUTE
+from duetime.services.schedules.occurrence_tasks import Due
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock, Crew, Telemetry
+    from duetime.ports.stores import CalendarStore, ScheduleStore, TaskStore
+    from duetime.services.schedules.occurrence_tasks import Producing
+
+T = TypeVar("T")
+_PASSES = 40
+"""Passes over one schedule in one expansion: for what is too much for one, and for others' writes in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """What an expansion came to.
+
+    Attributes:
+        tasks: the occurrences that now exist; messages must be sent for those that are due.
+        done: whether every schedule was dealt with; if not, the wakes must be met again.
+    """
+
+    tasks: list[Task]
+    done: bool
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One schedule on its way through one pass.
+
+    Attributes:
+        before: as it was read.
+        after: as it is to be saved.
+        due: the occurrences to place, in order.
+        next_at: when its timing wants it looked at next.
+        more: whether another pass must follow at once.
+        tasks: those that now exist.
+        failed: whether it must not be saved, for the store did not answer.
+        broken: whether it failed by a defect, which another try would only repeat.
+    """
+
+    wake: ScheduleWake
+    before: Recurrence
+    after: Recurrence
+    due: list[Due] = field(default_factory=list)
+    next_at: Millis | None = None
+    more: bool = False
+    payload: bytes = b""
+    tasks: list[Task] = field(default_factory=list)
+    failed: bool = False
+    broken: bool = False
+
+    @property
+    def alone(self) -> int:
+        """How many of the due are placed one by one, before the others: the first, and a missed one in front of it."""
+        return 1 + (self.before.owed is not None)
+
+
+class _Retry(Exception):
+    """Somebody else's write came between: look at the schedule anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expanding:
+    """Expands schedules up to the horizon, many at once.
+
+    Attributes:
+        look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
+    """
+
+    schedules: ScheduleStore
+    calendars: CalendarStore
+    tasks: TaskStore
+    producing: Producing
+    clock: Clock
+    chance: Chance
+    crew: Crew
+    telemetry: Telemetry
+    look_ahead: Millis
+
+    def expand(self, wakes: Sequence[ScheduleWake], until: Millis | None = None) -> Expanded:
+        """Expand the schedules of these wakes; a wake that is stale is dropped. Never raises `Unavailable`.
+
+        Args:
+            wakes: of the schedules.
+            until: when to leave the rest to the trigger, which meets the next wakes; `None` to do all of it.
+        """
+        tasks: list[Task] = []
+        todo, done = list(wakes), True
+        for number_of_pass in range(_PASSES):
+            if not todo:
+                return Expanded(tasks, done)
+            if number_of_pass and until is not None and self.clock.now() >= until:
+                break
+            ends = self.crew.map(self._begun, todo)
+            passes = [end for end in ends if isinstance(end, _Pass)]
+            again = [end for end in ends if isinstance(end, ScheduleWake)]
+            # The first alone: if it does not exist, no expansion has ever come so far.
+            for number in range(2):
+                self._produce([(each, due) for each in passes for due in each.due[: each.alone][number : number + 1]])
+            self._produce([(each, due) for each in passes for due in each.due[each.alone :]])
+            more = self.crew.map(self._ended, passes)
+            tasks += [task for each in passes for task in each.tasks]
+            done = done and not any(each.failed and not each.broken for each in passes) and None not in ends
+            todo = again + [wake for wake in more if wake is not None]
+        return Expanded(tasks, done=False)
+
+    def calendars_of(self, recurrence: Recurrence) -> tuple[Calendar, ...]:
+        """The calendars that a schedule names.
+
+        Raises:
+            FieldInvalid: there is none of a name.
+        """
+        found = []
+        for index, name in enumerate(recurrence.spec.calendars):
+            calendar = self.calendars.read(recurrence.owner, name)
+            if calendar is None:
+                raise FieldInvalid(f"calendars[{index}]", f"there is no calendar {name!r}")
+            found.append(calendar)
+        return tuple(found)
+
+    def known_calendars_of(self, recurrence: Recurrence) -> tuple[Calendar, ...]:
+        """The calendars that a schedule names; none if one of them is missing."""
+        try:
+            return self.calendars_of(recurrence)
+        except FieldInvalid:
+            return ()
+
+    def _begun(self, wake: ScheduleWake) -> _Pass | ScheduleWake | bool | None:
+        """Look at one schedule, and place its next wake.
+
+        Returns:
+            The pass to go on with; the wake itself if somebody's write came between; `True` if there is nothing to
+            do, `None` if the store did not answer.
+        """
+        try:
+            recurrence, _ = self.schedules.read(wake.owner, wake.name)
+            if recurrence is None or recurrence.uid != wake.uid or recurrence.turn != wake.turn:
+                return True
+            return self._looked_at(wake, recurrence) if recurrence.is_looked_at else True
+        except _Retry:
+            return wake
+        except Unavailable as error:
+            self.telemetry.note("a schedule could not be expanded", schedule=wake.name, error=str(error))
+            return None
+        except Exception as error:  # noqa: BLE001 - one schedule's defect must not stop the trigger
+            self._defect(wake, error)
+            return True
+
+    def _looked_at(self, wake: ScheduleWake, recurrence: Recurrence) -> _Pass | bool:
+        now = self.clock.now()
+        calendars: tuple[Calendar, ...] = ()
+        try:
+            calendars = self.calendars_of(recurrence)
+            self.producing.check(recurrence)
+            recurrence.schedule(calendars)
+        except FieldInvalid as refusal:
+            return self._paused(recurrence, refusal, calendars)
+        after = replace(recurrence, turn=wake.turn + 1, tzdata=tzdata_version())
+        at_work = _Pass(wake, recurrence, after)
+        horizon = first_unread(now, self.look_ahead) - 1
+        if recurrence.state is ScheduleState.ACTIVE:
+            if recurrence.is_permanent:
+                self._go_on(at_work, calendars, now)
+            else:
+                self._by_timing(at_work, calendars, now, horizon)
+        self._fill_back(at_work, calendars, now, horizon)
+        try:
+            at_work.payload = self.producing.payload_for(recurrence, at_work.due)
+        except ContentExpired as refusal:
+            return self._paused(at_work.before, refusal, calendars)
+        self._place_wake(at_work, now)
+        return at_work
+
+    def _paused(self, recurrence: Recurrence, refusal: Exception, calendars: Sequence[Calendar]) -> bool:
+        """Pause a schedule whose tasks cannot be made; there is nothing more to do."""
+        if recurrence.state is ScheduleState.ACTIVE:
+            self._save(recurrence.paused(self.clock.now(), str(refusal), calendars))
+        return True
+
+    def _by_timing(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
+        """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""
+        recurrence, until = at_work.before, horizon
+        schedule = recurrence.schedule(calendars)
+        if count_between(schedule, recurrence.done, now - MISSED_AFTER):
+            if recurrence.owed is not None:
+                # Decided before, and perhaps never placed: that alone, then what was missed since.
+                until = recurrence.done
+            elif (placed := self._placed_before(recurrence, schedule, horizon)) is not None:
+                until = placed
+            else:
+                recurrence = at_work.before = self._decided(recurrence, schedule, now)
+                schedule = recurrence.schedule(calendars)
+        expansion = expand(schedule, recurrence.done, until)
+        found = expansion.occurrences
+        runs = [each for each in found if each.runs]
+        if recurrence.owed is not None:
+            runs.insert(0, recurrence.owed)
+        at_work.due = [Due(each) for each in runs]
+        at_work.next_at = expansion.next_at
+        at_work.more = expansion.next_at is not None and expansion.next_at <= horizon
+        after = replace(
+            recurrence,
+            turn=at_work.after.turn,
+            tzdata=at_work.after.tzdata,
+            done=expansion.until,
+            remaining_runs=expansion.remaining_runs,
+            owed=None,
+            last=_last(recurrence, runs),
+            placed=recurrence.placed + len(runs),
+            skipped=recurrence.skipped + sum(not each.runs for each in found),
+        )
+        if expansion.next_at is None:
+            # It has ended once the last of them was due, and is told so then.
+            ends_at = max((each.due_at for each in runs), default=after.last.nominal if after.last else now)
+            if ends_at > now:
+                at_work.next_at = ends_at + self.look_ahead + MINUTE
+            else:
+                after = replace(after, state=ScheduleState.ENDED)
+        at_work.after = _remarked(after, [each for each in found if not each.runs], now)
+
+    def _placed_before(self, recurrence: Recurrence, schedule: Schedule, horizon: Millis) -> Millis | None:
+        """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed.
+
+        Any but the first may be absent: they are placed at once. So the last that is there counts, up to the horizon;
+        one that was not looked at would be met as a missed one later.
+        """
+        intended = [each for each in expand(schedule, recurrence.done, horizon).occurrences if each.runs]
+        if not intended or self.tasks.read(recurrence.id_of(intended[0])) is None:
+            return None
+        ids = {recurrence.id_of(each): each.nominal for each in intended}
+        return max([intended[0].nominal, *map(ids.__getitem__, self.tasks.read_many(list(ids), consistent=True))])
+
+    def _decided(self, recurrence: Recurrence, schedule: Schedule, now: Millis) -> Recurrence:
+        """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
+        missed_by = now - MISSED_AFTER
+        found = catch_up(schedule, recurrence.done, missed_by)
+        remaining = recurrence.remaining_runs
+        if remaining is not None and found.run is not None:
+            remaining -= 1
+        decided = replace(
+            recurrence,
+            done=missed_by,
+            remaining_runs=remaining,
+            owed=found.run,
+            skipped=recurrence.skipped + found.skipped,
+        )
+        self.telemetry.count("occurrences_missed", found.missed)
+        return self._save(decided.remarked(now, found.run.key if found.run else "", found.note))
+
+    def _go_on(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis) -> None:
+        """The chain of a permanent schedule: mended if it has broken."""
+        recurrence = at_work.before
+        schedule, last = recurrence.schedule(calendars), recurrence.last
+        if last is None or not recurrence.is_current(last):
+            recurrence = self._save(continued(recurrence, first_run(schedule, recurrence.changed_at)))
+            last = None if recurrence.state is ScheduleState.ENDED else recurrence.last
+        elif (task := self.tasks.read(last.task_id)) is not None:
+            if task.finished_at is not None:
+                recurrence = self._save(continued(recurrence, run_after(schedule, last, ended_at(task, now))))
+            last = recurrence.last if recurrence.last != last else None
+        at_work.before = recurrence
+        at_work.after = replace(recurrence, turn=at_work.after.turn, tzdata=at_work.after.tzdata)
+        if last is not None and recurrence.state is ScheduleState.ACTIVE:
+            at_work.due = [Due(run_of(recurrence, last.nominal))]
+        if recurrence.state is ScheduleState.ACTIVE:
+            at_work.next_at = now + PERMANENT_LOOK
+
+    def _fill_back(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
+        """The next part of each backfill."""
+        schedule = at_work.before.schedule(calendars)
+        for each in at_work.before.open_backfills:
+            run = each
+            for occurrence, cursor in steps(schedule, each.backfill, each.cursor):
+                if occurrence.due_at > horizon:
+                    break
+                if len(at_work.due) >= MAX_EXPANSION:
+                    at_work.more = True
+                    break
+                if occurrence.runs:
+                    at_work.due.append(Due(occurrence, Cause.BACKFILL, each.id))
+                run = replace(run, cursor=cursor)
+            else:
+                run = replace(run, ended_at=now)
+            at_work.after = at_work.after.with_backfill(run)
+        backfilled = sum(due.cause is Cause.BACKFILL for due in at_work.due)
+        at_work.after = replace(at_work.after, placed=at_work.after.placed + backfilled)
+
+    def _place_wake(self, at_work: _Pass, now: Millis) -> None:
+        """Have the schedule met again, in a minute that nobody has read yet."""
+        unread = first_unread(now, self.look_ahead)
+        at = at_work.next_at
+        if at_work.after.open_backfills or at_work.more:
+            at = unread
+        if at is not None:
+            at = max(unread, min(at, now + LONGEST_SLEEP))
+            before = at_work.before
+            self.tasks.add_schedule_wake(ScheduleWake(before.uid, before.owner, before.name, at_work.after.turn, at))
+
+    def _produce(self, dues: Sequence[tuple[_Pass, Due]]) -> None:
+        self.crew.map(self._produced, [(at_work, due) for at_work, due in dues if not at_work.failed])
+
+    def _produced(self, pair: tuple[_Pass, Due]) -> None:
+        at_work, due = pair
+        work = partial(self.producing.produce, at_work.after, due, at_work.payload)
+        task = self._guarded(at_work, work)
+        if task is not None:
+            at_work.tasks.append(task)
+
+    def _ended(self, at_work: _Pass) -> ScheduleWake | None:
+        """Save the schedule; the wake to go on with, if there is more to do or somebody's write came between."""
+        if at_work.failed:
+            return None
+        wake = at_work.wake
+        try:
+            self._guarded(at_work, partial(self._save, at_work.after))
+        except _Retry:
+            # Whoever wrote has not moved its turn on, or the next look finds this wake stale.
+            return wake
+        return replace(wake, turn=at_work.after.turn) if at_work.more and not at_work.failed else None
+
+    def _save(self, recurrence: Recurrence) -> Recurrence:
+        if not self.schedules.save(recurrence, self.chance.nonce()):
+            raise _Retry
+        return replace(recurrence, edition=recurrence.edition + 1)
+
+    def _guarded(self, at_work: _Pass, work: Callable[[], T]) -> T | None:
+        """Do something for a schedule; if that fails, its wake must be met again."""
+        try:
+            return work()
+        except (Unavailable, FieldInvalid) as error:
+            # A target that was just taken from the settings: the next look pauses the schedule.
+            self.telemetry.note("a schedule could not be expanded", schedule=at_work.wake.name, error=str(error))
+        except _Retry:
+            raise
+        except Exception as error:  # noqa: BLE001 - one schedule's defect must not stop the trigger
+            self._defect(at_work.wake, error)
+            at_work.broken = True
+        at_work.failed = True
+        return None
+
+    def _defect(self, wake: ScheduleWake, error: Exception) -> None:
+        self.telemetry.count("expansions_failed")
+        self.telemetry.note("a schedule could not be expanded", schedule=wake.name, error=repr(error))
+
+
+def _last(recurrence: Recurrence, runs: Sequence[Occurrence]) -> Last | None:
+    if not runs:
+        return recurrence.last
+    return Last(recurrence.id_of(runs[-1]), runs[-1].nominal, recurrence.revision_of(runs[-1].nominal))
+
+
+def _remarked(recurrence: Recurrence, skipped: Sequence[Occurrence], now: Millis) -> Recurrence:
+    """With a remark for each reason why some do not run."""
+    counts = Counter(each.note for each in skipped)
+    firsts = {each.note: each for each in reversed(skipped)}
+    for note, first in sorted(firsts.items(), key=lambda pair: pair[1].nominal):
+        more = f" (and {counts[note] - 1} more)" if counts[note] > 1 else ""
+        recurrence = recurrence.remarked(now, first.key, note + more)
+    return recurrence

@@ -1,0 +1,387 @@
+"""Making and steering schedules.
+
+A change places the schedule's next wake first, then writes the schedule, then expands it at once: what a caller that
+dies leaves undone is found by the trigger at that wake.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.timers import ScheduleWake, first_unread
+from duetime.domain.errors import (
+    BackfillUnknown,
+    ContentExpired,
+    FieldInvalid,
+    ScheduleExists,
+    ScheduleMoveRefused,
+    ScheduleUnknown,
+    ScheduleVersionDiffers,
+    Unavailable,
+)
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import DELETION_MARKER_LIFE, MAX_BACKFILLS
+from duetime.domain.schedules.backfill import requested
+from duetime.domain.schedules.occurrences import Occurrence, next_nominal
+from duetime.domain.schedules.schedule import ScheduleState, check
+from duetime.domain.schedules.stored_schedule import BackfillRun, Recurrence
+from duetime.domain.schedules.time_zones import tzdata_version
+from duetime.domain.tasks.expiry import after_record, unless_referenced
+from duetime.domain.tasks.task import Cause, Content, ContentPlace
+from duetime.domain.times import SECOND
+from duetime.services.schedules.occurrence_tasks import Due
+from duetime.services.tasks.create import PAYLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.schedules.definition import ScheduleChange, ScheduleSpec, Written
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.stores import ContentStore, ScheduleStore, TaskStore
+    from duetime.services.enqueue import Placing
+    from duetime.services.schedules.expander import Expanding
+    from duetime.services.shards import Shards
+
+_TRIES = 10
+_PATIENCE = 3 * SECOND
+"""How long a caller waits for a long expansion, such as a backfill at full pace; the trigger does the rest."""
+_NOTHING = Content(ContentPlace.RECORD, PAYLOAD, b"")
+_TAIL_BITS, _NAME_BITS, _BACKFILL_BITS = 64, 40, 32
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """Makes, changes, holds and removes schedules, each for its owner.
+
+    Every method that names a schedule raises `ScheduleUnknown` if there is none of that name, and those that take a
+    version `ScheduleVersionDiffers` if it is at another one. All may raise `Unavailable`.
+
+    Attributes:
+        shards: how many shards ids are spread over.
+        look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
+        retention: how long the payload of a schedule that is gone is kept, in milliseconds.
+    """
+
+    schedules: ScheduleStore
+    tasks: TaskStore
+    contents: ContentStore
+    placing: Placing
+    expanding: Expanding
+    clock: Clock
+    chance: Chance
+    shards: Shards
+    look_ahead: Millis
+    retention: Millis
+
+    def create(self, owner: str, spec: ScheduleSpec) -> Recurrence:
+        """Make a schedule, and place what is due soon.
+
+        Raises:
+            FieldInvalid: a field cannot be accepted, or its time never comes.
+            ScheduleExists: there is one of its name.
+        """
+        self.expanding.producing.accept(spec.task)
+        now = self.clock.now()
+        uid = TaskId.of(now, self.chance.below(self.shards.count()), self.chance.bits(_TAIL_BITS))
+        name = spec.name or f"schedule-{self.chance.bits(_NAME_BITS):010x}"
+        # Its first instant may be this very one: that of a rate is.
+        # Read first and named by the write: should that arrive late, it must not undo what has come since.
+        vacancy = self.schedules.vacancy(owner, name)
+        if vacancy is None:
+            raise ScheduleExists(name)
+        made = self._made(owner, uid, replace(spec, name=name), now)
+        # Versions go on where those of an earlier schedule of the name ended, so that no tag of its matches.
+        made = replace(made, edition=vacancy, version=vacancy + 1)
+        self._check(made)
+        made = replace(made, payload=self._keep(uid, spec.task.payload))
+        self._place_wake(made)
+        if not self.schedules.save(made, self.chance.nonce()):
+            self._expire(uid, made.payload)
+            if self.schedules.vacancy(owner, name) is None:
+                raise ScheduleExists(name)
+            raise _busy(name)
+        self._retain(made)
+        return self._expanded(replace(made, edition=vacancy + 1))
+
+    def get(self, owner: str, name: str) -> Recurrence:
+        """Read a schedule, its payload too."""
+        recurrence = self._read(owner, name)
+        payload = recurrence.payload
+        if payload.data is None:
+            with suppress(ContentExpired):
+                payload = replace(payload, data=self.contents.fetch(recurrence.uid, payload))
+        return replace(recurrence, payload=payload)
+
+    def list(self, owner: str, after: str, limit: int) -> Sequence[Recurrence]:
+        """An owner's schedules by their names, eventually consistently; the list goes on behind `after`."""
+        return self.schedules.list_after(owner, after, limit)
+
+    def change(self, owner: str, name: str, change: ScheduleChange, version: int | None = None) -> Recurrence:
+        """Change a schedule; what was placed and is to come is placed anew.
+
+        What was due by now and has not begun is dropped by a change of the timing, and by no other.
+
+        Raises:
+            FieldInvalid: a field cannot be accepted, or its time never comes.
+        """
+        task = change.fields.get("task")
+        if task is not None:
+            self.expanding.producing.accept(task)
+        payload: Content | None = None
+
+        def changed(recurrence: Recurrence) -> Recurrence:
+            nonlocal payload
+            spec = change.of(recurrence.spec)
+            keeps_due = recurrence.state is ScheduleState.ACTIVE and spec.has_timing_of(recurrence.spec)
+            moved = recurrence.edited if keeps_due else recurrence.steered
+            after = moved(self.clock.now(), self.expanding.known_calendars_of(recurrence))
+            after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
+            if "remaining_runs" in change.fields:
+                after = replace(after, remaining_runs=spec.remaining_runs)
+            if after.state is ScheduleState.ENDED:
+                after = replace(after, state=ScheduleState.ACTIVE)
+            self._check(after)
+            if task is None:
+                return after
+            payload = payload or self._keep(recurrence.uid, task.payload)
+            return replace(after, payload=payload)
+
+        before = self._read(owner, name)
+        after = self._written(before, version, changed, looks=True)
+        if task is not None:
+            self._retain(after)
+            self._expire(after.uid, before.payload)
+        return self._expanded(after)
+
+    def delete(self, owner: str, name: str, version: int | None = None) -> None:
+        """Remove a schedule; what was placed and has not begun is dropped when its time comes."""
+        recurrence = self._read(owner, name, version)
+        for _ in range(_TRIES):
+            expires_at = self.clock.now() + DELETION_MARKER_LIFE
+            if self.schedules.remove(recurrence, self.chance.nonce(), expires_at):
+                self._expire(recurrence.uid, recurrence.payload)
+                return
+            try:
+                recurrence = self._read_again(recurrence, version)
+            except ScheduleUnknown:
+                # Somebody else has removed it; what has its name now is another one.
+                return
+        raise _busy(name)
+
+    def pause(self, owner: str, name: str, note: str = "", version: int | None = None) -> Recurrence:
+        """Hold a schedule; what was placed and has not begun does not run. One that is held gets the note.
+
+        Raises:
+            ScheduleMoveRefused: it has ended.
+        """
+
+        def paused(recurrence: Recurrence) -> Recurrence:
+            if recurrence.state is ScheduleState.ENDED:
+                raise ScheduleMoveRefused(name, recurrence.state, "paused")
+            if recurrence.state is ScheduleState.PAUSED:
+                return replace(recurrence, note=note, version=recurrence.version + 1)
+            return recurrence.paused(self.clock.now(), note, self.expanding.known_calendars_of(recurrence))
+
+        return self._written(self._read(owner, name), version, paused)
+
+    def resume(self, owner: str, name: str, version: int | None = None) -> Recurrence:
+        """Let a schedule go on from now: what came while it was held is not caught up.
+
+        Raises:
+            ScheduleMoveRefused: it has ended.
+            FieldInvalid: a calendar that it names is gone, or its task's target may not be called any more.
+        """
+
+        def resumed(recurrence: Recurrence) -> Recurrence:
+            if recurrence.state is not ScheduleState.PAUSED:
+                return recurrence
+            now = self.clock.now()
+            after = replace(recurrence, state=ScheduleState.ACTIVE, note="", done=now, changed_at=now)
+            after = replace(after, version=recurrence.version + 1)
+            self.expanding.producing.check(after)
+            self.expanding.calendars_of(after)
+            return after
+
+        recurrence = self._read(owner, name, version)
+        if recurrence.state is ScheduleState.ENDED:
+            raise ScheduleMoveRefused(name, recurrence.state, "resumed")
+        if recurrence.state is ScheduleState.ACTIVE:
+            return recurrence
+        return self._expanded(self._written(recurrence, version, resumed, looks=True))
+
+    def trigger(self, owner: str, name: str) -> Task:
+        """Have a schedule's task run once, now, whatever its rhythm and even if it is held.
+
+        Returns:
+            The task; it may yet be skipped because of the run before, as any occurrence.
+        """
+        recurrence, now = self._read(owner, name), self.clock.now()
+        occurrence = Occurrence(now, now, now, f"now {self.chance.nonce()}")
+        producing = self.expanding.producing
+        due = Due(occurrence, Cause.TRIGGER)
+        task = producing.produce(recurrence, due, producing.payload_of(recurrence))
+        self.placing.send_due([task])
+        told = replace(recurrence, placed=recurrence.placed + 1)
+        key = recurrence.spec.clock.zone.text_at(now)
+        with suppress(Unavailable):
+            # A remark that is lost does no harm.
+            self.schedules.save(told.remarked(now, key, f"triggered by hand: task {task.id}"), self.chance.nonce())
+        return task
+
+    def backfill(self, owner: str, name: str, start: Millis, end: Millis, per_minute: int) -> Recurrence:
+        """Have the occurrences of a stretch of the past run, at a pace; the backfill is the last of `backfills`.
+
+        Raises:
+            FieldInvalid: the stretch is empty, not past, or nothing comes in it, or the pace is out of bounds.
+            ScheduleMoveRefused: too many backfills are on their way.
+        """
+        wanted = requested(start, end, per_minute, self.clock.now())
+        run_id = f"{self.chance.bits(_BACKFILL_BITS):08x}"
+
+        def backfilled(recurrence: Recurrence) -> Recurrence:
+            if len(recurrence.open_backfills) >= MAX_BACKFILLS:
+                raise ScheduleMoveRefused(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
+            size = wanted.size(recurrence.schedule(self.expanding.calendars_of(recurrence)))
+            if not size:
+                raise FieldInvalid("from", "begins a stretch of time in which the schedule has no occurrence")
+            return replace(recurrence.with_backfill(BackfillRun(run_id, wanted, size)), version=recurrence.version + 1)
+
+        return self._expanded(self._written(self._read(owner, name), None, backfilled, looks=True))
+
+    def cancel_backfill(self, owner: str, name: str, backfill_id: str) -> Recurrence:
+        """End a backfill; what it has placed, a few minutes' worth, still runs. One that has ended stays as it is.
+
+        Raises:
+            BackfillUnknown: the schedule has none of this id.
+        """
+
+        def cancelled(recurrence: Recurrence) -> Recurrence:
+            run = next((each for each in recurrence.backfills if each.id == backfill_id), None)
+            if run is None:
+                raise BackfillUnknown(name, backfill_id)
+            if run.ended_at is not None:
+                return recurrence
+            ended = recurrence.with_backfill(replace(run, ended_at=self.clock.now()))
+            return replace(ended, version=recurrence.version + 1)
+
+        return self._written(self._read(owner, name), None, cancelled)
+
+    def _made(self, owner: str, uid: TaskId, spec: ScheduleSpec, now: Millis) -> Recurrence:
+        return Recurrence(
+            owner=owner,
+            uid=uid,
+            shards=self.shards.count(),
+            spec=replace(spec, task=replace(spec.task, payload=b"")),
+            payload=_NOTHING,
+            created_at=now,
+            changed_at=now,
+            done=now - 1,
+            tzdata=tzdata_version(),
+            remaining_runs=spec.remaining_runs,
+        )
+
+    def _check(self, recurrence: Recurrence) -> None:
+        """Refuse a schedule that cannot be, or whose time never comes."""
+        self.expanding.producing.check(recurrence)
+        schedule = check(recurrence.schedule(self.expanding.calendars_of(recurrence)))
+        if not recurrence.is_permanent and next_nominal(schedule, recurrence.done) is None:
+            endless = replace(schedule, end_at=None)
+            if schedule.end_at is not None and next_nominal(endless, recurrence.done) is not None:
+                raise FieldInvalid("end_at", "leaves no time that is still to come")
+            raise FieldInvalid(_field(recurrence.spec.written), "names no time that is still to come")
+
+    def _written(
+        self,
+        before: Recurrence,
+        version: int | None,
+        changed: Callable[[Recurrence], Recurrence],
+        *,
+        looks: bool = False,
+    ) -> Recurrence:
+        """Write a change, made anew if somebody else's write comes between.
+
+        Args:
+            before: the schedule as it was read; another one that gets its name meanwhile is left alone.
+            version: at which it must be; `None` for any.
+            changed: makes the change.
+            looks: whether it must be looked at: then its wake comes first.
+        """
+        _check_version(before, version)
+        for _ in range(_TRIES):
+            after = changed(before)
+            if after == before:
+                return before
+            if looks:
+                after = replace(after, turn=before.turn + 1, tzdata=tzdata_version())
+                self._place_wake(after)
+            if self.schedules.save(after, self.chance.nonce()):
+                return replace(after, edition=before.edition + 1)
+            before = self._read_again(before, version)
+        raise _busy(before.name)
+
+    def _expanded(self, recurrence: Recurrence) -> Recurrence:
+        """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's wake."""
+        now = self.clock.now()
+        with suppress(Unavailable):
+            wake = ScheduleWake(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, now)
+            self.placing.send_due(self.expanding.expand([wake], now + _PATIENCE).tasks)
+            return self.get(recurrence.owner, recurrence.name)
+        return recurrence
+
+    def _place_wake(self, recurrence: Recurrence) -> None:
+        at = first_unread(self.clock.now(), self.look_ahead)
+        self.tasks.add_schedule_wake(
+            ScheduleWake(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, at)
+        )
+
+    def _read(self, owner: str, name: str, version: int | None = None) -> Recurrence:
+        recurrence, _ = self.schedules.read(owner, name)
+        if recurrence is None:
+            raise ScheduleUnknown(name)
+        _check_version(recurrence, version)
+        return recurrence
+
+    def _read_again(self, recurrence: Recurrence, version: int | None) -> Recurrence:
+        """The very schedule that was read before, as it is now.
+
+        Raises:
+            ScheduleUnknown: it is gone, even if there is another one of its name.
+        """
+        found = self._read(recurrence.owner, recurrence.name)
+        if found.uid != recurrence.uid:
+            raise ScheduleUnknown(recurrence.name)
+        _check_version(found, version)
+        return found
+
+    def _keep(self, uid: TaskId, data: bytes) -> Content:
+        # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
+        expiry = unless_referenced(self.clock.now())
+        return self.contents.keep(uid, f"{PAYLOAD}.{self.chance.nonce()}", data, expiry)
+
+    def _retain(self, recurrence: Recurrence) -> None:
+        """Let the payload last as long as a schedule that nobody looks at; of any other the first look does."""
+        if recurrence.payload.is_outside and not recurrence.is_looked_at:
+            self.contents.retain(recurrence.uid, recurrence.payload)
+
+    def _expire(self, uid: TaskId, payload: Content) -> None:
+        if payload.is_outside:
+            self.contents.expire(uid, payload, after_record(self.clock.now() + self.retention))
+
+
+def _check_version(recurrence: Recurrence, version: int | None) -> None:
+    if version not in (None, recurrence.version):
+        raise ScheduleVersionDiffers(recurrence.name, recurrence.version)
+
+
+def _field(written: Written) -> str:
+    """The timing field that was given."""
+    names = ("cron", "rate", "interval", "dates", "permanent")
+    return next((name for name in names if getattr(written, name) is not None), names[0])
+
+
+def _busy(name: str) -> Unavailable:
+    return Unavailable(f"the schedule {name!r} was written by others again and again")

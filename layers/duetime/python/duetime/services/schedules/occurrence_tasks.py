@@ -1,0 +1,111 @@
+"""Making the tasks of a schedule's occurrences exist: making one twice is making it once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.expiry import unless_referenced
+from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
+from duetime.domain.tasks.task import Cause
+from duetime.services.tasks.create import PAYLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.ports.runtime import Clock
+    from duetime.ports.stores import ContentStore
+    from duetime.services.enqueue import Placing
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An occurrence that is to be placed.
+
+    Attributes:
+        cause: why.
+        purpose: what else than its rhythm it is made for, such as a backfill's id.
+    """
+
+    occurrence: Occurrence
+    cause: Cause = Cause.RHYTHM
+    purpose: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Producing:
+    """Produces the tasks of occurrences.
+
+    Attributes:
+        rules: what the settings let tasks call.
+    """
+
+    contents: ContentStore
+    placing: Placing
+    clock: Clock
+    rules: TargetRules = DEFAULT_RULES
+
+    def check(self, recurrence: Recurrence) -> None:
+        """Refuse a schedule whose tasks nobody could run.
+
+        Raises:
+            FieldInvalid: its task's target may not be called.
+        """
+        _within_task(self.rules.target_of, recurrence.spec.task)
+
+    def accept(self, task: TaskSpec) -> None:
+        """Refuse the task of a schedule as the same task by itself is refused when it is asked for.
+
+        Raises:
+            FieldInvalid: its target may not be called, or no handler is known for its type.
+        """
+        _within_task(self.rules.accept, task)
+
+    def payload_of(self, recurrence: Recurrence) -> bytes:
+        """What each of its tasks is given."""
+        return self.contents.fetch(recurrence.uid, recurrence.payload)
+
+    def payload_for(self, recurrence: Recurrence, dues: Sequence[Due]) -> bytes:
+        """What these occurrences are given; of a schedule that has placed none yet, the payload is made to last.
+
+        Raises:
+            ContentExpired: it lies outside the schedule and is gone.
+        """
+        is_new = recurrence.last is None or recurrence.last.revision != recurrence.revision
+        if recurrence.payload.is_outside and is_new:
+            # Here, where the trigger comes too: whoever wrote the schedule may have vanished.
+            self.contents.retain(recurrence.uid, recurrence.payload)
+        return self.payload_of(recurrence) if dues else b""
+
+    def produce(self, recurrence: Recurrence, due: Due, payload: bytes) -> Task:
+        """Make the task of an occurrence exist; `Placing.send_due` must follow.
+
+        Raises:
+            FieldInvalid: its target may not be called any more.
+            Unavailable: the store did not answer.
+        """
+        occurrence, now = due.occurrence, self.clock.now()
+        task_id = recurrence.id_of(occurrence, due.purpose)
+        spec = recurrence.spec.task
+        spec = replace(spec, target=self.rules.target_of(spec))
+        expiry = unless_referenced(occurrence.due_at)
+        content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
+        task = new_task(task_id, spec, recurrence.owner, occurrence.due_at, now, content)
+        task = replace(task, occasion=recurrence.occasion(occurrence.nominal, due.cause))
+        self.placing.produce(task)
+        if content.is_outside:
+            # Also when another has written the record: it may not have come so far.
+            self.contents.retain(task_id, content, expiry)
+        return task
+
+
+def _within_task(check: Callable[[TaskSpec], object], task: TaskSpec) -> None:
+    try:
+        check(task)
+    except FieldInvalid as refusal:
+        raise FieldInvalid(f"task.{refusal.field}", refusal.reason) from None

@@ -1,0 +1,219 @@
+"""What an occurrence asks its schedule before it begins, and tells it when it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Guard
+from duetime.domain.errors import FieldInvalid, Unavailable
+from duetime.domain.limits import OVERLAP_LOOK
+from duetime.domain.schedules.permanent import continued, ended_at, run_after, run_of
+from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.tasks.attempts import HeldBack, Skipped
+from duetime.domain.tasks.states import WAITING, Move, State
+from duetime.domain.tasks.task import AttemptOutcome, Cause
+from duetime.domain.times import to_iso
+from duetime.services.schedules.occurrence_tasks import Due
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.schedules.stored_schedule import Activity, Recurrence
+    from duetime.domain.tasks.task import Occasion, Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.stores import ScheduleStore, TaskStore
+    from duetime.services.enqueue import Placing
+    from duetime.services.schedules.expander import Expanding
+
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Recurring:
+    """Keeps occurrences to what their schedules are now, and to one after the other.
+
+    Every method may raise `Unavailable`: then the message comes back, and it is done again.
+    """
+
+    schedules: ScheduleStore
+    tasks: TaskStore
+    placing: Placing
+    expanding: Expanding
+    clock: Clock
+    chance: Chance
+
+    def heed(self, task: Task) -> HeldBack | Skipped | None:
+        """Whether a task that was just claimed may begin, as far as its schedule is concerned.
+
+        One that has begun before goes on to its end, whatever has become of its schedule.
+        """
+        occasion = task.occasion
+        if occasion is None or task.state is State.ROLLING_BACK or task.ledger:
+            return None
+        recurrence, activity = self.schedules.read(task.owner, occasion.schedule)
+        if recurrence is None or recurrence.mark != occasion.mark:
+            return Skipped(f"the schedule {occasion.schedule!r} was deleted")
+        if (reason := _refusal(recurrence, occasion)) is not None:
+            self._remark(task, reason, once=True)
+            return Skipped(reason)
+        if occasion.cause is Cause.BACKFILL or _may_overlap(recurrence):
+            return None
+        verdict = self._in_turn(task, recurrence, activity)
+        if isinstance(verdict, Skipped):
+            self._remark(task, verdict.reason)
+        return verdict
+
+    def follow(self, task: Task) -> None:
+        """Do what the end of an occurrence means for its schedule; doing it twice is doing it once."""
+        occasion = task.occasion
+        if occasion is None:
+            return
+        recurrence, activity = self.schedules.read(task.owner, occasion.schedule)
+        if recurrence is None or recurrence.mark != occasion.mark:
+            return
+        if recurrence.spec.pause_on_failure and _has_failed(task):
+            self._pause(task, occasion)
+        if not _may_overlap(recurrence):
+            self._make_room(task, recurrence, activity)
+        if recurrence.is_permanent and occasion.cause is Cause.RHYTHM:
+            self._go_on(task)
+
+    def _in_turn(self, task: Task, recurrence: Recurrence, activity: Activity) -> HeldBack | Skipped | None:
+        """Let one occurrence begin at a time; where one may wait, it is the next."""
+        for _ in range(_TRIES):
+            seen = activity.of(recurrence.uid)
+            if seen.active == task.id:
+                return None
+            going = self._open(seen.active)
+            waiting = None if seen.buffered == task.id else self._open(seen.buffered)
+            verdict: HeldBack | Skipped | None = None
+            if going is None and waiting is None:
+                wanted = replace(seen, active=task.id, buffered=None)
+            elif not _may_wait(recurrence):
+                return Skipped(f"the run of {_meant(going or waiting)} is still going")
+            elif going is not None and waiting is not None:
+                return Skipped(f"the run of {_meant(going)} is still going, and that of {_meant(waiting)} waits")
+            else:
+                # If what went on has ended, the one that waits is next; this one waits for it in its place.
+                active = seen.active if waiting is None else waiting.id
+                wanted = replace(seen, active=active, buffered=task.id)
+                verdict = HeldBack(self.clock.now() + OVERLAP_LOOK, f"the run of {_meant(going or waiting)}")
+            if wanted == seen or self._save(recurrence, wanted):
+                return verdict
+            found, activity = self.schedules.read(recurrence.owner, recurrence.name)
+            if found is None or found.uid != recurrence.uid:
+                return Skipped(f"the schedule {recurrence.name!r} was deleted")
+        raise Unavailable(f"the occurrences of {recurrence.name!r} were written by others again and again")
+
+    def _make_room(self, task: Task, recurrence: Recurrence, activity: Activity) -> None:
+        """Let the one that waits for this one's end begin at once, without waiting for its next look."""
+        seen = activity.of(recurrence.uid)
+        if seen.active != task.id:
+            return
+        if not self._save(recurrence, replace(seen, active=None)):
+            raise Unavailable(f"the occurrences of {recurrence.name!r} were written by somebody else")
+        buffered = self._open(seen.buffered)
+        if buffered is not None and buffered.state in WAITING:
+            self.placing.move(buffered, Move.REPLACE, self.clock.now(), Guard(version=buffered.version), {})
+
+    def _go_on(self, task: Task) -> None:
+        """Have the chain of a permanent schedule go on; should this be lost, the schedule's own wake mends it."""
+        for _ in range(_TRIES):
+            recurrence, _activity = self.schedules.read(task.owner, task.occasion.schedule if task.occasion else "")
+            last = None if recurrence is None else recurrence.last
+            if recurrence is None or task.occasion is None or recurrence.mark != task.occasion.mark:
+                return
+            if last is None or recurrence.state is not ScheduleState.ACTIVE:
+                return
+            if not recurrence.is_current(last):
+                return
+            if last.task_id != task.id:
+                # Decided already; whoever did so may have died before its run was there.
+                if self.tasks.read(last.task_id) is None:
+                    self._produce(recurrence, last.nominal)
+                return
+            schedule = recurrence.schedule(self.expanding.known_calendars_of(recurrence))
+            after = continued(recurrence, run_after(schedule, last, ended_at(task, self.clock.now())))
+            if self.schedules.save(after, self.chance.nonce()):
+                if after.last is not None and after.state is ScheduleState.ACTIVE:
+                    self._produce(after, after.last.nominal)
+                return
+        raise Unavailable(f"the schedule {recurrence.name if recurrence else ''!r} was written again and again")
+
+    def _produce(self, recurrence: Recurrence, nominal: Millis) -> None:
+        producing = self.expanding.producing
+        try:
+            run = producing.produce(recurrence, Due(run_of(recurrence, nominal)), producing.payload_of(recurrence))
+        except FieldInvalid:
+            # Its target may not be called any more: the next look at the schedule pauses it.
+            return
+        self.placing.send_due([run])
+
+    def _pause(self, task: Task, occasion: Occasion) -> None:
+        """Pause a schedule whose task has failed for good."""
+        for _ in range(_TRIES):
+            recurrence, _activity = self.schedules.read(task.owner, occasion.schedule)
+            if recurrence is None or recurrence.mark != occasion.mark or recurrence.revision != occasion.revision:
+                return
+            if recurrence.state is ScheduleState.PAUSED:
+                return
+            kind = task.error.kind if task.error else "error"
+            calendars = self.expanding.known_calendars_of(recurrence)
+            paused = recurrence.paused(self.clock.now(), f"the task {task.id} failed: {kind}", calendars)
+            if self.schedules.save(paused, self.chance.nonce()):
+                return
+        raise Unavailable(f"the schedule {occasion.schedule!r} was written by others again and again")
+
+    def _remark(self, task: Task, reason: str, *, once: bool = False) -> None:
+        """Have the schedule remember why an occurrence did not run; a remark that is lost does no harm."""
+        occasion = task.occasion
+        if occasion is None:
+            return
+        recurrence, _ = self.schedules.read(task.owner, occasion.schedule)
+        if recurrence is None or recurrence.mark != occasion.mark:
+            return
+        if once and recurrence.log and recurrence.log[-1].note == reason:
+            return
+        key = recurrence.spec.clock.zone.text_at(occasion.nominal)
+        told = replace(recurrence, skipped=recurrence.skipped + 1).remarked(self.clock.now(), key, reason)
+        self.schedules.save(told, self.chance.nonce())
+
+    def _open(self, task_id: TaskId | None) -> Task | None:
+        """A task, if it has not come to its end."""
+        task = None if task_id is None else self.tasks.read(task_id)
+        return task if task is not None and task.finished_at is None else None
+
+    def _save(self, recurrence: Recurrence, activity: Activity) -> bool:
+        return self.schedules.save_activity(recurrence.owner, recurrence.name, activity, self.chance.nonce())
+
+
+def _refusal(recurrence: Recurrence, occasion: Occasion) -> str | None:
+    """Why an occurrence may not begin; what its owner asked for apart from the rhythm may, whatever the rhythm is."""
+    if occasion.cause is not Cause.RHYTHM:
+        return None
+    if recurrence.state is ScheduleState.PAUSED:
+        return f"the schedule {recurrence.name!r} is paused"
+    if occasion.revision != recurrence.revision_of(occasion.nominal):
+        return f"the schedule {recurrence.name!r} was changed or paused after this was placed"
+    return None
+
+
+def _may_overlap(recurrence: Recurrence) -> bool:
+    return recurrence.spec.overlap is Overlap.ALLOW_ALL and not recurrence.is_permanent
+
+
+def _may_wait(recurrence: Recurrence) -> bool:
+    return recurrence.spec.overlap is Overlap.BUFFER_ONE or recurrence.is_permanent
+
+
+def _has_failed(task: Task) -> bool:
+    if task.occasion is None or task.occasion.cause is Cause.BACKFILL:
+        return False
+    undone = task.state is State.ROLLED_BACK and any(line.outcome is AttemptOutcome.FAILED for line in task.ledger)
+    return task.state is State.FAILED or undone
+
+
+def _meant(task: Task | None) -> str:
+    """Which occurrence a task is, in words."""
+    return "" if task is None else to_iso(task.occasion.nominal if task.occasion else task.due_at)

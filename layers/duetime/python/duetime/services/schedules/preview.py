@@ -1,0 +1,137 @@
+"""What a schedule has done and will do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FieldInvalid, ScheduleUnknown
+from duetime.domain.schedules.occurrences import between, following
+from duetime.domain.schedules.permanent import run_of
+from duetime.domain.schedules.schedule import ScheduleState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
+    from duetime.ports.stores import CalendarStore, ScheduleStore, TaskStore
+
+_NEAR = 100
+"""Occurrences that are looked at to find the next one that runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An occurrence as its owner may see it.
+
+    Attributes:
+        task_id: of its task; `None` if it does not run, or is not placed yet.
+        task: its task, if it still exists.
+        note: why it does not run, or what else is to be said of it.
+    """
+
+    occurrence: Occurrence
+    task_id: TaskId | None
+    task: Task | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseeing:
+    """Tells what comes and what came; nothing is created."""
+
+    schedules: ScheduleStore
+    calendars: CalendarStore
+    tasks: TaskStore
+    clock: Clock
+
+    def resolve(self, owner: str, names: Sequence[str], field: str = "calendars") -> tuple[Calendar, ...]:
+        """The calendars of these names.
+
+        Raises:
+            FieldInvalid: there is none of a name.
+        """
+        found = []
+        for index, name in enumerate(names):
+            calendar = self.calendars.read(owner, name)
+            if calendar is None:
+                raise FieldInvalid(f"{field}[{index}]", f"there is no calendar {name!r}")
+            found.append(calendar)
+        return tuple(found)
+
+    def upcoming(self, recurrence: Recurrence, count: int) -> Sequence[Occurrence]:
+        """The next occurrences, those that do not run among them; none of a schedule that no clock moves on."""
+        if recurrence.is_permanent or recurrence.state is not ScheduleState.ACTIVE:
+            return []
+        now, last = self.clock.now(), recurrence.last
+        schedule = recurrence.schedule(self._known(recurrence))
+        remaining = schedule.remaining_runs
+        if remaining is not None:
+            # It counts from what was placed, some of which is still to come.
+            placed_to = last.nominal if last is not None and recurrence.is_current(last) else now
+            unlimited = replace(schedule, remaining_runs=None)
+            coming = between(unlimited, now, placed_to, _NEAR) if placed_to > now else ()
+            schedule = replace(schedule, remaining_runs=remaining + sum(each.runs for each in coming))
+        return following(schedule, now, count)
+
+    def next_at(self, recurrence: Recurrence) -> Millis | None:
+        """When it runs next, as far as is known."""
+        if recurrence.state is not ScheduleState.ACTIVE:
+            return None
+        if recurrence.is_permanent:
+            return None if recurrence.last is None else recurrence.last.nominal
+        return next((each.due_at for each in self.upcoming(recurrence, _NEAR) if each.runs), None)
+
+    def occurrences(self, owner: str, name: str, start: Millis, end: Millis, limit: int) -> list[Seen]:
+        """The occurrences in [start, end] in order, past and coming, with their tasks.
+
+        Those before its last change are left out: its timing was another then. Of a permanent schedule only the
+        latest run is known.
+
+        Raises:
+            ScheduleUnknown: there is none of that name.
+        """
+        recurrence, _ = self.schedules.read(owner, name)
+        if recurrence is None:
+            raise ScheduleUnknown(name)
+        found = list(self._found(recurrence, start, end, limit))
+        ids = {each.key: recurrence.id_of(each) for each in found if each.runs and each.nominal <= recurrence.done}
+        tasks = self.tasks.read_many(list(ids.values()))
+        return [self._seen(recurrence, each, ids.get(each.key), tasks) for each in found]
+
+    def _found(self, recurrence: Recurrence, start: Millis, end: Millis, limit: int) -> Sequence[Occurrence]:
+        if recurrence.is_permanent:
+            last = recurrence.last
+            is_asked = last is not None and start <= last.nominal <= end
+            return [run_of(recurrence, last.nominal)] if last is not None and is_asked else []
+        since = max(start - 1, recurrence.changed_at - 1)
+        schedule = recurrence.schedule(self._known(recurrence))
+        past = between(schedule, since, min(end, self.clock.now()), limit)
+        if end <= self.clock.now() or len(past) >= limit:
+            return past
+        ahead = self.upcoming(recurrence, limit - len(past))
+        return [*past, *(each for each in ahead if start <= each.nominal <= end)]
+
+    def _seen(
+        self, recurrence: Recurrence, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
+    ) -> Seen:
+        task = None if task_id is None else tasks.get(task_id)
+        note = occurrence.note
+        if task is not None and task.error is not None and not task.attempt:
+            note = task.error.message
+        elif task_id is not None and task is None and occurrence.runs:
+            remark = next((each for each in reversed(recurrence.log) if each.key == occurrence.key), None)
+            note = remark.note if remark else note
+        return Seen(occurrence, None if task is None else task_id, task, note)
+
+    def _known(self, recurrence: Recurrence) -> tuple[Calendar, ...]:
+        try:
+            return self.resolve(recurrence.owner, recurrence.spec.calendars)
+        except FieldInvalid:
+            return ()

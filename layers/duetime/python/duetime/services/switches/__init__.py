@@ -1,0 +1,1 @@
+"""Switches: set by administrators, respected by everything that starts tasks."""

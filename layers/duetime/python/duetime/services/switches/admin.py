@@ -1,0 +1,97 @@
+"""Setting switches, and seeing what is held back: by switches and by circuits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchUnknown, Unavailable
+from duetime.domain.limits import MAX_PAGE, MAX_SWITCHES
+from duetime.domain.switches import SwitchKey, SwitchScope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.admins import Operators
+    from duetime.domain.circuit_breakers import Circuit, CircuitState
+    from duetime.domain.switches import Switch, Switches
+    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.stores import CircuitStore, SwitchStore
+
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Switching:
+    """Sets switches: operators all, everybody else the one for the tasks of their own."""
+
+    switches: SwitchStore
+    circuits: CircuitStore
+    operators: Operators
+    clock: Clock
+    chance: Chance
+
+    def list(self, caller: str) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
+        """The switches, and the circuits that are not closed; for others than operators what concerns them alone."""
+        found = sorted(self.switches.read(consistent=True).by_key.values(), key=lambda switch: switch.key)
+        if not self.operators.include(caller):
+            return [switch for switch in found if _concerns(switch.key, caller)], []
+        now = self.clock.now()
+        return found, [(circuit, circuit.state(now)) for circuit in self.circuits.list_open(MAX_PAGE)]
+
+    def put(self, caller: str, switch: Switch) -> Switch:
+        """Set a switch, whatever it was; one that changes nothing is removed.
+
+        Raises:
+            OperatorRequired: it concerns other owners too, or an operator has set it.
+            SwitchesFull: there are too many.
+            Unavailable: others kept changing switches.
+        """
+        wanted = replace(switch, changed_at=self.clock.now(), changed_by=caller)
+
+        def change(switches: Switches) -> Switches:
+            self._check(caller, switch.key, switches)
+            changed = switches.with_switch(wanted)
+            if len(changed.by_key) > max(MAX_SWITCHES, len(switches.by_key)):
+                raise SwitchesFull(MAX_SWITCHES)
+            return changed
+
+        self._change(change)
+        return wanted
+
+    def remove(self, caller: str, key: SwitchKey) -> Switch:
+        """Remove a switch: what it held back comes again by itself.
+
+        Raises:
+            OperatorRequired: it concerns other owners too, or an operator has set it.
+            SwitchUnknown: there is none.
+            Unavailable: others kept changing switches.
+        """
+
+        def change(switches: Switches) -> Switches:
+            self._check(caller, key, switches)
+            if key not in switches.by_key:
+                raise SwitchUnknown(key)
+            return switches.without(key)
+
+        return self._change(change).by_key[key]
+
+    def _change(self, change: Callable[[Switches], Switches]) -> Switches:
+        """Make a change to the switches as they are; answers what they were before."""
+        for _ in range(_TRIES):
+            before = self.switches.read(consistent=True)
+            after = change(before)
+            if after == before or self.switches.save(after, self.chance.nonce()):
+                return before
+        raise Unavailable("others kept changing the switches")
+
+    def _check(self, caller: str, key: SwitchKey, switches: Switches) -> None:
+        if self.operators.include(caller):
+            return
+        present = switches.by_key.get(key)
+        if key != SwitchKey(SwitchScope.OWNER, caller) or (present and present.changed_by != caller):
+            raise OperatorRequired
+
+
+def _concerns(key: SwitchKey, caller: str) -> bool:
+    return key.scope is not SwitchScope.OWNER or key.name == caller

@@ -1,0 +1,54 @@
+"""Heeding switches: what may not begin is held back, what is capped needs a lock more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
+from duetime.domain.switches import Switches
+from duetime.domain.tasks.attempts import HeldBack
+
+if TYPE_CHECKING:
+    from duetime.domain.locks import LockClaim
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.stores import SwitchStore
+
+
+@dataclass(slots=True)
+class Heeding:
+    """Knows the switches in one process; reads them at most every `SWITCHES_LIFE`, and goes by the last ones else."""
+
+    switches: SwitchStore
+    clock: Clock
+    chance: Chance
+    telemetry: Telemetry
+    _known: Switches | None = field(default=None, init=False)
+    _asked_at: Millis = field(default=0, init=False)
+
+    def look(self) -> Switches:
+        """The switches as they were a moment ago; while they cannot be read, as they were last."""
+        now = self.clock.now()
+        if self._known is None or now - self._asked_at >= SWITCHES_LIFE:
+            # Said before it is done: the other threads go on with what is known.
+            self._asked_at = now
+            try:
+                self._known = self.switches.read(consistent=False)
+            except Unavailable as error:
+                self.telemetry.note("the switches could not be read", error=str(error))
+        return self._known or Switches()
+
+    def held(self, task: Task) -> HeldBack | None:
+        """Whether a task that was just claimed is stopped: until when, and why."""
+        reason = self.look().verdict(task)
+        if reason is None:
+            return None
+        wait = SHORTEST_STOP + self.chance.below(LONGEST_STOP - SHORTEST_STOP + 1)
+        return HeldBack(self.clock.now() + wait, reason)
+
+    def caps(self, task: Task) -> tuple[LockClaim, ...]:
+        """The locks that keep the caps on a task."""
+        return self.look().caps(task)

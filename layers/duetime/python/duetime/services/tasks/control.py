@@ -1,0 +1,315 @@
+"""What users and targets may ask of a task that exists already: the unified task interface."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.conditional_writes import Applied, Guard, Write
+from duetime.domain.dispatch.timers import on_the_minute
+from duetime.domain.errors import FenceDiffers, LockLost, MoveRefused, NotifiedOtherwise, TaskUnknown, VersionDiffers
+from duetime.domain.limits import LEASE_RETURN_MARGIN
+from duetime.domain.tasks.attempts import Run, told_ledger
+from duetime.domain.tasks.expiry import unless_referenced
+from duetime.domain.tasks.states import LEASED, LEGAL, Move, State
+from duetime.domain.tasks.task import (
+    Asked,
+    AwsTarget,
+    HandlerTarget,
+    HttpTarget,
+    LockScope,
+    Phase,
+    PullTarget,
+    TopologyTarget,
+)
+from duetime.domain.topologies.watchdog_times import deferred_until
+from duetime.services.content_retention import extend, retain
+from duetime.services.outcomes.duplicate_report import says_the_same
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.services.enqueue import Placing
+    from duetime.services.locks.locking import Locking
+    from duetime.services.outcomes.completion import Closing
+    from duetime.services.outcomes.outcome import Finishing
+    from duetime.services.tasks.update import Changing
+
+_TRIES = 5
+_TIME_IS_OVER = "the attempt's deadline is over"
+_DONE: dict[Move, str] = {
+    Move.PAUSE: "paused",
+    Move.RESUME: "resumed",
+    Move.EXPEDITE: "run now",
+    Move.REOPEN: "retried",
+    Move.REQUEST_ROLLBACK: "rolled back",
+    Move.CANCEL: "cancelled",
+    Move.CHANGE: "resumed",
+    Move.ASK: "asked for that",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """Steers tasks: each call is one legal move, or says why it cannot be made.
+
+    Every method raises `TaskUnknown` for a task that does not exist or is another owner's, `MoveRefused` if the
+    task's state does not allow it, and `VersionDiffers` if others keep writing the record in between, or if it is not
+    at the `version` at which alone its user wants it steered.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    placing: Placing
+    changing: Changing
+    finishing: Finishing
+    closing: Closing
+    locking: Locking
+    clock: Clock
+    chance: Chance
+
+    def pause(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+        """Hold a task that has not started; ask a running one to pause, which it does when it can."""
+        task = self._read(owner, task_id, version)
+        if task.state is State.PAUSED:
+            return task
+        if task.state in LEGAL[Move.PAUSE].sources:
+            paused = self._moved(task, Move.PAUSE, _no_pause, version)
+            self.locking.release_reservation(paused)
+            return paused
+        return self._ask(task, Asked.PAUSE, "paused", version)
+
+    def stop(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+        """Ask a running task to stop, which it does when it can."""
+        return self._ask(self._read(owner, task_id, version), Asked.CANCEL, "cancelled", version)
+
+    def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None) -> Task:
+        """Cancel a task that has not started, or ask it to stop if it runs: it may begin or fail meanwhile."""
+        for _ in range(_TRIES):
+            try:
+                return self.changing.cancel(owner, task_id, version)
+            except MoveRefused as refusal:
+                if refusal.task.state not in LEGAL[Move.ASK].sources:
+                    raise
+            with suppress(MoveRefused):
+                return self.stop(owner, task_id, version)
+        raise VersionDiffers(self._read(owner, task_id))
+
+    def resume(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+        """Let a paused task go on: at its due time if that is still ahead, else now.
+
+        What had waited for a lock has left its line, where nobody places it any more: it looks again at once.
+        """
+        task = self._read(owner, task_id, version)
+        if task.state is State.PAUSED:
+            return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)
+        if task.asked is Asked.PAUSE:
+            # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
+            move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.ASK
+            return self._moved(task, move, _pause_taken_back, version)
+        raise MoveRefused(task, "resumed")
+
+    def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+        """Have a task that has not started run now."""
+        task = self._read(owner, task_id, version)
+        now = self.clock.now()
+        return self._placed(task, Move.EXPEDITE, lambda _task: now, _no_pause, version)
+
+    def retry(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+        """Have a failed task tried again from its first attempt on.
+
+        Raises:
+            ContentExpired: also if its payload is gone.
+        """
+        for _ in range(_TRIES if version is None else 1):
+            task = self._read(owner, task_id, version)
+            sets: dict[str, Any] = {"result": None, "error": None, "ledger": told_ledger(task)}
+            if isinstance(task.target, TopologyTarget):
+                sets["reopened_fence"] = task.fence
+            with suppress(VersionDiffers):
+                # What is set is of this version: another one has another ledger and fence.
+                return self._reopened(replace(task, result=None), Move.REOPEN, sets, task.version)
+        raise VersionDiffers(self._read(owner, task_id))
+
+    def roll_back(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+        """Have an ended task undone by its target's `rollback`.
+
+        Raises:
+            MoveRefused: also if the target is known to offer none.
+            ContentExpired: its payload is gone.
+        """
+        task = self._read(owner, task_id, version)
+        lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
+        if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
+            raise MoveRefused(task, "rolled back: its target offers no rollback")
+        # With the error of its last attempt told in the ledger: that of the rollback is another.
+        return self._reopened(task, Move.REQUEST_ROLLBACK, {"ledger": told_ledger(task)}, version)
+
+    def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:
+        """Take the end of an attempt from its target.
+
+        An equal repeat changes nothing and answers the same.
+
+        Raises:
+            FenceDiffers: the fence is not the running attempt's, or its deadline is over.
+            NotifiedOtherwise: the attempt ended differently before.
+        """
+        task = self._read(owner, task_id)
+        if task.fence != fence or task.state is not State.RUNNING:
+            return self._repeated(task, fence, ending)
+        now = self.clock.now()
+        if (task.lease_ends_at or 0) < now:
+            raise FenceDiffers(task, _TIME_IS_OVER)
+        end = self.finishing.finish(Run(task, task.run_at or now, now), ending, _offered(task))
+        if not isinstance(end, Applied):
+            return self._repeated(self._read(owner, task_id), fence, ending)
+        scopes = set(LockScope)
+        if end.task.is_terminal and end.task.finished_at is None:
+            self.closing.close(end.task)
+            # Whoever cleans up takes the lock of the whole task over.
+            scopes = {LockScope.RUN}
+        for claim in self.locking.claims(task, scopes):
+            self.locking.give_back(task, claim)
+        return end.task
+
+    def heartbeat(self, owner: str, task_id: TaskId, fence: int, progress: Progress | None) -> Task:
+        """Tell the progress of a running attempt; one that was deferred gets its whole deadline again.
+
+        Raises:
+            FenceDiffers: the fence is not the running attempt's, or its deadline is over.
+        """
+        task = self._read(owner, task_id)
+        now = self.clock.now()
+        if task.fence != fence or task.state not in LEASED:
+            raise FenceDiffers(task)
+        if (task.lease_ends_at or 0) < now:
+            raise FenceDiffers(task, _TIME_IS_OVER)
+        sets: dict[str, Any] = {} if progress is None else {"progress": progress}
+        guard = Guard(owner=owner, fence=fence)
+        if task.deferred:
+            deadline = deferred_until(task, now)
+            # One look for all the heartbeats of a minute.
+            at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.placing.look_ahead)
+            self.placing.remind(task, at)
+            if not all(self.locking.renew(task, claim, deadline) for claim in self.locking.claims(task)):
+                raise LockLost(task)
+            sets["lease_ends_at"] = deadline
+            # One that comes late must not take back what a later one has given.
+            guard = replace(guard, leased_until_before=deadline)
+        result = self.tasks.apply(Write(task_id, Move.HEARTBEAT, self.chance.nonce(), guard, sets))
+        if result.task is None or result.task.fence != fence or result.task.state not in LEASED:
+            raise FenceDiffers(result.task or task)
+        return result.task
+
+    def _read(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
+        task = self.tasks.read(task_id)
+        if task is None or task.owner != owner:
+            raise TaskUnknown(task_id)
+        if version not in (None, task.version):
+            raise VersionDiffers(task)
+        return task
+
+    def _ask(self, task: Task, asked: Asked, wanted: str, version: int | None = None) -> Task:
+        if task.state not in LEGAL[Move.ASK].sources:
+            raise MoveRefused(task, wanted)
+        if task.asked in (asked, Asked.CANCEL):
+            # What is to stop for good need not pause.
+            return task
+        return self._moved(task, Move.ASK, partial(_stronger, asked), version)
+
+    def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], dict[str, Any]], version: int | None) -> Task:
+        """Make a move, again while others write in between and it stays legal, unless only this version is meant.
+
+        What it changes is made of the record as it was last seen: nothing that was asked in between is undone.
+        """
+        for _ in range(_TRIES if version is None else 1):
+            self._check(task, move)
+            guard = Guard(version=task.version)
+            result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets_of(task)))
+            if isinstance(result, Applied):
+                return result.task
+            task = result.task or task
+        raise VersionDiffers(task)
+
+    def _placed(
+        self,
+        task: Task,
+        move: Move,
+        at_of: Callable[[Task], Millis],
+        sets_of: Callable[[Task], dict[str, Any]],
+        version: int | None,
+    ) -> Task:
+        """Make a move that sets a new look; again as `_moved` does, at the time that the record then asks for."""
+        for _ in range(_TRIES if version is None else 1):
+            self._check(task, move)
+            result = self.placing.move(task, move, at_of(task), Guard(version=task.version), sets_of(task))
+            if isinstance(result, Applied):
+                return result.task
+            task = result.task or task
+        raise VersionDiffers(task)
+
+    def _check(self, task: Task, move: Move) -> None:
+        if task.state not in LEGAL[move].sources:
+            raise MoveRefused(task, _DONE.get(move, move.value))
+
+    def _reopened(self, task: Task, move: Move, sets: dict[str, Any], version: int | None) -> Task:
+        """Have an ended task worked on again: without an end and an expiry, its contents neither."""
+        self._check(task, move)
+        if task.finished_at is None:
+            raise MoveRefused(task, f"{_DONE[move]} before what follows its end is done")
+        now = self.clock.now()
+        expiry = unless_referenced(now)
+        extend(self.contents, task, expiry)
+        opened = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}
+        reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
+        retain(self.contents, reopened, expiry)
+        return reopened
+
+    def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
+        """A notification of an attempt that has ended, the last that has: fine if it says the same."""
+        if not task.ledger or task.ledger[-1].fence != fence:
+            raise FenceDiffers(task)
+        if says_the_same(self.contents, task, ending):
+            return task
+        raise NotifiedOtherwise(task)
+
+
+def _stronger(asked: Asked, task: Task) -> dict[str, Any]:
+    """Of what is asked now and what was asked before, what prevails: a pause does not replace a cancel."""
+    return {"asked": Asked.CANCEL if task.asked is Asked.CANCEL else asked}
+
+
+def _pause_taken_back(task: Task) -> dict[str, Any]:
+    """What is asked no more; somebody else may have taken it back meanwhile, or have asked the attempt to stop."""
+    if task.asked is not Asked.PAUSE:
+        raise MoveRefused(task, "resumed")
+    return {"asked": None}
+
+
+def _goes_on_at(task: Task) -> Millis:
+    """When a paused task goes on."""
+    return task.next_at if task.waits_for is None else task.due_at
+
+
+def _no_pause(task: Task) -> dict[str, Any]:
+    """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
+    return {"asked": None} if task.asked is Asked.PAUSE else {}
+
+
+def _offered(task: Task) -> frozenset[Phase]:
+    """What it offers to undo a failure: of a handler only a worker knows, which leaves alone what offers nothing."""
+    match task.target:
+        case HttpTarget(phases=phases):
+            return phases
+        case HandlerTarget():
+            return frozenset({Phase.ROLLBACK})
+        case _:
+            return frozenset()

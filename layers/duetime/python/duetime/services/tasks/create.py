@@ -1,0 +1,186 @@
+"""Accepting tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import KeyReused, RequestRefused, Unavailable
+from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
+from duetime.domain.tasks.creation import due_of, new_id, new_task
+from duetime.domain.tasks.expiry import unless_referenced
+from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
+from duetime.domain.times import MINUTE
+from duetime.services.content_retention import retain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.creation import Origin
+    from duetime.domain.tasks.expiry import Expiry
+    from duetime.domain.tasks.task import Task, TaskSpec
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock, Crew
+    from duetime.ports.stores import ContentStore, KeyStore, TaskStore
+    from duetime.services.enqueue import Placing
+    from duetime.services.shards import Shards
+
+PAYLOAD = "payload"
+_TAIL_BITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's key for a request, and the hash of the body it came with."""
+
+    text: str
+    body_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One task that a client asks for.
+
+    Attributes:
+        key: the client's, by which a repeated request is known.
+        origin: the event that the task is made of, by which a repeated delivery is known.
+    """
+
+    spec: TaskSpec
+    key: IdempotencyKey | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """What stays the same however often a request is repeated."""
+
+    task_id: TaskId
+    due_at: Millis
+    created_at: Millis
+
+    @property
+    def expiry(self) -> Expiry:
+        """Of its payload, until the record refers to it."""
+        return unless_referenced(max(self.due_at, self.created_at))
+
+
+@dataclass(frozen=True, slots=True)
+class Creating:
+    """Accepts tasks: once it has answered, the record is durable and everything else can be recovered.
+
+    Attributes:
+        shards: how many shards ids are spread over.
+        rules: what the settings let tasks call.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    keys: KeyStore
+    placing: Placing
+    clock: Clock
+    chance: Chance
+    crew: Crew
+    shards: Shards
+    rules: TargetRules = DEFAULT_RULES
+
+    def create(self, owner: str, order: Order) -> Task:
+        """Accept one task.
+
+        Raises:
+            FieldInvalid: it is due more than ten years ahead, or its target may not be called.
+            KeyReused: its idempotency key came with another body before.
+            Unavailable: the store did not answer; nothing may have been accepted.
+        """
+        task, written = self._write(owner, order)
+        if written:
+            self.placing.send_due([task])
+        return task
+
+    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Task | RequestRefused | Unavailable]:
+        """Accept many tasks, each for itself: a task or the reason why not, in the order they were asked for."""
+
+        def attempt(order: Order) -> tuple[Task, bool] | RequestRefused | Unavailable:
+            try:
+                return self._write(owner, order)
+            except (RequestRefused, Unavailable) as refusal:
+                return refusal
+
+        self.shards.prepare()
+        ends = self.crew.map(attempt, orders)
+        self._send_new(ends)
+        return [end[0] if isinstance(end, tuple) else end for end in ends]
+
+    def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
+        """Accept many tasks, each for itself, whatever goes wrong with any: a task or why there is none, in order."""
+
+        def attempt(order: Order) -> tuple[Task, bool] | Exception:
+            try:
+                return self._write(owner, order)
+            except Exception as error:  # noqa: BLE001 - a defect that one order meets must not take others with it
+                return error
+
+        self.shards.prepare()
+        ends = self.crew.map(attempt, orders)
+        self._send_new(ends)
+        return [end[0] if isinstance(end, tuple) else end for end in ends]
+
+    def _send_new(self, ends: Sequence[tuple[Task, bool] | Exception]) -> None:
+        """Send what is due of the records that were written just now."""
+        self.placing.send_due([end[0] for end in ends if isinstance(end, tuple) and end[1]])
+
+    def _write(self, owner: str, order: Order) -> tuple[Task, bool]:
+        """Make the record exist; says whether it was this call that wrote it."""
+        spec = replace(order.spec, target=self.rules.accept(order.spec))
+        accepted = self._accepted(order)
+        if order.key is not None:
+            task_id, accepted = accepted.task_id, self._remember(owner, order.key, accepted)
+            if accepted.task_id != task_id and (known := self.tasks.read(accepted.task_id)):
+                return self._retained(known, accepted), False
+        if self._is_costly(order) and (known := self.tasks.read(accepted.task_id)):
+            return self._retained(known, accepted), False
+        payload = self.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload, accepted.expiry)
+        task = new_task(accepted.task_id, spec, owner, accepted.due_at, accepted.created_at, payload)
+        # A repeat may come long after its first try: nobody looks at its home any more.
+        task = replace(task, next_at=max(task.next_at, self.clock.now()))
+        if self.placing.create(task):
+            self._retained(task, accepted)
+            return replace(task, payload=replace(payload, data=order.spec.payload)), True
+        if order.origin is not None:
+            return task, False
+        # Somebody else is repeating the same request just now, and wrote this very record first.
+        return self._retained(self.tasks.read(task.id) or task, accepted), False
+
+    def _retained(self, task: Task, accepted: _Accepted) -> Task:
+        """An open task whose payload lasts as long as its record; whoever wrote the record may not have come so far."""
+        if task.payload.is_outside and not task.is_terminal:
+            retain(self.contents, task, accepted.expiry)
+        return task
+
+    def _accepted(self, order: Order) -> _Accepted:
+        now = self.clock.now()
+        if order.origin is None:
+            due = due_of(order.spec, now)
+            shard = self.chance.below(self.shards.count())
+            return _Accepted(new_id(due, now, shard, self.chance.bits(_TAIL_BITS)), due, now)
+        order.origin.check(now)
+        due = due_of(order.spec, order.origin.at)
+        return _Accepted(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
+
+    def _is_costly(self, order: Order) -> bool:
+        """Whether a repeated delivery would write something beside the record it finds: a payload, or a wake."""
+        if order.origin is None:
+            return False
+        return len(order.spec.payload) > INLINE_CONTENT_BYTES or order.origin.at < self.clock.now() - MINUTE
+
+    def _remember(self, owner: str, key: IdempotencyKey, accepted: _Accepted) -> _Accepted:
+        now = accepted.created_at
+        wanted = RememberedKey(
+            accepted.task_id, accepted.due_at, now, body_hash=key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE
+        )
+        known = self.keys.remember(owner, key.text, wanted, now)
+        if known.body_hash != key.body_hash:
+            raise KeyReused
+        return _Accepted(known.task_id, known.due_at, known.created_at)

@@ -1,0 +1,79 @@
+"""Making tasks of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import RequestRefused
+from duetime.ports.rejected_events import Reject
+from duetime.services.tasks.create import Order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.rejected_events import Rejects
+    from duetime.ports.runtime import Telemetry
+    from duetime.services.tasks.create import Creating
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An event as it was delivered.
+
+    Attributes:
+        id: of its delivery.
+        body: as it came.
+        wanted: the task that it asks for, or why it can ask for none.
+    """
+
+    id: str
+    body: str
+    wanted: Order | RequestRefused
+
+
+@dataclass(frozen=True, slots=True)
+class TakingIn:
+    """Makes a task of each event; delivered again, it is found to have its task already.
+
+    What can never become a task is put aside at once, with the reason, so that it is not delivered again and again.
+
+    Attributes:
+        owner: of all the tasks.
+    """
+
+    creating: Creating
+    rejects: Rejects
+    telemetry: Telemetry
+    owner: str
+
+    def take_in(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
+        """Take in a batch.
+
+        Returns:
+            What must be delivered again: the store or the queue of rejects did not answer, or we have a defect.
+        """
+        orders = [arrival.wanted for arrival in arrivals if isinstance(arrival.wanted, Order)]
+        created = iter(self.creating.create_each(self.owner, orders))
+        ends = [next(created) if isinstance(arrival.wanted, Order) else arrival.wanted for arrival in arrivals]
+        self.telemetry.count("intake_tasks", sum(not isinstance(end, Exception) for end in ends))
+        put_aside = self._put_aside(arrivals, ends)
+        return [
+            arrival
+            for arrival, end in zip(arrivals, ends, strict=True)
+            if isinstance(end, Exception) and arrival.id not in put_aside
+        ]
+
+    def _put_aside(self, arrivals: Sequence[Arrival], ends: Sequence[Task | Exception]) -> set[str]:
+        """Put aside what is refused for good, note what else went wrong; the ids of what is put aside."""
+        refused: dict[str, Reject] = {}
+        for arrival, end in zip(arrivals, ends, strict=True):
+            if isinstance(end, RequestRefused):
+                refused[arrival.id] = Reject(arrival.body, str(end))
+                self.telemetry.note("an event can become no task", event=arrival.id, reason=str(end))
+            elif isinstance(end, Exception):
+                self.telemetry.note("an event must come again", event=arrival.id, error=repr(end))
+        lost = self.rejects.put(list(refused.values())) if refused else []
+        self.telemetry.count("intake_refused", len(refused) - len(lost))
+        return {id_ for id_, reject in refused.items() if reject not in lost}

@@ -1,0 +1,99 @@
+"""Reading tasks back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import ContentExpired, TaskUnknown
+from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
+from duetime.domain.tasks.states import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.filters import TaskFilter
+    from duetime.domain.tasks.task import Content, Task
+    from duetime.ports.stores import ContentStore, ListQuery, TaskStore
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the listed tasks.
+
+    Attributes:
+        after: the id to go on behind; `None` if there are no more.
+    """
+
+    tasks: Sequence[Task]
+    after: TaskId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Reads an owner's tasks; another owner's do not exist."""
+
+    tasks: TaskStore
+    contents: ContentStore
+
+    def get(self, owner: str, task_id: TaskId) -> Task:
+        """Read one task, its payload and result included.
+
+        Raises:
+            TaskUnknown: there is none, or it is another owner's.
+        """
+        return self.with_contents(self.record(owner, task_id))
+
+    def record(self, owner: str, task_id: TaskId) -> Task:
+        """Read one task as its record has it: a payload or result that lies outside is not fetched.
+
+        Raises:
+            TaskUnknown: there is none, or it is another owner's.
+        """
+        task = self.tasks.read(task_id)
+        if task is None or task.owner != owner:
+            raise TaskUnknown(task_id)
+        return task
+
+    def with_contents(self, task: Task) -> Task:
+        """A task with its payload and result, fetched if they lie outside the record; without what has expired."""
+        result = task.result and self._fetched(task.id, task.result)
+        return replace(task, payload=self._fetched(task.id, task.payload), result=result)
+
+    def get_many(self, owner: str, task_ids: Sequence[TaskId]) -> list[Task]:
+        """Read many tasks, in the order asked for; those that are unknown are left out."""
+        found = self.tasks.read_many(list(dict.fromkeys(task_ids)))
+        return [task for task_id in task_ids if (task := found.get(task_id)) and task.owner == owner]
+
+    def list(self, query: ListQuery, wanted: TaskFilter) -> Page:
+        """Read a page of an owner's list.
+
+        A page ends when it is full or when it has examined `MAX_EXAMINED` records, so it can be shorter than
+        its limit, or empty, and still have a successor.
+        """
+        matching: list[Task] = []
+        after = query.after
+        examined = 0
+        step = replace(query, limit=MAX_PAGE, failed_only=wanted.state == State.FAILED)
+        while examined < MAX_EXAMINED:
+            ids = self.tasks.list_ids(replace(step, after=after))
+            for task in self.get_many(query.owner, ids):
+                if len(matching) == query.limit:
+                    return Page(matching, after)
+                if wanted.matches(task):
+                    matching.append(task)
+                after = task.id
+            if len(ids) < step.limit:
+                return Page(matching, None)
+            after = ids[-1]
+            examined += len(ids)
+        return Page(matching, after)
+
+    def _fetched(self, task_id: TaskId, content: Content) -> Content:
+        if content.data is not None:
+            return content
+        try:
+            return replace(content, data=self.contents.fetch(task_id, content))
+        except ContentExpired:
+            return content

@@ -1,0 +1,205 @@
+"""Changing and cancelling what has not started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
+from duetime.domain.errors import FieldInvalid, MoveRefused, TaskUnknown, Unavailable, VersionDiffers
+from duetime.domain.tasks.creation import due_of
+from duetime.domain.tasks.expiry import unless_referenced
+from duetime.domain.tasks.states import NOT_STARTED, Move, State
+from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
+from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec, TopologyTarget, lane_of
+from duetime.domain.topologies.payload_reader import outline_of
+from duetime.services.content_retention import let_expire, replace_content
+from duetime.services.tasks.create import PAYLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.creation import TaskChange
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
+    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.services.enqueue import Placing
+    from duetime.services.locks.locking import Locking
+
+_TRIES = 5
+"""How often a change is made anew when somebody else's write comes between its read and its write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """Changes and cancels tasks; until a worker's claim, a change or a cancel wins.
+
+    Attributes:
+        retention: how long a finished task is kept, in milliseconds.
+        rules: what the settings let tasks call.
+        read_graph: makes a graph of a topology's new payload, or refuses it.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    placing: Placing
+    clock: Clock
+    chance: Chance
+    retention: Millis
+    locking: Locking
+    rules: TargetRules = DEFAULT_RULES
+    read_graph: Callable[[bytes], Graph] = field(default=outline_of)
+
+    def change(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
+        """Change a task that has not started.
+
+        Args:
+            owner: who asks.
+            task_id: the task.
+            wanted: what to change.
+            version: the version the change was made for; `None` takes any.
+
+        Raises:
+            TaskUnknown: there is none, or it is another owner's.
+            MoveRefused: it has started, or is a topology that has, and would get another graph.
+            VersionDiffers: it is at another version.
+            FieldInvalid: it would be due more than ten years ahead, its target may not be called, or it would be a
+                topology whose payload is no graph that can be run.
+            Unavailable: somebody else's write came between every time.
+        """
+        task = self.tasks.read(task_id)
+        for _ in range(_TRIES):
+            task = self._checked(owner, task_id, task, version)
+            result = self._apply(task, wanted)
+            if isinstance(result, Applied):
+                return result.task
+            task = result.task
+        self._checked(owner, task_id, task, version)
+        raise Unavailable(f"the task {task_id} was written by others again and again")
+
+    def cancel(self, owner: str, task_id: TaskId, version: int | None) -> Task:
+        """Take back a task that has not started; taking it back again changes nothing.
+
+        Raises:
+            TaskUnknown: there is none, or it is another owner's.
+            MoveRefused: it has started or ended.
+            VersionDiffers: it is at another version.
+        """
+        now = self.clock.now()
+        expires = now + self.retention
+        sets = {"finished_at": now, "expires_at": expires}
+        write = Write(task_id, Move.CANCEL, self.chance.nonce(), Guard(owner=owner, version=version, alone=True), sets)
+        result = self.tasks.apply(write)
+        if isinstance(result, Applied):
+            let_expire(self.contents, result.task, expires)
+            self.locking.release_reservation(result.task)
+            return result.task
+        if result.task is not None and result.task.owner == owner and result.task.state == State.CANCELLED:
+            return result.task
+        may_be = result.task is not None and result.task.state in NOT_STARTED
+        if may_be and (cancelled := self._cancelled(owner, task_id, version)) is not None:
+            return cancelled
+        raise VersionDiffers(self._checked(owner, task_id, result.task, version, "cancelled"))
+
+    def _cancelled(self, owner: str, task_id: TaskId, version: int | None) -> Task | None:
+        """Take back what cannot be taken back unread; `None` of a task that has started, ended or is not there."""
+        for _ in range(_TRIES):
+            task = self.tasks.read(task_id)
+            if task is None or task.owner != owner or task.state not in NOT_STARTED:
+                return None
+            if version not in (None, task.version):
+                raise VersionDiffers(task)
+            result = self._cancel(task)
+            if isinstance(result, Applied):
+                return result.task
+        raise Unavailable(f"the task {task_id} was written by others again and again")
+
+    def _cancel(self, task: Task) -> WriteResult:
+        """Of a topology and its nodes a worker does what follows."""
+        now, guard = self.clock.now(), Guard(version=task.version)
+        expires = now + self.retention
+        if task.member is not None or isinstance(task.target, TopologyTarget):
+            # A node is kept as long as its topology, whose end gives it its expiry.
+            sets = {"finished_at": None, "expires_at": None if task.member is not None else expires}
+            return self.placing.move(task, Move.CANCEL, now, guard, sets)
+        sets = {"finished_at": now, "expires_at": expires}
+        result = self.tasks.apply(Write(task.id, Move.CANCEL, self.chance.nonce(), guard, sets))
+        if isinstance(result, Applied):
+            let_expire(self.contents, result.task, expires)
+            self.locking.release_reservation(result.task)
+        return result
+
+    def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
+        """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
+        fields = {**self._of_its_graph(task, wanted), **wanted.fields}
+        self._refuse_unfit(task, wanted, fields)
+        if wanted.payload is None:
+            return self._write(task, wanted, fields)
+        # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
+        expiry = unless_referenced(max(self.clock.now(), task.due_at))
+        kept = self.contents.keep(task.id, f"{PAYLOAD}.{self.chance.nonce()}", wanted.payload, expiry)
+        sets, stores = {**fields, "payload": kept}, (self.tasks, self.contents)
+        return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets))
+
+    def _of_its_graph(self, task: Task, wanted: TaskChange) -> dict[str, Any]:
+        """What a topology's task gets with another graph, which is refused as it would be when it is created."""
+        target = wanted.fields.get("target", task.target)
+        is_topology = isinstance(target, TopologyTarget)
+        if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):
+            return {}
+        if task.fence and isinstance(task.target, TopologyTarget):
+            # Its nodes may have tasks already, whose ids and edges are those of the graph it began with.
+            raise MoveRefused(task, "given another graph: an attempt at it has begun")
+        if not is_topology:
+            return {}
+        payload = wanted.payload if wanted.payload is not None else self._payload_of(task)
+        try:
+            return {"deadline_seconds": self.read_graph(payload).lasts_seconds}
+        except FieldInvalid as refusal:
+            at = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
+            raise FieldInvalid(at, refusal.reason) from None
+
+    def _refuse_unfit(self, task: Task, wanted: TaskChange, fields: Mapping[str, Any]) -> None:
+        """Refuse what does not fit the task, before anything of it is kept."""
+        target, rollback = fields.get("target", task.target), fields.get("rollback", task.rollback)
+        if not fields.keys().isdisjoint({"target", "rollback", "callback_url"}):
+            callback_url = fields.get("callback_url", task.callback_url)
+            self.rules.target_of(TaskSpec(task.type, target=target, rollback=rollback, callback_url=callback_url))
+            if rollback and isinstance(target, HttpTarget) and Phase.ROLLBACK not in target.phases:
+                raise FieldInvalid("rollback", "needs 'rollback' among the phases of the target")
+        if wanted.sets_due:
+            due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), self.clock.now())
+
+    def _payload_of(self, task: Task) -> bytes:
+        content = task.payload
+        return self.contents.fetch(task.id, content) if content.data is None else content.data
+
+    def _write(self, task: Task, wanted: TaskChange, sets: dict[str, Any]) -> WriteResult:
+        now = self.clock.now()
+        guard = Guard(owner=task.owner, version=task.version)
+        target = sets.get("target", task.target)
+        if wanted.sets_due:
+            sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
+            result = self.placing.move(task, Move.CHANGE, sets["due_at"], guard, sets)
+            if isinstance(result, Applied) and result.task.next_at > now:
+                self.locking.release_reservation(result.task)
+            return result
+        is_moved = lane_of(task.type, target, task.state) != task.lane
+        if is_moved or sets.get("priority", task.priority) != task.priority:
+            # Another queue: the message on the old one is of an older turn, and dropped.
+            return self.placing.move(task, Move.CHANGE, task.next_at, guard, sets)
+        return self.tasks.apply(Write(task.id, Move.CHANGE, self.chance.nonce(), guard, sets))
+
+    @staticmethod
+    def _checked(owner: str, task_id: TaskId, task: Task | None, version: int | None, wanted: str = "changed") -> Task:
+        if task is None or task.owner != owner:
+            raise TaskUnknown(task_id)
+        if version not in (None, task.version):
+            raise VersionDiffers(task)
+        if task.state not in NOT_STARTED:
+            raise MoveRefused(task, wanted)
+        return task

@@ -1,0 +1,40 @@
+"""Waiting for the outcome of a task, for a client that would rather block than ask again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
+    from duetime.ports.stores import TaskStore
+
+FIRST_PAUSE: Millis = 100
+LONGEST_PAUSE: Millis = SECOND
+"""Each look at the record is paid: pauses double from the first to the longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Waits for outcomes."""
+
+    tasks: TaskStore
+    clock: Clock
+
+    def wait(self, task: Task, limit: Millis) -> Task:
+        """Look at a task again and again until it has an outcome, or so many milliseconds are over.
+
+        Returns:
+            The task as it was seen last, with its outcome or without.
+        """
+        until = self.clock.now() + limit
+        pause = FIRST_PAUSE
+        while not task.is_terminal and (now := self.clock.now()) < until:
+            self.clock.sleep_until(min(now + pause, until))
+            task = self.tasks.read(task.id) or task
+            pause = min(2 * pause, LONGEST_PAUSE)
+        return task

@@ -1,0 +1,48 @@
+"""The results of its parents that a node is given when it starts: fetched where they lie, stored nowhere twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.states import State
+from duetime.domain.topologies.inputs import assembled, references
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.topologies.inputs import Reference
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.services.topologies.repository import Wholes
+
+
+@dataclass(frozen=True, slots=True)
+class Giving:
+    """Gives nodes their inputs."""
+
+    wholes: Wholes
+    tasks: TaskStore
+    contents: ContentStore
+
+    def inputs_of(self, task: Task) -> bytes | None:
+        """What a task is given of its parents' results, as one JSON object in UTF-8; `None` if it asks for none.
+
+        Raises:
+            InputsTooLarge: they have too many bytes together; trying again does not help.
+        """
+        member = task.member
+        if member is None or not member.inputs or (whole := self.wholes.read(member.topology)) is None:
+            return None
+        node = whole.graph.by_key[member.key]
+        wanted = references(node, {key: whole.head.task_id(key) for key in node.inputs})
+        return assembled(self._results(wanted))
+
+    def _results(self, wanted: tuple[Reference, ...]) -> Iterator[tuple[str, bytes | None]]:
+        found = self.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
+        for reference in wanted:
+            parent = found.get(reference.task_id)
+            if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
+                yield reference.name, None
+            else:
+                yield reference.name, self.contents.fetch(parent.id, parent.result)

@@ -1,0 +1,124 @@
+"""What may be done to a node: count an edge at it, let it start, or take it back. Each may be done twice."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied, Guard
+from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.limits import MAX_DEADLINE_SECONDS
+from duetime.domain.tasks.attempts import told_ledger
+from duetime.domain.tasks.expiry import unless_referenced
+from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.join_counters import chunk_of, chunks_for, reports
+from duetime.domain.topologies.node_status import Reason
+from duetime.domain.topologies.trigger_rules import Verdict
+from duetime.services.content_retention import extend, retain
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.trigger_rules import Counts, Outcome
+    from duetime.ports.runtime import Clock
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.topologies import TopologyStore
+    from duetime.services.enqueue import Placing
+    from duetime.services.topologies.repository import Whole, Wholes
+
+_TRIES = 5
+_REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Acts on nodes.
+
+    Attributes:
+        retention: how long counts are kept beyond the longest deadline, in milliseconds.
+    """
+
+    wholes: Wholes
+    tasks: TaskStore
+    contents: ContentStore
+    store: TopologyStore
+    placing: Placing
+    clock: Clock
+    retention: Millis
+
+    def count(self, whole: Whole, key: str, position: int, outcome: Outcome) -> Counts:
+        """Count an edge at a node, and tell all that is known of its parents now.
+
+        Should the counts be gone, they are made good: who looks after the topology decides by its nodes' states.
+        """
+        node, task_id = whole.graph.by_key[key], whole.head.task_id(key)
+        edges, expires = len(node.depends_on), self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
+        before, after = self.store.add_edge(task_id, edges, position, outcome, expires)
+        if chunks_for(edges) == 1:
+            return after.counts
+        if reports(node.rule, edges, before, after):
+            return self.store.add_report(task_id, edges, chunk_of(position), after.counts, expires).counts
+        return self.store.read_tally(task_id, edges).counts
+
+    def act(self, whole: Whole, key: str, verdict: Verdict) -> None:
+        """Do what a node's rule says, if it still waits for its parents and the whole goes on."""
+        if verdict is Verdict.READY:
+            if whole.task.state is State.RUNNING and whole.task.asked is None and not whole.head.stopped:
+                self._release(whole, key)
+        elif verdict is not Verdict.WAIT:
+            self.dismiss(whole, key, _REASONS[verdict], {State.BLOCKED})
+
+    def dismiss(self, whole: Whole, key: str, reason: Reason, among: Collection[State] = NOT_STARTED) -> None:
+        """Cancel a node that has not started; a worker does what follows its end."""
+
+        def sets(task: Task) -> dict[str, Any]:
+            member = task.member and replace(task.member, note=reason.value)
+            return {"member": member, "finished_at": None}
+
+        for _ in range(_TRIES):
+            task = self._read(whole.head.task_id(key))
+            if task.state not in among or task.state not in LEGAL[Move.DISMISS].sources:
+                return
+            guard = Guard(version=task.version)
+            if isinstance(self.placing.move(task, Move.DISMISS, self.clock.now(), guard, sets(task)), Applied):
+                return
+        raise Unavailable(f"the node {key} was written by others again and again")
+
+    def undo(self, whole: Whole, key: str) -> None:
+        """Have a node rolled back, once everything that follows its end is done."""
+        task = self._read(whole.head.task_id(key))
+        if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
+            return
+        # With the error of its last attempt told in the ledger: that of the rollback is another.
+        sets: dict[str, Any] = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None}
+        sets |= {"lease_ends_at": None, "ledger": told_ledger(task)}
+        now = self.clock.now()
+        expiry = unless_referenced(now)
+        with suppress(ContentExpired):
+            # Of what is gone the worker tells, as of any other node that cannot be rolled back.
+            extend(self.contents, task, expiry)
+        result = self.placing.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
+        if isinstance(result, Applied):
+            retain(self.contents, result.task, expiry)
+
+    def _release(self, whole: Whole, key: str) -> None:
+        task = self._read(whole.head.task_id(key))
+        if task.state is State.BLOCKED:
+            due = self.clock.now() + (whole.graph.by_key[key].spec.delay or 0)
+            if task.due_at != task.created_at:
+                # Its user has set another time while it was blocked.
+                due = max(due, task.due_at)
+            # Refused: somebody else has released or cancelled it just now.
+            self.placing.move(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
+
+    def _read(self, task_id: TaskId) -> Task:
+        task = self.tasks.read(task_id)
+        if task is None:
+            raise Unavailable(f"the node's task {task_id} is not there yet")
+        return task

@@ -1,0 +1,77 @@
+"""Making the tasks of a topology's nodes; they wait until somebody lets them start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
+from duetime.domain.tasks.task import HandlerTarget, Member
+from duetime.domain.topologies.planning import creation_order
+from duetime.services.tasks.create import PAYLOAD
+from duetime.services.topologies.repository import Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Target, TaskSpec
+    from duetime.ports.runtime import Chance, Crew
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.topologies import TopologyStore
+    from duetime.services.topologies.repository import Wholes
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """Makes the tasks of nodes exist. Making one again changes nothing.
+
+    Attributes:
+        in_full: reads whole graphs, with the templates of their nodes' tasks.
+        rules: what the settings let tasks call.
+    """
+
+    in_full: Wholes
+    tasks: TaskStore
+    contents: ContentStore
+    store: TopologyStore
+    chance: Chance
+    crew: Crew
+    rules: TargetRules = DEFAULT_RULES
+
+    def make(self, whole: Whole) -> None:
+        """Make the tasks of all nodes of this run.
+
+        Raises:
+            FieldInvalid: the settings do not let tasks call what a node calls any more.
+        """
+        self._make_all(whole, self.rules.target_of)
+
+    def complete(self, topology: TaskId) -> None:
+        """Make what a plan was cut off from making, when the topology has ended and all of it is to be taken back.
+
+        A plan that is still going, unheard of, then makes nothing more: everything is there.
+        """
+        task, head = self.tasks.read(topology), self.store.read(topology)
+        if task is None or head is None or not task.is_terminal:
+            return
+        if not (head.opened or head.ended):
+            self._make_all(Whole(task, self.in_full.graph_of(task), head), lambda spec: spec.target or HandlerTarget())
+
+    def _make_all(self, whole: Whole, target: Callable[[TaskSpec], Target]) -> None:
+        keys = [key for key in whole.graph.by_key if key not in whole.head.ran]
+        self.crew.map(partial(self._make, whole, target), creation_order(whole.graph, keys))
+
+    def _make(self, whole: Whole, target: Callable[[TaskSpec], Target], key: str) -> None:
+        node, begun = whole.graph.by_key[key], whole.head.begun_at
+        spec = replace(node.spec, target=target(node.spec))
+        task_id = whole.head.task_id(key)
+        content = self.contents.keep(task_id, PAYLOAD, spec.payload)
+        task = new_task(task_id, spec, whole.task.owner, begun, begun, content)
+        member = Member(whole.task.id, whole.head.number, key, inputs=bool(node.inputs))
+        self.tasks.create(
+            replace(task, state=State.BLOCKED, name=spec.name or key, member=member, nonce=self.chance.nonce())
+        )

@@ -1,0 +1,199 @@
+"""Keeping the whole on its course: what its nodes' states and its user ask for is done, as often as it is looked at."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from duetime.domain.errors import RequestRefused
+from duetime.domain.limits import BULK_INLINE_NODES
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Asked
+from duetime.domain.topologies.graph import OnFailure
+from duetime.domain.topologies.next_actions import Course, course, is_stopped
+from duetime.domain.topologies.node_status import Reason, decided
+from duetime.domain.topologies.run_state import Begun, Head
+from duetime.domain.topologies.trigger_rules import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
+    from duetime.ports.runtime import Clock, Crew
+    from duetime.services.tasks.control import Steering
+    from duetime.services.topologies.node_actions import Nodes
+    from duetime.services.topologies.repository import Whole, Wholes
+    from duetime.services.topologies.retention import Retention
+
+
+_AT_ONCE = 48
+"""Parts that are done before it is asked again whether there is time for more."""
+Work: TypeAlias = "Sequence[Callable[[], object]]"
+"""What is to be done about nodes, in the order given; each part may be done twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conducting:
+    """Does about the nodes what becomes of the whole asks for. It remembers nothing: whoever crashed asks again.
+
+    Attributes:
+        in_background: has what is left of a large topology ended by a bulk operation; `None` where there are none.
+    """
+
+    wholes: Wholes
+    nodes: Nodes
+    retention: Retention
+    steering: Steering
+    clock: Clock
+    crew: Crew
+    in_background: Callable[[str, TaskId], None] | None = None
+
+    def steer(self, whole: Whole, known: Mapping[str, NodeStatus] | None = None) -> tuple[Course, Statuses]:
+        """Look where the whole stands, and do what that asks for; if that is much, it is done in the background.
+
+        Args:
+            whole: as it was just read.
+            known: where some of its nodes stand, known better than by reading.
+        """
+        found, statuses = self._course(whole, known)
+        if statuses:
+            self._do_or_hand_over(whole, self._work(whole, found, statuses))
+        return found, statuses
+
+    def work(self, whole: Whole) -> Work:
+        """What there is to do about its nodes, nothing of which has been done."""
+        found, statuses = self._course(whole)
+        return self._work(whole, found, statuses) if statuses else ()
+
+    def resumption(self, whole: Whole) -> Work:
+        """What there is to do for what was paused with the whole to go on."""
+        found, statuses = self._course(whole)
+        if not statuses:
+            return ()
+        owner, head = whole.task.owner, whole.head
+        paused = [key for key, status in statuses.items() if status.state is State.PAUSED]
+        return [
+            *self._work(whole, found, statuses),
+            *self._repairs(whole, found, statuses),
+            *(partial(_unless_refused, self.steering.resume, owner, head.task_id(key)) for key in paused),
+        ]
+
+    def do(self, work: Work, until: Millis | None = None) -> int:
+        """Do it, several parts at once, as far as there is time; says how many parts were begun."""
+        done = 0
+        while done < len(work) and (until is None or self.clock.now() < until):
+            self.crew.map(partial(self._do, until), work[done : done + _AT_ONCE])
+            done = min(done + _AT_ONCE, len(work))
+        return done
+
+    def dissolve(self, task: Task) -> bool:
+        """Take back what is left of a topology whose task has ended, if the whole did not come to its end before.
+
+        Args:
+            task: the topology's, as it had ended; it may have been retried since, and then nothing is taken back.
+
+        Returns:
+            Whether a bulk operation does it, and then lets the nodes expire.
+        """
+        whole = self.wholes.read(task.id)
+        if whole is None:
+            return self._forestall(task)
+        if not whole.task.is_terminal:
+            return False
+        if not whole.head.ended:
+            # Before any of them is cancelled: what ends meanwhile must not start others.
+            self.wholes.save(whole.head, lambda head: replace(head, stopped=True, dissolved=True))
+        if self.is_large(whole) and self.in_background is not None:
+            self.in_background(whole.task.owner, task.id)
+            return True
+        if not whole.head.ended:
+            self.do(self.work(whole))
+        return False
+
+    def _forestall(self, task: Task) -> bool:
+        """Have a plan that was begun, and is still to enter its run, find that the topology has ended."""
+        if task.fence:
+            begun = Begun(self.clock.now(), 1)
+            over = Head(task.id, (begun,), task.fence, stopped=True, dissolved=True)
+            # If that plan comes first, it is seen here, and taken back.
+            if not self.wholes.save(over, lambda known: known).dissolved:
+                return self.dissolve(task)
+        return False
+
+    def is_large(self, whole: Whole) -> bool:
+        """Whether so much may have to be done about its nodes that a bulk operation does it."""
+        return self.in_background is not None and len(whole.graph.nodes) > BULK_INLINE_NODES
+
+    def hand_over(self, whole: Whole, status: NodeStatus) -> None:
+        """Have a bulk operation do what the end of a node means for all of a large topology."""
+        if status.is_failure and whole.graph.on_failure is not OnFailure.CONTINUE:
+            # First of all: a stop must be known before a child of this node may start.
+            self.wholes.save(whole.head, lambda head: replace(head, stopped=True))
+        # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
+        is_news = status.reason is not Reason.STOPPED and whole.task.asked is not Asked.PAUSE
+        if is_news and self.in_background is not None:
+            self.in_background(whole.task.owner, whole.task.id)
+
+    def repair(self, whole: Whole) -> tuple[Course, Statuses]:
+        """Steer, and do what crashes may have left undone: nodes that wait for nothing any more are decided."""
+        found, statuses = self.steer(whole)
+        if not whole.task.is_terminal:
+            # Of another version of the code, or kept by a rerun whose plan was cut off.
+            self.retention.keep(whole, statuses)
+        self.do(self._repairs(whole, found, statuses))
+        return found, statuses
+
+    def go_on(self, whole: Whole) -> None:
+        """Let what was paused with the whole go on."""
+        self.do(self.resumption(whole))
+
+    def _course(self, whole: Whole, known: Mapping[str, NodeStatus] | None = None) -> tuple[Course, Statuses]:
+        if not whole.is_present:
+            # It was retried: what stands of the last run is the next run's plan's to judge.
+            return Course(State.RUNNING), {}
+        statuses = self.wholes.statuses(whole, known)
+        overdue = whole.overdue_at is not None and whole.overdue_at <= self.clock.now()
+        # What is left of a topology whose task has ended is taken back, whatever was asked of it.
+        asked = Asked.CANCEL if whole.task.is_terminal else whole.task.asked
+        return course(whole.graph, statuses, asked, overdue=overdue), statuses
+
+    def _do_or_hand_over(self, whole: Whole, work: Work) -> None:
+        if len(work) > BULK_INLINE_NODES and self.in_background is not None:
+            self.in_background(whole.task.owner, whole.task.id)
+        else:
+            self.do(work)
+
+    def _work(self, whole: Whole, found: Course, statuses: Statuses) -> Work:
+        if found.cancel or found.stop or is_stopped(whole.graph, statuses):
+            # Before any of them is cancelled: what ends meanwhile must not start others.
+            self.wholes.save(whole.head, lambda head: replace(head, stopped=True))
+        owner, head, steering = whole.task.owner, whole.head, self.steering
+        return [
+            *(partial(self.nodes.dismiss, whole, key, Reason.STOPPED) for key in found.cancel),
+            *(partial(_unless_refused, steering.stop, owner, head.task_id(key)) for key in found.stop),
+            *(partial(_unless_refused, steering.pause, owner, head.task_id(key)) for key in found.pause),
+            # Of the others, something that follows their ends is still to be done.
+            *(partial(self.nodes.undo, whole, key) for key in found.undo if statuses[key].finished_at is not None),
+        ]
+
+    def _repairs(self, whole: Whole, found: Course, statuses: Statuses) -> Work:
+        if found.state is not State.RUNNING or not whole.head.opened or not statuses:
+            return ()
+        verdicts = decided(whole.graph, statuses).items()
+        left = ((key, verdict) for key, verdict in verdicts if not (whole.head.stopped and verdict is Verdict.READY))
+        return [partial(self.nodes.act, whole, key, verdict) for key, verdict in left]
+
+    def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
+        # Asked for each: a process that stood still must not do now what was wanted then.
+        if until is None or self.clock.now() < until:
+            part()
+
+
+def _unless_refused(ask: Callable[[str, TaskId], object], owner: str, task_id: TaskId) -> None:
+    with suppress(RequestRefused):
+        ask(owner, task_id)

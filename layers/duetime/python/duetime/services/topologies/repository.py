@@ -1,0 +1,142 @@
+"""A topology as a whole: its task, its graph, how far it has come, and where its nodes stand."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import RUN_STATE_LIFE
+from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.run_state import is_of_present_run, status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
+    from duetime.domain.topologies.run_state import Head
+    from duetime.ports.runtime import Chance, Clock, Crew
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.topologies import TopologyStore
+
+_KNOWN = 8
+"""Graphs that a process remembers: a large one takes a second to read."""
+_TRIES = 20
+_PAGE = 100
+"""Nodes that one request reads (Source: DynamoDB API Reference, BatchGetItem)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A topology that has begun."""
+
+    task: Task
+    graph: Graph
+    head: Head
+
+    @property
+    def is_present(self) -> bool:
+        """Whether it is about the present run of the topology's task, not about the one before a retry."""
+        return is_of_present_run(self.head, self.task)
+
+    @property
+    def overdue_at(self) -> Millis | None:
+        """When its time is over; `None` if it has as much as it needs."""
+        seconds = self.graph.deadline_seconds
+        return None if seconds is None else self.head.begun_at + seconds * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Wholes:
+    """Reads topologies.
+
+    Attributes:
+        read_graph: makes a graph of a payload that was checked when it was accepted.
+        crew: reads many nodes at once; `None` reads page after page.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    store: TopologyStore
+    chance: Chance
+    read_graph: Callable[[bytes], Graph]
+    clock: Clock
+    crew: Crew | None = None
+    _graphs: OrderedDict[tuple[str, str], Graph] = field(default_factory=OrderedDict)
+    _mutex: Lock = field(default_factory=Lock)
+
+    def read(self, topology: TaskId) -> Whole | None:
+        """Read a topology that has begun, as it is now; `None` if there is none."""
+        task = self.tasks.read(topology)
+        head = self.store.read(topology)
+        if task is None or head is None or not isinstance(task.target, TopologyTarget):
+            return None
+        return Whole(task, self.graph_of(task), head)
+
+    def graph_of(self, task: Task) -> Graph:
+        """The graph of a topology's task.
+
+        Raises:
+            FieldInvalid: its payload is none. What was accepted as a topology is one.
+        """
+        content = task.payload
+        if not content.is_outside:
+            return self.read_graph(content.data or b"")
+        place = task.id.text, content.name
+        with self._mutex:
+            if (known := self._graphs.get(place)) is not None:
+                self._graphs.move_to_end(place)
+                return known
+        graph = self.read_graph(self.contents.fetch(task.id, content))
+        with self._mutex:
+            self._graphs[place] = graph
+            while len(self._graphs) > _KNOWN:
+                self._graphs.popitem(last=False)
+        return graph
+
+    def statuses(self, whole: Whole, known: Mapping[str, NodeStatus] | None = None) -> Statuses:
+        """Where each node stands, read consistently; what is known is not read."""
+        known = known or {}
+        ids = {key: whole.head.task_id(key) for key in whole.graph.by_key if key not in known}
+        found = self._read_all(list(ids.values()))
+        return {key: known[key] if key in known else status_of(found.get(ids[key])) for key in whole.graph.by_key}
+
+    def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
+        """The tasks of many nodes, some hundreds at once."""
+        pages = [ids[first : first + _PAGE] for first in range(0, len(ids), _PAGE)]
+        if self.crew is None or len(pages) <= 1:
+            return self.tasks.read_many(ids, consistent=True)
+        read = partial(self.tasks.read_many, consistent=True)
+        return {task_id: task for found in self.crew.map(read, pages) for task_id, task in found.items()}
+
+    def save(self, head: Head, change: Callable[[Head], Head]) -> Head:
+        """Change how far a run of a topology has come, again while others change it in between.
+
+        A further run that was begun meanwhile is left as it is: what its caller knows is about the run before.
+
+        Raises:
+            Unavailable: others changed it every time.
+        """
+        number = head.number
+        for _ in range(_TRIES):
+            if head.number != number:
+                return head
+            wanted = change(head)
+            if wanted == head and head.version:
+                return head
+            if self.store.save(wanted, self.chance.nonce(), self._expires_at(wanted)):
+                return replace(wanted, version=head.version + 1)
+            head = self.store.read(head.topology) or head
+        raise Unavailable(f"the topology {head.topology} was written by others again and again")
+
+    def _expires_at(self, head: Head) -> Millis | None:
+        """When it may be forgotten how far a topology has come: not while its run goes on."""
+        return self.clock.now() + RUN_STATE_LIFE if head.ended or head.dissolved else None

@@ -1,0 +1,143 @@
+"""What users ask of topologies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.errors import FieldInvalid, TaskUnknown
+from duetime.domain.limits import BULK_INLINE, MAX_DEADLINE_SECONDS
+from duetime.domain.tasks.states import LEASED
+from duetime.domain.tasks.task import Asked, ContentPlace, TopologyTarget
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.node_status import NodeStatus
+from duetime.domain.topologies.view import View
+
+if TYPE_CHECKING:
+    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
+    from duetime.ports.runtime import Clock
+    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.tasks.control import Steering
+    from duetime.services.tasks.create import Creating, Order
+    from duetime.services.tasks.read import Reading
+    from duetime.services.topologies.reconciler import Conducting
+    from duetime.services.topologies.repository import Wholes
+
+_KINDS = {None: BulkKind.RESUME, Asked.PAUSE: BulkKind.PAUSE, Asked.CANCEL: BulkKind.CANCEL}
+"""What is done about the nodes, by what is asked of the topology's task."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlResult:
+    """What came of a request to a topology.
+
+    Attributes:
+        task: the topology's.
+        operation: what goes on about its nodes after the answer; `None` if they have heeded it already.
+    """
+
+    task: Task
+    operation: BulkOperation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Directing:
+    """Accepts, shows and steers topologies; each method raises `TaskUnknown` for what is no topology of the owner's.
+
+    What is steered at a version is steered only if the topology's task is still at it.
+    """
+
+    wholes: Wholes
+    conducting: Conducting
+    creating: Creating
+    reading: Reading
+    steering: Steering
+    clock: Clock
+    bulk: BulkOperations | None = None
+
+    def create(self, owner: str, order: Order, graph: Graph) -> Task:
+        """Accept a topology: an ordinary task, whose payload is the graph.
+
+        Raises:
+            FieldInvalid: the target of a node may not be called, or no handler is known for its type.
+        """
+        for node in graph.nodes:
+            try:
+                self.creating.rules.accept(node.spec)
+            except FieldInvalid as refusal:
+                raise FieldInvalid(f"nodes.{node.key}.{refusal.field}", refusal.reason) from None
+        return self.creating.create(owner, order)
+
+    def get(self, owner: str, topology: TaskId) -> View:
+        """Read a topology with all its nodes."""
+        task = self._task(owner, topology)
+        whole = self.wholes.read(topology)
+        if whole is None:
+            graph = self.wholes.graph_of(task)
+            return View(task, graph, None, dict.fromkeys(graph.by_key, NodeStatus()))
+        operation = None if self.bulk is None else self.bulk.latest_of(topology)
+        return View(whole.task, whole.graph, whole.head, self.wholes.statuses(whole), operation)
+
+    def rerun(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
+        """Run a failed topology again: what succeeded is kept."""
+        self._task(owner, topology)
+        return self.steering.retry(owner, topology, version)
+
+    def cancel(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
+        """Take back what has not started, and ask what runs to stop."""
+        self._task(owner, topology)
+        return self.heed(self.steering.cancel_by_force(owner, topology, version))
+
+    def pause(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
+        """Hold what has not started; what runs goes on to its end."""
+        self._task(owner, topology)
+        return self.heed(self.steering.pause(owner, topology, version))
+
+    def resume(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
+        """Let a paused topology go on, with all its nodes."""
+        self._task(owner, topology)
+        return self.heed(self.steering.resume(owner, topology, version))
+
+    def heed(self, task: Task) -> ControlResult:
+        """Have the nodes of a topology heed what was just asked of its task; any other task has none.
+
+        What is soon done is done; the rest goes on in a bulk operation.
+        """
+        if not isinstance(task.target, TopologyTarget) or task.state not in LEASED:
+            return ControlResult(task)
+        until = self.clock.now() + BULK_INLINE
+        kind = _KINDS[task.asked]
+        earlier = None if self.bulk is None else self.bulk.replace_other(task.id, kind)
+        if earlier is not None and earlier.is_running:
+            return ControlResult(task, earlier)
+        # The graph of a very large one takes too long to read, let alone its nodes.
+        is_huge = task.payload.place is ContentPlace.OBJECT
+        if earlier is None and not (is_huge and self.bulk) and self._is_done(task, kind, until):
+            return ControlResult(task)
+        if self.bulk is None:
+            return ControlResult(task)
+        return ControlResult(task, self.bulk.start_on(task.owner, task.id, kind, earlier))
+
+    def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
+        """Have the nodes heed it here, unless that takes too long; says whether they all have."""
+        conducting = self.conducting
+        whole = conducting.wholes.read(task.id)
+        if whole is None:
+            return True
+        if self.bulk is None:
+            until = self.clock.now() + MAX_DEADLINE_SECONDS * SECOND
+        elif conducting.is_large(whole):
+            return False
+        work = conducting.resumption(whole) if kind is BulkKind.RESUME else conducting.work(whole)
+        return conducting.do(work, until) == len(work) and self.clock.now() < until
+
+    def _task(self, owner: str, topology: TaskId) -> Task:
+        task = self.reading.record(owner, topology)
+        if not isinstance(task.target, TopologyTarget):
+            raise TaskUnknown(topology)
+        return task

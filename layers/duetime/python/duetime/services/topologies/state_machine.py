@@ -1,0 +1,273 @@
+"""The states of the state machine: plan, wait for each node, finish."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import ContentExpired, FieldInvalid, RequestRefused
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
+from duetime.domain.tasks.attempts import HeldBack, Stopped, Succeeded, failure
+from duetime.domain.tasks.states import State
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.next_actions import unhandled
+from duetime.domain.topologies.node_status import NodeStatus
+from duetime.domain.topologies.planning import arrivals, opening
+from duetime.domain.topologies.progress import counted
+from duetime.domain.topologies.rerun import rerun
+from duetime.domain.topologies.run_state import Begun, Head, is_of_present_run, status_of
+from duetime.services.topologies.repository import Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
+    from duetime.domain.topologies.next_actions import Course
+    from duetime.domain.topologies.node_status import Statuses
+    from duetime.ports.runtime import Chance, Clock, Crew
+    from duetime.ports.stores import TaskStore
+    from duetime.ports.topologies import Machine, TopologyStore
+    from duetime.services.shards import Shards
+    from duetime.services.tasks.control import Steering
+    from duetime.services.topologies.node_actions import Nodes
+    from duetime.services.topologies.node_tasks import Making
+    from duetime.services.topologies.reconciler import Conducting
+    from duetime.services.topologies.repository import Wholes
+
+_TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
+_SHOWN = 5
+_LAST_RUN = "nodes of its last run have not ended"
+_SHORTEST_LOOK, _LONGEST_LOOK = 2, 60
+_LOOKS_A_RUN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run waits for.
+
+    Attributes:
+        chunks: the nodes by their places in the graph's order, parents first, as many as may be waited for at once.
+    """
+
+    chunks: list[list[int]]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it takes more than one execution to wait for all."""
+        return len(self.chunks) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at the whole came to.
+
+    Attributes:
+        state: of the whole.
+        over: whether there is nothing left to do for this run.
+        again_after: after how many seconds it is worth another look, if not.
+    """
+
+    state: State
+    over: bool
+    again_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Runs topologies, state by state. Each state may be entered again; all raise `Unavailable`.
+
+    Attributes:
+        wholes: reads outlines of graphs: all that a wait and a finish ask.
+        in_full: reads whole graphs, with the templates of their nodes' tasks.
+        shards: how many shards ids are spread over.
+    """
+
+    wholes: Wholes
+    in_full: Wholes
+    making: Making
+    nodes: Nodes
+    conducting: Conducting
+    steering: Steering
+    tasks: TaskStore
+    store: TopologyStore
+    machine: Machine
+    clock: Clock
+    chance: Chance
+    crew: Crew
+    shards: Shards
+
+    def plan(self, topology: TaskId, fence: int) -> Plan:
+        """Begin a run, or take up one that was begun: every node has its task, and those that may start do."""
+        task = self._current(topology, fence)
+        if task is None:
+            return Plan([[]])
+        try:
+            whole = self._begun(task)
+            if whole is None:
+                return Plan([[]])
+            if whole.head.opened:
+                self.conducting.repair(whole)
+            else:
+                self._open(whole)
+        except (ContentExpired, FieldInvalid) as refusal:
+            self._notify(task, failure("TopologyInvalid", str(refusal), retriable=False))
+            return Plan([[]])
+        graph = whole.graph
+        numbers = [number for number, key in enumerate(graph.order) if key not in whole.head.ran]
+        return Plan([numbers[first : first + WAITS_AT_ONCE] for first in range(0, len(numbers), WAITS_AT_ONCE)] or [[]])
+
+    def wait(self, topology: TaskId, fence: int, number: int, token: str) -> None:
+        """Keep the token by which a node's end is told; a node that has ended already is told of at once.
+
+        The token first, then the look: whoever ends the node does it the other way round, so one of both sees both.
+        """
+        whole = self.wholes.read(topology)
+        if whole is None or whole.task.fence != fence or whole.task.is_terminal or not whole.is_present:
+            self.machine.answer(token)
+            return
+        task_id = whole.head.task_id(whole.graph.order[number])
+        self.store.put_token(task_id, token, self.clock.now() + MAX_DEADLINE_SECONDS * SECOND)
+        if status_of(self.tasks.read(task_id)).has_ended:
+            self.machine.answer(token)
+
+    def finish(self, topology: TaskId, fence: int) -> Look:
+        """End the attempt at the topology's task if the whole has come to its end; else steer it there.
+
+        Of a run that is still to be planned nothing has ended, whatever became of the run before.
+        """
+        whole = self.wholes.read(topology)
+        if whole is None or self._current(topology, fence) is None:
+            return Look(State.CANCELLED, over=True, again_after=0)
+        if not whole.is_present:
+            return Look(State.RUNNING, over=False, again_after=_LONGEST_LOOK)
+        found, statuses = self.conducting.repair(whole)
+        if found.state not in _TERMINAL:
+            took = (self.clock.now() - whole.head.begun_at) // SECOND
+            return Look(found.state, over=False, again_after=_clamped(took // _LOOKS_A_RUN))
+        self.wholes.save(whole.head, lambda head: replace(head, ended=True))
+        self._notify(whole.task, self._ending(whole, found, statuses))
+        return Look(found.state, over=True, again_after=0)
+
+    def break_off(self, topology: TaskId, fence: int, reason: str) -> None:
+        """Fail the attempt at the topology's task because its frame broke; the next attempt takes the run up."""
+        if (task := self._current(topology, fence)) is not None:
+            self._notify(task, failure("StateMachineFailed", reason))
+
+    def cancel_unplanned(self, topology: TaskId, fence: int) -> None:
+        """End the attempt at a topology of which no node may start any more, before its run was planned."""
+        if (task := self._current(topology, fence)) is not None:
+            self._notify(task, Stopped())
+
+    def _current(self, topology: TaskId, fence: int) -> Task | None:
+        """The topology's task, if this is its running attempt."""
+        task = self.tasks.read(topology)
+        return task if task is not None and task.fence == fence and task.state is State.RUNNING else None
+
+    def _begun(self, task: Task) -> Whole | None:
+        """The topology's present run, begun and all its nodes made; `None` if it may not begin, or not yet."""
+        graph = self.in_full.graph_of(task)
+        head = self._head(task, graph)
+        if head is None:
+            # No attempt is spent, and whoever looks is told what it waits for.
+            self.steering.finishing.hold_back(task, HeldBack(self.clock.now() + RERUN_PAUSE, _LAST_RUN))
+            return None
+        if not (head.opened or head.dissolved):
+            self.making.make(Whole(task, graph, head))
+        # Making thousands takes a while: it may have been stopped since, ended, and even been run again.
+        whole = self.in_full.read(task.id)
+        is_same = whole is not None and whole.task.fence == task.fence and whole.head.number == head.number
+        return whole if is_same and whole is not None and not whole.head.dissolved else None
+
+    def _head(self, task: Task, graph: Graph) -> Head | None:
+        """How far it has come; a first run, or one after a retry, is entered first.
+
+        Returns:
+            `None` while nodes of the last run have not ended: its user has retried one of them, perhaps.
+        """
+        begun = Begun(self.clock.now(), self.shards.count())
+        head = self.store.read(task.id)
+        if head is None:
+            return self.wholes.save(Head(task.id, (begun,), task.fence), lambda known: known)
+        if is_of_present_run(head, task):
+            return head
+        statuses = self.wholes.statuses(Whole(task, graph, head))
+        if any(status.is_open for status in statuses.values()):
+            return None
+        ran = {key: head.number_of(key) for key in _kept_by_rerun(graph, statuses)}
+        further = Head(task.id, (*head.runs, begun), task.fence, ran)
+        return self.wholes.save(head, lambda known: replace(further, version=known.version))
+
+    def _open(self, whole: Whole) -> None:
+        """Let those nodes of this run start that nothing holds back; all have their tasks."""
+        again = [key for key in whole.graph.by_key if key not in whole.head.ran]
+        kept = self._kept(whole)
+        self.conducting.retention.keep(whole, kept)
+        for edge in arrivals(whole.graph, again, kept):
+            self.nodes.count(whole, edge.child, edge.position, edge.outcome)
+        verdicts = opening(whole.graph, again, kept)
+        self.crew.map(lambda key: self.nodes.act(whole, key, verdicts[key]), verdicts)
+        self.wholes.save(whole.head, lambda head: replace(head, opened=True))
+
+    def _kept(self, whole: Whole) -> Statuses:
+        ids = {key: whole.head.task_id(key) for key in whole.head.ran}
+        found = self.tasks.read_many(list(ids.values()), consistent=True)
+        kept = {key: status_of(found.get(task_id)) for key, task_id in ids.items()}
+        return {key: kept.get(key, NodeStatus()) for key in whole.graph.by_key}
+
+    def _ending(self, whole: Whole, found: Course, statuses: Statuses) -> Ending:
+        match found.state:
+            case State.SUCCEEDED:
+                parts = ",".join(f'"{name}":{count}' for name, count in sorted(counted(statuses).items()))
+                return Succeeded(f'{{"run":{whole.head.number},"nodes":{{{parts}}}}}'.encode())
+            case State.CANCELLED:
+                return Stopped()
+            case State.ROLLED_BACK:
+                why = self._why(whole, statuses)
+                return failure("RolledBack", f"rolled back after {why}", retriable=False)
+        if self._is_overdue(whole):
+            return failure("DeadlineExceeded", f"not done within {whole.graph.deadline_seconds} s", retriable=False)
+        return failure("NodesFailed", self._why(whole, statuses), retriable=False)
+
+    def _is_overdue(self, whole: Whole) -> bool:
+        return whole.overdue_at is not None and whole.overdue_at <= self.clock.now()
+
+    def _why(self, whole: Whole, statuses: Statuses) -> str:
+        """What made the whole fail: not what was undone because of that."""
+        order = whole.graph.order
+        why = _told([key for key in order if statuses[key].has_failed_itself], "failed")
+        why = why or _told([key for key in order if statuses[key].was_taken_back], "was cancelled", "were cancelled")
+        if not why and self._is_overdue(whole):
+            why = f"it was not done within {whole.graph.deadline_seconds} s"
+        why = why or _told(unhandled(whole.graph, statuses), "failed")
+        stuck = [key for key in order if statuses[key].rollback_failed]
+        return "; ".join(filter(None, (why, _told(stuck, "could not be rolled back"))))
+
+    def _notify(self, task: Task, ending: Ending) -> None:
+        """End the attempt, unless it has ended already."""
+        with suppress(RequestRefused):
+            self.steering.notify(task.owner, task.id, task.fence, ending)
+
+
+def _kept_by_rerun(graph: Graph, statuses: Statuses) -> Collection[str]:
+    try:
+        return rerun(graph, statuses).kept
+    except FieldInvalid:
+        # Everything has succeeded, by what was done by hand, or the task did not get to hear of it.
+        return graph.order
+
+
+def _told(keys: Sequence[str], one: str, many: str = "") -> str:
+    """What is to be told of some nodes; nothing if there are none."""
+    if len(keys) <= 1:
+        return "".join(f"the node {key} {one}" for key in keys)
+    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    return f"the nodes {', '.join(keys[:_SHOWN])}{more} {many or one}"
+
+
+def _clamped(seconds: Millis) -> int:
+    return max(_SHORTEST_LOOK, min(int(seconds), _LONGEST_LOOK))

@@ -1,0 +1,84 @@
+"""Looking after topologies that run, now and then: what nobody else was left to do is done, and a lost frame replaced.
+
+Nodes start each other, whatever becomes of the execution that frames their run. But the end of the whole is the
+frame's to tell: one that was stopped by hand, broke, or waits for a token that got lost tells nobody.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import RequestRefused
+from duetime.domain.tasks.attempts import HeldBack
+from duetime.domain.tasks.task import Asked
+from duetime.domain.times import MINUTE
+from duetime.domain.topologies.watchdog_times import reminders
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.runtime import Clock, Telemetry
+    from duetime.ports.topologies import Machine
+    from duetime.services.enqueue import Placing
+    from duetime.services.outcomes.outcome import Finishing
+    from duetime.services.topologies.repository import Wholes
+    from duetime.services.topologies.state_machine import Running
+
+FRAME_LOST = "its state machine's execution was lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Overseeing:
+    """Looks after topologies. Each look sees to the next one first, so that no crash is the last look."""
+
+    wholes: Wholes
+    running: Running
+    machine: Machine
+    finishing: Finishing
+    placing: Placing
+    clock: Clock
+    telemetry: Telemetry
+
+    def look_after(self, task: Task) -> None:
+        """Bring a topology on, and to its end if that has come; one whose frame is gone begins another.
+
+        Unless a person has aborted that: it is cancelled then. Else the attempt counts for nothing, and the next one
+        takes the run up where it stands.
+
+        Args:
+            task: the topology's, as its running attempt was just read.
+
+        Raises:
+            Unavailable: a store or the state machine did not answer; it is to be looked after again.
+        """
+        now = self.clock.now()
+        for at in reminders(task, task.lease_ends_at or now, now, self.placing.look_ahead):
+            self.placing.remind(task, at)
+        whole = self.wholes.read(task.id)
+        # What a plan has not made yet nobody can steer; and only a frame goes on making it.
+        is_planned = whole is not None and whole.is_present and whole.head.opened
+        if is_planned and self.running.finish(task.id, task.fence).over:
+            return
+        if self.machine.is_running(task.id, task.fence):
+            return
+        if self.machine.was_aborted(task.id, task.fence):
+            self._cancel(task, is_planned=is_planned)
+        else:
+            # By its fence: refused if the attempt has ended meanwhile, perhaps by that very execution.
+            self.finishing.hold_back(task, HeldBack(now, FRAME_LOST))
+            self.telemetry.count("topology_frames_lost")
+            self.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
+
+    def _cancel(self, task: Task, *, is_planned: bool) -> None:
+        """Cancel a topology whose execution a person has aborted: that is what they meant by it."""
+        if task.asked is not Asked.CANCEL:
+            self.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
+            # What its nodes' ends ask for takes a moment; what still runs is for the ordinary looks.
+            self.placing.remind(task, self.clock.now() + MINUTE)
+            with suppress(RequestRefused):
+                self.running.steering.cancel_by_force(task.owner, task.id, None)
+        if is_planned:
+            self.running.finish(task.id, task.fence)
+        else:
+            self.running.cancel_unplanned(task.id, task.fence)

@@ -1,0 +1,180 @@
+"""The trigger: reads minutes, puts due tasks on queues, and scans old minutes for what was left behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
+from duetime.domain.dispatch.shards import groups_of, shards_in
+from duetime.domain.dispatch.timers import Entry, Precision, Wake, at_first_reading, queue_of
+from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
+from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS, TICK_BUDGET
+from duetime.domain.times import Millis, start_of
+from duetime.services.trigger.due_messages import DueMessages
+from duetime.services.trigger.group_reader import GroupReader, Served
+from duetime.services.trigger.recovery import RecoveryScan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.dispatch.shards import ShardHistory
+    from duetime.ports.queues import WorkQueues
+    from duetime.ports.runtime import Clock, Crew, FanOut, Telemetry
+    from duetime.ports.stores import CursorStore, MinuteItem, TaskStore
+    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.schedules.expander import Expanding
+    from duetime.services.shards import Shards
+
+_SAVES = 5
+"""Attempts to store what was done while others store theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstReading:
+    """Sends what is due in a minute that is read for the first time."""
+
+    due_messages: DueMessages
+    telemetry: Telemetry
+
+    def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
+        """Send what is due, of those queues that are wanted."""
+        tasks = [item for item in items if isinstance(item, Entry | Wake)]
+        messages = [message for item in tasks if (message := at_first_reading(item, minute))]
+        wanted = {queue: wants(queue) for queue in sorted({queue_of(message) for message in messages})}
+        messages = [message for message in messages if wanted[queue_of(message)]]
+        self.telemetry.count("dispatched", len(messages))
+        sent = self.due_messages.send(messages)
+        refused = self.due_messages.follow_timers(items, wants)
+        return Served(sent.sent, sent.refused | refused)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatching:
+    """Reads the minutes of shard groups.
+
+    A group's cursors move past a task only after its queue acknowledged the message, so a missed or broken tick is
+    caught up by the next. Overlapping ticks are harmless: a group is held by one invocation at a time, and even two
+    would only send duplicates, which claims refuse. What each of them has done counts.
+
+    Attributes:
+        shards: how many shards a minute is split into, as announced by those who use them.
+        look_ahead: how far ahead of the clock minutes are read, in milliseconds.
+        precision: how a wait is shared between the queue and the worker.
+        expanding: makes the occurrences of schedules whose wakes are met.
+        bulk: sees to the bulk operations whose timers are met.
+    """
+
+    tasks: TaskStore
+    cursors: CursorStore
+    queues: WorkQueues
+    fan_out: FanOut
+    clock: Clock
+    crew: Crew
+    telemetry: Telemetry
+    shards: Shards
+    look_ahead: Millis
+    precision: Precision
+    expanding: Expanding
+    bulk: BulkOperations
+
+    def tick(self, holder: str) -> None:
+        """Have every group read: here if there is only one, else each by an invocation of its own.
+
+        Raises:
+            MinutesUnread: of the one group; see `read_group`.
+        """
+        history = self.shards.announced()
+        groups = groups_of(history.number)
+        if len(groups) == 1:
+            self._read_group(groups[0], holder, history)
+        else:
+            self.fan_out.read_groups(groups)
+
+    def read_group(self, group: int, holder: str) -> None:
+        """Read all that is due to be read in one group, as far as the tick's budget goes.
+
+        Args:
+            group: number of the group.
+            holder: who reads; unique to an invocation.
+
+        Raises:
+            MinutesUnread: some minutes could not be read or served. All else was done and stored: it is raised for
+                Lambda to count an error, because nobody would notice otherwise that tasks become late.
+        """
+        self._read_group(group, holder, self.shards.announced())
+
+    def _read_group(self, group: int, holder: str, history: ShardHistory) -> None:
+        shards = shards_in(group, history.number)
+        if not shards:
+            # Minutes in which somebody may still place something must not be taken for read.
+            return
+        now = self.clock.now()
+        first = first_cursors(min(history.since(group), now) - MAX_CLOCK_DIFFERENCE)
+        try:
+            taken = self.cursors.take(group, holder, now, now + GROUP_HOLD, first)
+        except ClockWrong as error:
+            # Read too early, minutes would be taken for read that others still place tasks in.
+            self.telemetry.count("clock_wrong")
+            self.telemetry.note("nothing was read", group=group, error=str(error))
+            return
+        if taken is None:
+            self.telemetry.count("groups_held_elsewhere")
+            return
+        reader = GroupReader(
+            tasks=self.tasks,
+            clock=self.clock,
+            crew=self.crew,
+            telemetry=self.telemetry,
+            group=group,
+            shards=shards,
+            cursors=taken.limited(furthest(now, self.look_ahead)),
+            horizons=horizons(now, self.look_ahead),
+            readings=self._readings(),
+        )
+        if self._read_on(reader, now):
+            self.telemetry.measure("cursor_lag", max(0, now - start_of(reader.cursors.floors[DISPATCH])))
+        if reader.failures:
+            raise MinutesUnread(group, len(reader.failures), reader.failures[0])
+
+    def _readings(self) -> list[FirstReading | RecoveryScan]:
+        messages = DueMessages(
+            self.queues, self.expanding, self.bulk, self.clock, self.telemetry, self.look_ahead, self.precision
+        )
+        scans = [
+            RecoveryScan(
+                self.tasks, self.queues, messages, self.clock, self.crew, self.telemetry, is_last=scan == LAST_SCAN
+            )
+            for scan in range(1, len(PATROL_DELAYS) + 1)
+        ]
+        return [FirstReading(messages, self.telemetry), *scans]
+
+    def _read_on(self, reader: GroupReader, now: Millis) -> bool:
+        """Read until the time is up, and store again and again what was done; says whether the group was kept."""
+        saved_at = now
+        for _ in reader.steps(now + TICK_BUDGET):
+            if self.clock.now() >= saved_at + CURSOR_SAVE_INTERVAL:
+                saved_at = self.clock.now()
+                if not self._keep(reader, saved_at):
+                    return False
+        return self._save(reader, 0)
+
+    def _keep(self, reader: GroupReader, now: Millis) -> bool:
+        """Store what was done so far and renew the hold; if the table does not answer, the next time will do."""
+        try:
+            return self._save(reader, now + GROUP_HOLD)
+        except Unavailable as error:
+            self.telemetry.note("cursors could not be saved", group=reader.group, error=str(error))
+            return True
+
+    def _save(self, reader: GroupReader, until: Millis) -> bool:
+        """Store what was done, whoever holds the group by now; says whether it is still this invocation."""
+        for _ in range(_SAVES):
+            if self.cursors.advance(reader.group, reader.cursors, until):
+                return True
+            stored = self.cursors.join(reader.group, reader.cursors)
+            if stored is None:
+                self.telemetry.count("groups_taken_over")
+                return False
+            reader.cursors = stored
+        return False

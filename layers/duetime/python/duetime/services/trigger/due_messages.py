@@ -1,0 +1,86 @@
+"""Sends the messages of due tasks, each queue for itself, and sees to due schedules and bulk operations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.timers import (
+    BULK_OPERATIONS,
+    SCHEDULES,
+    BulkTimer,
+    Message,
+    Precision,
+    ScheduleWake,
+    delay_seconds,
+    is_direct,
+    queue_of,
+)
+from duetime.ports.queues import Outgoing
+from duetime.services.enqueue import message_for
+from duetime.services.trigger.group_reader import Served
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import WorkQueues
+    from duetime.ports.runtime import Clock, Telemetry
+    from duetime.ports.stores import MinuteItem
+    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.schedules.expander import Expanding
+
+
+@dataclass(frozen=True, slots=True)
+class DueMessages:
+    """What the first reading and the recovery scans have in common.
+
+    Attributes:
+        expanding: makes the occurrences of schedules whose wakes are met.
+        bulk: sees to the bulk operations whose timers are met.
+        look_ahead: how far ahead of the clock minutes are read, in milliseconds.
+        precision: how a wait is shared between the queue and the worker.
+    """
+
+    queues: WorkQueues
+    expanding: Expanding
+    bulk: BulkOperations
+    clock: Clock
+    telemetry: Telemetry
+    look_ahead: Millis
+    precision: Precision
+
+    def send(self, messages: Sequence[Message]) -> Served:
+        """Send messages; a queue that did not acknowledge all of its own has refused."""
+        if not messages:
+            return Served({}, frozenset())
+        now = self.clock.now()
+        unsent = self.queues.send(
+            [Outgoing(message, delay_seconds(message.due, now, self.precision)) for message in messages]
+        )
+        if unsent:
+            self.telemetry.count("unsent", len(unsent))
+        sent = Counter(queue_of(message) for message in messages)
+        return Served(sent, frozenset(queue_of(each.message) for each in unsent))
+
+    def follow_timers(self, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> frozenset[str]:
+        """See to the schedules and bulk operations whose timers are among the items; what was refused of them.
+
+        What the queue does not take of a schedule's tasks is found by the first recovery scan, as with every new task.
+        """
+        wakes = [item for item in items if isinstance(item, ScheduleWake)]
+        timers = [item for item in items if isinstance(item, BulkTimer)]
+        refused = set[str]()
+        if wakes and wants(SCHEDULES) and not self._expand(wakes):
+            refused.add(SCHEDULES)
+        if timers and wants(BULK_OPERATIONS) and not self.bulk.resume(timers):
+            refused.add(BULK_OPERATIONS)
+        return frozenset(refused)
+
+    def _expand(self, wakes: Sequence[ScheduleWake]) -> bool:
+        expanded = self.expanding.expand(wakes)
+        now = self.clock.now()
+        self.telemetry.count("occurrences", len(expanded.tasks))
+        self.send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])
+        return expanded.done

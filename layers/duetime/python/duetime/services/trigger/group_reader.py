@@ -1,0 +1,212 @@
+"""Reads the minutes of a group of shards, slice by slice, several minutes side by side.
+
+What was done of a minute counts at once, so a minute may take as many ticks as it needs. A queue that cannot be
+served is left behind on its own: it goes on from there later, and all other queues go on now.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+from duetime.domain.dispatch.cursors import ALL, DISPATCH
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import LARGE_MINUTE, LONGEST_PASSING, LONGEST_ROUND, OPEN_MINUTES, SLICE
+from duetime.services.trigger.minute_pages import MinutePages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from duetime.domain.dispatch.cursors import Cursors, Progress
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock, Crew, Telemetry
+    from duetime.ports.stores import MinuteItem, MinutePage, TaskStore
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What came of some items.
+
+    Attributes:
+        sent: how many messages each queue acknowledged.
+        refused: the queues that could not be served; what is theirs must be met again.
+    """
+
+    sent: Mapping[str, int]
+    refused: frozenset[str]
+
+
+class Reading(Protocol):
+    """What one kind of reading does with the items that it meets."""
+
+    def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
+        """Do what is to be done for those items whose queue is wanted.
+
+        Raises:
+            Unavailable: nothing of it counts; the items must be met again.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class GroupReader:
+    """One invocation's reading of one group.
+
+    Attributes:
+        cursors: how far it has come; only what is done counts.
+        horizons: the last minute that each reading may read.
+        readings: what each of them does.
+        before: the cursors that the invocation began with.
+        failures: why minutes could not be read or served, in order.
+    """
+
+    tasks: TaskStore
+    clock: Clock
+    crew: Crew
+    telemetry: Telemetry
+    group: int
+    shards: Sequence[int]
+    cursors: Cursors
+    horizons: Sequence[int]
+    readings: Sequence[Reading]
+    before: Cursors = field(init=False)
+    failures: list[str] = field(default_factory=list)
+    _pages: dict[tuple[int, str, int], MinutePages] = field(default_factory=dict)
+    _blocked: set[tuple[int, str] | tuple[int, str, int]] = field(default_factory=set)
+    _sent: Counter[tuple[int, str]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        """Remember where it began."""
+        self.before = self.cursors
+
+    def steps(self, until: Millis) -> Iterator[None]:
+        """Read a slice of each minute that can be read, round after round; each step is one slice.
+
+        A round that has begun is ended, so that a minute whose slices take longer than all the time there is holds up
+        no other.
+        """
+        while self.clock.now() < until and (steps := list(self._round())):
+            for reading, queue, minute in steps:
+                if self.clock.now() >= until + LONGEST_ROUND:
+                    return
+                is_done = self.cursors.progress(reading, queue).is_done(minute)
+                if not is_done and not self._is_blocked(reading, queue, minute):
+                    self._step(reading, queue, minute)
+                    yield
+
+    def _round(self) -> Iterator[tuple[int, str, int]]:
+        """What is to be read next: by the first reading a few minutes, by each scan one.
+
+        The latest minute is first in every other invocation, and the earliest in those between: neither can take all
+        the time there is, however slow it is.
+        """
+        latest_first = bool(self.before.epoch % 2)
+        for reading in range(len(self.readings)):
+            most = OPEN_MINUTES if reading == DISPATCH else 1
+            for queue in self.cursors.queues(reading):
+                for minute in sorted(islice(self._minutes(reading, queue), most), reverse=latest_first):
+                    yield reading, queue, minute
+
+    def _minutes(self, reading: int, queue: str) -> Iterator[int]:
+        """The minutes that a reading may read for a queue, in order."""
+        progress = self.cursors.progress(reading, queue)
+        dispatched = self.before.progress(DISPATCH, queue)
+        last = self.horizons[reading] if reading == DISPATCH else min(self.horizons[reading], dispatched.upto)
+        for minute in (*sorted(progress.open), *range(progress.upto + 1, last + 1)):
+            # A scan looks for what was left behind by the first reading: not before that has been there.
+            is_ready = reading == DISPATCH or dispatched.is_done(minute)
+            if minute <= last and is_ready and not self._is_blocked(reading, queue, minute):
+                yield minute
+
+    def _step(self, reading: int, queue: str, minute: int) -> None:
+        """Read on in a minute until something was sent; what others serve is passed over quickly."""
+        began = self.clock.now()
+        while not self._serve_slice(reading, queue, minute):
+            is_over = self.cursors.progress(reading, queue).is_done(minute)
+            if is_over or self._is_blocked(reading, queue, minute) or self.clock.now() >= began + LONGEST_PASSING:
+                return
+
+    def _serve_slice(self, reading: int, queue: str, minute: int) -> bool:
+        """Read a slice of a minute, and move on past what was served; says whether anything was sent."""
+        key = (reading, queue, minute)
+        progress = self.cursors.progress(reading, queue).begun(minute, self.shards)
+        pages = self._pages_of(key, progress)
+        piece = pages.next(SLICE)
+        if pages.error is not None:
+            self._note("a minute could not be read", minute, pages.error)
+            pages.error = None
+        if pages.failed:
+            self._block(key)
+        early: set[str] = set()
+        try:
+            served = self.readings[reading].serve(minute, piece.items, partial(self._wants, key, early))
+        except Unavailable as error:
+            self._note("a minute could not be served", minute, error)
+            self._block(key)
+            return False
+        for refused in served.refused | early:
+            self._fall_behind(reading, refused)
+        if queue not in served.refused:
+            self.cursors = self.cursors.moved(reading, queue, progress.moved(minute, piece.positions))
+            self._weigh(reading, queue, minute, served)
+        if self.cursors.progress(reading, queue).is_done(minute):
+            self._pages.pop(key, None)
+        return bool(served.sent)
+
+    def _pages_of(self, key: tuple[int, str, int], progress: Progress) -> MinutePages:
+        """The pages of a minute, read on from where they are."""
+        reading, _queue, minute = key
+        if key not in self._pages:
+            read = partial(self._read_page, minute, is_first=reading == DISPATCH)
+            self._pages[key] = MinutePages(read, progress.open[minute], self.crew)
+        return self._pages[key]
+
+    def _wants(self, key: tuple[int, str, int], early: set[str], of: str) -> bool:
+        """Whether what goes to the queue `of` is served by this reading's progress of a queue, or of all together.
+
+        A scan that comes before the first reading has been there for that queue, is early.
+        """
+        reading, queue, minute = key
+        if queue != of and (queue != ALL or self.cursors.lags(reading, of)):
+            return False
+        if reading != DISPATCH and not self.before.progress(DISPATCH, of).is_done(minute):
+            early.add(of)
+            return False
+        return True
+
+    def _fall_behind(self, reading: int, queue: str) -> None:
+        """Leave a queue where it is, until another invocation."""
+        if not self.cursors.lags(reading, queue):
+            self.cursors = self.cursors.split(reading, queue)
+        self._blocked.add((reading, queue))
+        # What was read and not served is read again.
+        self._pages = {key: pages for key, pages in self._pages.items() if key[:2] != (reading, queue)}
+
+    def _weigh(self, reading: int, queue: str, minute: int, served: Served) -> None:
+        """Let a queue go on alone that has so much in one minute that the others would wait for it."""
+        if reading != DISPATCH or queue != ALL or not served.sent or self.cursors.progress(DISPATCH).is_done(minute):
+            return
+        most = max(sorted(served.sent), key=served.sent.__getitem__)
+        self._sent[minute, most] += served.sent[most]
+        was_open = minute in self.before.progress(DISPATCH).open
+        if (was_open or self._sent[minute, most] > LARGE_MINUTE) and not self.cursors.lags(DISPATCH, most):
+            self.cursors = self.cursors.split(DISPATCH, most)
+
+    def _is_blocked(self, reading: int, queue: str, minute: int) -> bool:
+        # A queue that has caught up is read together with all others from then on.
+        has_caught_up = queue != ALL and not self.cursors.lags(reading, queue)
+        return has_caught_up or (reading, queue) in self._blocked or (reading, queue, minute) in self._blocked
+
+    def _block(self, key: tuple[int, str, int]) -> None:
+        self._blocked.add(key)
+        self._pages.pop(key, None)
+
+    def _read_page(self, minute: int, shard: int, after: str, *, is_first: bool) -> MinutePage:
+        return self.tasks.read_page(minute, shard, after, consistent=is_first)
+
+    def _note(self, text: str, minute: int, error: Unavailable) -> None:
+        self.failures.append(f"{text}: {error}")
+        self.telemetry.note(text, group=self.group, minute=minute, error=str(error))

@@ -1,0 +1,89 @@
+"""Recovery scans: the trigger comes back to an old minute and looks for what was left behind in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.timers import Entry, Wake, is_left_behind, is_open_past_due, queue_of
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import PATROL_BACKLOG
+from duetime.domain.times import DAY
+from duetime.services.trigger.group_reader import Served
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.ports.queues import WorkQueues
+    from duetime.ports.runtime import Clock, Crew, Telemetry
+    from duetime.ports.stores import MinuteItem, TaskStore
+    from duetime.services.trigger.due_messages import DueMessages
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryScan:
+    """Sends again what is overdue and unclaimed, what has a lease that is over, and what has an unfinished outcome.
+
+    A queue with a long backlog is refused, so that a backlog does not feed itself; the others are served.
+
+    Attributes:
+        is_last: whether no scan follows: then what is still open is given a timer for another day.
+    """
+
+    tasks: TaskStore
+    queues: WorkQueues
+    due_messages: DueMessages
+    clock: Clock
+    crew: Crew
+    telemetry: Telemetry
+    is_last: bool
+
+    def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
+        """Send what was left behind, of those queues that are wanted.
+
+        Raises:
+            Unavailable: the table did not answer; nothing of it counts.
+        """
+        del minute
+        refused = set(self.due_messages.follow_timers(items, wants))
+        now = self.clock.now()
+        entries = self._entries(items)
+        overdue = [each for each in entries if is_left_behind(each, now) or is_open_past_due(each, now)]
+        wanted = {queue: wants(queue) for queue in sorted({queue_of(each) for each in overdue})}
+        overdue = [each for each in overdue if wanted[queue_of(each)]]
+        left = [each for each in overdue if is_left_behind(each, now)]
+        refused |= self._long_queues(left)
+        overdue = [each for each in overdue if queue_of(each) not in refused]
+        left = [each for each in left if queue_of(each) not in refused]
+        if self.is_last:
+            self.crew.map(self._set_timer, [each for each in overdue if is_open_past_due(each, now)])
+        self.telemetry.count("left_behind", len(left))
+        sent = self.due_messages.send([each.message(min(each.next_at, now)) for each in left])
+        return Served(sent.sent, sent.refused | refused)
+
+    def _entries(self, items: Sequence[MinuteItem]) -> list[Entry]:
+        """The entries among the items, and those of the records that the timers stand for."""
+        entries = {item.task_id: item for item in items if isinstance(item, Entry)}
+        timed = {item.task_id for item in items if isinstance(item, Wake)} - entries.keys()
+        if not timed:
+            return list(entries.values())
+        return [*entries.values(), *(Entry.of(task) for task in self.tasks.read_many(sorted(timed)).values())]
+
+    def _long_queues(self, left: Sequence[Entry]) -> set[str]:
+        """The queues that have so much to do that what was left behind is most likely among it."""
+        examples = {queue_of(each): each for each in left}
+        refused = {queue for queue, each in sorted(examples.items()) if self._is_long(each)}
+        if refused:
+            self.telemetry.count("patrols_waiting", len(refused))
+        return refused
+
+    def _is_long(self, entry: Entry) -> bool:
+        try:
+            return self.queues.backlog(entry.priority, entry.lane) > PATROL_BACKLOG
+        except Unavailable as error:
+            self.telemetry.note("a queue's length could not be read", queue=queue_of(entry), error=str(error))
+            return True
+
+    def _set_timer(self, entry: Entry) -> None:
+        at = self.clock.now() + DAY
+        self.tasks.add_wake(Wake(entry.task_id, entry.turn, at, entry.priority, entry.owner, lane=entry.lane))

@@ -1,0 +1,1 @@
+"""The worker: claims deliveries, runs attempts, and handles dead letters."""

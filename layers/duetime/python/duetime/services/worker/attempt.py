@@ -1,0 +1,488 @@
+"""One delivery of a message: hold, claim, run, finish; and what becomes of the message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, WriteResult
+from duetime.domain.dispatch.redelivery import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
+from duetime.domain.errors import ContentExpired, RecordUnreadable, Unavailable
+from duetime.domain.limits import (
+    CALLBACK_ROOM,
+    CLAIM_LEAD,
+    FUNCTION_END_ROOM,
+    HEARTBEATS_PER_LEASE,
+    LEASE_RETURN_MARGIN,
+    MAX_DELAY,
+    MAX_HOLD,
+)
+from duetime.domain.tasks.attempts import (
+    Claimant,
+    Deferred,
+    Ending,
+    Failed,
+    HeldBack,
+    NotSent,
+    Run,
+    Skipped,
+    Stopped,
+    Succeeded,
+    Yielded,
+    failure,
+    has_untold_error,
+)
+from duetime.domain.tasks.states import LEGAL, Move, State
+from duetime.domain.tasks.task import Asked, LockScope, Phase
+from duetime.domain.times import SECOND, Millis
+from duetime.domain.topologies.inputs import InputsTooLarge
+from duetime.domain.topologies.watchdog_times import deferred_until
+from duetime.ports.targets import Work
+from duetime.services.content_retention import retain_paused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.locks import LockClaim
+    from duetime.domain.tasks.task import Content, Progress, Task
+    from duetime.ports.queues import Delivery
+    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.targets import TargetRunner
+    from duetime.services.locks.locking import Locking
+    from duetime.services.outcomes.completion import ClosingHere
+    from duetime.services.outcomes.outcome import Finishing
+    from duetime.services.outcomes.rollback import Undoing
+
+_STORE_PAUSE: Millis = 200
+"""First pause before a write that the store did not answer is made again; it doubles."""
+
+
+@dataclass(slots=True)
+class Shift:
+    """What one delivery is at, shared between the thread that works on it and the one that watches over it.
+
+    Each field has one writer at a time, and a reader that sees it a moment late does no harm: every write to the
+    record is fenced.
+
+    Attributes:
+        task: the record as it was claimed; `None` before the claim and after the end.
+        started_at: when the target was called first in this attempt: its time is for all phases. What follows the
+            outcome has a time of its own.
+        ended: the target has returned; its end is being written down.
+        asked: what the user asks of the attempt, as of the last heartbeat.
+        progress: what the target told last, written with the next heartbeat.
+        renew_at: when its lease must be renewed.
+        leased_until: when its lease is over, as far as its own writes were answered.
+        locks: what the attempt holds besides its lease.
+        fate: what becomes of the message; `None` while that is open.
+    """
+
+    delivery: Delivery
+    task: Task | None = None
+    started_at: Millis | None = None
+    ended: bool = False
+    asked: Asked | None = None
+    progress: Progress | None = None
+    renew_at: Millis = 0
+    leased_until: Millis = 0
+    locks: tuple[LockClaim, ...] = ()
+    fate: LetGo | ComeBack | None = None
+
+    def overdue_at(self) -> Millis | None:
+        """When its target must have ended, if it runs."""
+        task, started = self.task, self.started_at
+        if task is None or started is None or self.ended:
+            return None
+        room = CALLBACK_ROOM if task.is_terminal and task.callback_url else 0
+        return started + task.timeout_seconds * SECOND + room
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What the thread that watches over a batch offers to the one that works on a delivery.
+
+    Attributes:
+        holder: who works, for the ledger.
+        ends_at: when Lambda ends the function, whatever it does then.
+        is_closing_time: whether nothing new may be claimed any more.
+        beat: renews the lease at once, when the target asks for it.
+    """
+
+    holder: str
+    ends_at: Millis
+    is_closing_time: Callable[[], bool]
+    beat: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempting:
+    """Takes deliveries through their attempts.
+
+    Attributes:
+        lease: length of a lease, in milliseconds.
+        inputs: what a node of a topology is given of its parents' results; may raise `InputsTooLarge`.
+        look_after: sees to it that a topology which runs comes to its end, whatever became of its frame.
+        unavailable: whether the handler that a task needs cannot be called just now.
+        held: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    targets: TargetRunner
+    finishing: Finishing
+    undoing: Undoing
+    closing: ClosingHere
+    locking: Locking
+    clock: Clock
+    chance: Chance
+    telemetry: Telemetry
+    lease: Millis
+    held: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
+    unavailable: Callable[[Task], HeldBack | None] = field(default=lambda _task: None)
+    inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
+    look_after: Callable[[Task], None] = field(default=lambda _task: None)
+
+    def attempt(self, shift: Shift, watch: Watch) -> None:
+        """Work on one delivery until the fate of its message is decided. Never raises."""
+        try:
+            shift.fate = self._fate(shift, watch)
+        except Unavailable as error:
+            shift.fate = self._later(str(error))
+        except RecordUnreadable as error:
+            # Another version of the code may read it. Seldom looked at, its message outlasts a deployment or two.
+            self.telemetry.count("unreadable")
+            self.telemetry.note("a record cannot be read", error=str(error), delivery=shift.delivery.id)
+            shift.fate = ComeBack(self.clock.now() + MAX_DELAY, str(error))
+        except Exception as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
+            self.telemetry.count("worker_defects")
+            self.telemetry.note("a delivery could not be worked on", error=repr(error), delivery=shift.delivery.id)
+            shift.fate = self._later(repr(error))
+        finally:
+            shift.task = None
+
+    def finish_overdue(self, shift: Shift, lingers_until: Millis) -> None:
+        """Write down that a target has not ended in time.
+
+        Args:
+            shift: what it works on.
+            lingers_until: its process must have been ended by then; nothing of the task begins before.
+        """
+        task, started = shift.task, shift.started_at
+        if task is None or started is None:
+            return
+        if task.is_terminal:
+            # It hangs in cleaning up: the outcome stands, and cleaning up is given up.
+            self.closing.finish(task)
+            shift.fate = LetGo("overdue")
+            return
+        ending = replace(_timeout(task), lingers_until=lingers_until)
+        end = self._written(task, Run(task, started, self.clock.now()), ending)
+        shift.fate = self._decided(shift, end)
+        if isinstance(end, Applied) and end.task.is_terminal:
+            shift.fate = ComeBack(lingers_until + LEASE_RETURN_MARGIN, "its process is still ending")
+
+    def _fate(self, shift: Shift, watch: Watch) -> LetGo | ComeBack:
+        message = shift.delivery.message
+        if message.due - self.clock.now() > MAX_HOLD:
+            return ComeBack(message.due - SECOND, "not due")
+        self.clock.sleep_until(message.due - CLAIM_LEAD)
+        if watch.is_closing_time():
+            return self._later("the worker is ending")
+        result = self.tasks.apply(self._claimant(watch).claim(message, self.chance.nonce()))
+        if isinstance(result, Applied):
+            return self._through(shift, result.task, watch)
+        taken = self._take_over(shift, result.task, watch)
+        return self._through(shift, taken.task, watch) if isinstance(taken, Applied) else taken
+
+    def _take_over(self, shift: Shift, task: Task | None, watch: Watch) -> Applied | LetGo | ComeBack:
+        """What a refused claim leads to: the rest of an attempt that somebody else left, or the message's fate."""
+        self.telemetry.count("refused")
+        retain_paused(self.contents, task)
+        fate = after_refusal(task, shift.delivery.message, self.clock.now())
+        match fate:
+            case FollowUp(left):
+                result = self.tasks.apply(self._claimant(watch).claim_follow_up(left, self.chance.nonce()))
+            case Undo(left):
+                result = self.tasks.apply(self._claimant(watch).claim_rollback(left, self.chance.nonce()))
+            case LookAfter(running):
+                self.look_after(running)
+                return LetGo("looked after")
+            case _:
+                return fate
+        return result if isinstance(result, Applied) else self._later("somebody else took it over")
+
+    def _through(self, shift: Shift, task: Task, watch: Watch) -> LetGo | ComeBack:
+        """Take a claimed task through what is left of it."""
+        if task.is_terminal:
+            end: WriteResult = Applied(task)
+        elif task.state is State.ROLLING_BACK:
+            end = self._roll_back(shift, task, watch)
+        else:
+            end = self._work(shift, task, watch)
+        self._unlock(shift, task, end, LockScope.RUN)
+        if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
+            has_time = end.task is task or self._has_time_to_close(end.task, watch)
+            later = HeldBack(self.clock.now(), "a function with time left")
+            closed = self._close(shift, end.task) if has_time else later
+            if isinstance(closed, HeldBack):
+                return self._close_later(shift, end.task, closed)
+            end = closed or end
+        self._unlock(shift, task, end, LockScope.TASK)
+        return self._decided(shift, end)
+
+    def _close(self, shift: Shift, task: Task) -> Refused | HeldBack | None:
+        """Do what follows an outcome, unless its lock is not to be had, or the lease is another's by now."""
+        self._begin(shift, task)
+        # Of an attempt that another worker began, or that never came to its lock: taken now.
+        cleans = Phase.CLEAN in self.targets.phases(task)
+        has_begun = task.started_at is not None
+        if cleans and has_begun and (held := self.unavailable(task)):
+            return held
+        if cleans and (held := self._lock(shift, task, LockScope.TASK)):
+            return held
+        if ended := self._ended_unnoticed(shift, task):
+            return ended
+        self.closing.close(task)
+        shift.ended = True
+        return None
+
+    def _work(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
+        phases = self.targets.phases(task)
+        if task.attempt > task.retry.max_attempts:
+            return self.finishing.give_up(task, phases)
+        self._begin(shift, task)
+        self.clock.sleep_until(task.next_at)
+        started = self.clock.now()
+        self.telemetry.measure("lateness", max(0, started - task.next_at))
+        ending = self._ending(shift, task, phases, watch)
+        shift.ended = True
+        if isinstance(ending, Refused):
+            return ending
+        if isinstance(ending, Deferred):
+            ending = self._keep_locks(shift, task, deferred_until(task, started))
+        run = Run(task, started, self.clock.now(), shift.progress)
+        self.telemetry.measure("duration", run.ended_at - run.started_at)
+        return self._written(task, run, ending)
+
+    def _ending(self, shift: Shift, task: Task, phases: frozenset[Phase], watch: Watch) -> Ending | Refused:
+        """Have the target prepare and run, with the lease and the state checked before each phase."""
+        if requested := _requested(task):
+            return requested
+        if held := self.held(task) or self._lock(shift, task, LockScope.TASK):
+            return held
+        ended = self._prepare(shift, task, watch) if Phase.PREPARE in phases else self._lock(shift, task, LockScope.RUN)
+        return ended or self._call(shift, task, Phase.RUN, watch)
+
+    def _prepare(self, shift: Shift, task: Task, watch: Watch) -> Ending | Refused | None:
+        """Have the target prepare; how the attempt ends if it cannot go on to run."""
+        step = self._step(task, Move.PREPARE)
+        if isinstance(step, Refused):
+            return step
+        prepared = self._call(shift, task, Phase.PREPARE, watch)
+        if not isinstance(prepared, Succeeded):
+            return prepared
+        if held := self._lock(shift, task, LockScope.RUN):
+            return held
+        step = self._step(task, Move.BEGIN)
+        return step if isinstance(step, Refused) else _requested(step.task)
+
+    def _roll_back(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
+        if task.attempt > task.retry.max_attempts:
+            return self.undoing.give_up(task)
+        self._begin(shift, task)
+        offers = Phase.ROLLBACK in self.targets.phases(task)
+        if not offers and task.rollback and has_untold_error(task):
+            # Nobody asked for it in so many words, and whoever took the failure did not know what the target offers.
+            shift.ended = True
+            return self.undoing.leave(task)
+        started = self.clock.now()
+        ending: Ending | Refused = failure("RollbackUnknown", "the target offers no `rollback`", retriable=False)
+        if offers:
+            held = self.held(task) or self._lock(shift, task, LockScope.TASK) or self._lock(shift, task, LockScope.RUN)
+            ending = held or self._call(shift, task, Phase.ROLLBACK, watch)
+        shift.ended = True
+        if isinstance(ending, Refused):
+            return ending
+        return self._written(task, Run(task, started, self.clock.now()), ending)
+
+    def _lock(self, shift: Shift, task: Task, scope: LockScope) -> HeldBack | None:
+        """Take the locks of a scope; if one is not to be had, what was taken is given back after the attempt."""
+        for claim in self.locking.claims(task, {scope}):
+            if claim in shift.locks:
+                continue
+            if held := self.locking.take(task, claim):
+                return held
+            shift.locks = (*shift.locks, claim)
+        return None
+
+    def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
+        """Whether what follows an outcome can be done before the function ends; a fresh one has time enough."""
+        seconds = task.timeout_seconds if Phase.CLEAN in self.targets.phases(task) else 0
+        return self.clock.now() + seconds * SECOND + CALLBACK_ROOM + FUNCTION_END_ROOM <= watch.ends_at
+
+    def _close_later(self, shift: Shift, task: Task, held: HeldBack) -> ComeBack:
+        """Let go of what follows an outcome until its lock is to be had: no lease is kept meanwhile."""
+        shift.ended = True
+        write = Write(task.id, Move.HEARTBEAT, self.chance.nonce(), Guard(fence=task.fence), {"lease_ends_at": None})
+        end = self.tasks.apply(write)
+        self._unlock(shift, task, end, LockScope.TASK)
+        return ComeBack(held.until, held.reason)
+
+    def _keep_locks(self, shift: Shift, task: Task, until: Millis) -> Ending:
+        """Hold the locks until the target's deadline: before the lease is, so that they never end first."""
+        if self.renew_locks(shift, task, until):
+            return Deferred()
+        return failure("LockLost", "a lock was lost before the target's acceptance could be written down")
+
+    def _unlock(self, shift: Shift, task: Task, end: WriteResult, scope: LockScope) -> None:
+        """Give back what was taken, and hand on what was not to be had, unless the target still works."""
+        if isinstance(end, Applied) and end.task.state is State.RUNNING:
+            return
+        claims = {claim for claim in shift.locks if claim.scope is scope}
+        shift.locks = tuple(claim for claim in shift.locks if claim not in claims)
+        # What has waited may have been let in to a lock that it did not come to.
+        may_wait = task.waits_for is not None or (isinstance(end, Applied) and end.task.waits_for is not None)
+        if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
+            claims.update(self.locking.claims(task, {scope}))
+        for claim in sorted(claims, key=lambda claim: claim.name):
+            self.locking.give_back(task, claim)
+
+    def _call(self, shift: Shift, task: Task, phase: Phase, watch: Watch) -> Ending | Refused:
+        """Have the target do one phase, in what the phases before it have left of the task's timeout.
+
+        Not if the lease is another's by now.
+        """
+
+        def report(progress: Progress | None) -> None:
+            if progress is None:
+                watch.beat()
+            else:
+                shift.progress = progress
+
+        try:
+            inputs = self.inputs(task) if task.member is not None else None
+            payload = self._bytes(task, task.payload)
+            checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
+        except (InputsTooLarge, ContentExpired) as error:
+            return failure(type(error).__name__, str(error), retriable=False)
+        if ended := self._ended_unnoticed(shift, task):
+            return ended
+        now = self.clock.now()
+        if shift.started_at is None:
+            shift.started_at = now
+        deadline = shift.started_at + task.timeout_seconds * SECOND
+        if now >= deadline:
+            return _timeout(task)
+        ending = self.targets.run(
+            Work(
+                phase=phase,
+                task=task,
+                payload=payload,
+                checkpoint=checkpoint,
+                deadline=deadline,
+                seconds=(deadline - now) / SECOND,
+                report=report,
+                asked=lambda: shift.asked,
+                inputs=inputs,
+            )
+        )
+        if isinstance(ending, NotSent):
+            self.telemetry.count("calls_not_sent")
+            return ending.held_back(task, self.clock.now(), self.chance.fraction())
+        return ending
+
+    def _ended_unnoticed(self, shift: Shift, task: Task) -> Refused | HeldBack | None:
+        """Why the target must not be called: the lease ended while this process stood still, or nobody renewed it.
+
+        A lease that is over is asked for once more, by the clock of this moment: if nobody has taken the task over,
+        the attempt goes on under it.
+        """
+        now = self.clock.now()
+        if now < shift.leased_until:
+            return None
+        until = now + self.lease
+        guard = Guard(fence=task.fence, leased_until_before=until)
+        write = Write(task.id, Move.HEARTBEAT, self.chance.nonce(), guard, {"lease_ends_at": until})
+        result = self.tasks.apply(write)
+        if isinstance(result, Refused):
+            return result
+        if not self.renew_locks(shift, task, until):
+            return HeldBack(now + SECOND, "a lock that it lost")
+        shift.leased_until = until
+        return None
+
+    def _step(self, task: Task, move: Move) -> WriteResult:
+        """Move on to the next phase, if the lease is still this attempt's."""
+        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))
+        stored = result.task
+        if stored is not None and stored.fence == task.fence and stored.state is LEGAL[move].to:
+            # Nobody else moves it on under this fence: it was sent twice, and the nonce is a later write's by now.
+            return Applied(stored)
+        return result
+
+    def _begin(self, shift: Shift, task: Task) -> None:
+        if shift.task is None:
+            # What follows the outcome goes on under the same lease, which is renewed when it was to be.
+            shift.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
+            shift.leased_until = task.lease_ends_at or 0
+        shift.started_at = self.clock.now() if task.is_terminal else None
+        shift.ended = False
+        shift.task = task
+
+    def renew_locks(self, shift: Shift, task: Task, until: Millis) -> bool:
+        """Let what the attempt holds last until then; says whether it still holds it all."""
+        # What is given back meanwhile is refused, and is no loss.
+        return all(self.locking.renew(task, claim, until) or claim not in shift.locks for claim in shift.locks)
+
+    def _claimant(self, watch: Watch) -> Claimant:
+        return Claimant(watch.holder, self.clock.now(), self.lease)
+
+    def _written(self, task: Task, run: Run, ending: Ending) -> WriteResult:
+        """Write an end down, again and again while the lease lasts: what has been done is worth keeping.
+
+        Raises:
+            Unavailable: the store has not answered for a whole lease.
+        """
+        pause = _STORE_PAUSE
+        until = self.clock.now() + self.lease
+        while True:
+            try:
+                if task.state is State.ROLLING_BACK:
+                    return self.undoing.finish(run, ending)
+                return self.finishing.finish(run, ending, self.targets.phases(task))
+            except Unavailable:
+                if self.clock.now() + pause >= until:
+                    raise
+                self.clock.sleep_until(self.clock.now() + pause)
+                pause *= 2
+
+    def _decided(self, shift: Shift, end: WriteResult) -> LetGo | ComeBack:
+        """The message's fate after the last write of an attempt."""
+        if isinstance(end, Applied):
+            return LetGo("done")
+        self.telemetry.count("refused")
+        fate = after_refusal(end.task, shift.delivery.message, self.clock.now())
+        return fate if isinstance(fate, LetGo | ComeBack) else self._later("somebody else took it over")
+
+    def _bytes(self, task: Task, content: Content) -> bytes:
+        return self.contents.fetch(task.id, content) if content.data is None else content.data
+
+    def _later(self, reason: str) -> ComeBack:
+        return ComeBack(self.clock.now() + SECOND, reason)
+
+
+def _timeout(task: Task) -> Failed:
+    """The end of an attempt that took longer than it may."""
+    return failure("Timeout", f"the target did not end within {task.timeout_seconds} s")
+
+
+def _requested(task: Task) -> Ending | None:
+    """How an attempt ends whose user asks it to stop or to pause before its target is called."""
+    match task.asked:
+        case Asked.CANCEL:
+            return Stopped()
+        case Asked.PAUSE:
+            return Yielded(None)
+        case None:
+            return None

@@ -1,0 +1,240 @@
+"""A batch of deliveries: all of them at once, their leases renewed, and none forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied, Guard, Refused, Write
+from duetime.domain.dispatch.redelivery import ComeBack
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import (
+    HEARTBEATS_PER_LEASE,
+    LEASE_RETURN_MARGIN,
+    MAX_HOLD,
+    OVERDUE_GRACE,
+    PROCESS_END_TIME,
+    WORKER_FUNCTION_SECONDS,
+)
+from duetime.domain.tasks.states import Move
+from duetime.domain.times import SECOND, Millis
+from duetime.services.worker.attempt import Shift, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.queues import Delivery, WorkQueues
+    from duetime.ports.runtime import Chance, Clock, Crew, Job, Process, Telemetry
+    from duetime.ports.stores import TaskStore
+    from duetime.services.worker.attempt import Attempting
+
+_MAX_VISIBILITY = 43_200
+"""Seconds; Source: SQS quotas."""
+_LOOK_INTERVAL = SECOND
+"""How often a batch looks for leases to renew and for targets that do not end."""
+_BEAT_AGAIN: Millis = 2 * SECOND
+"""After a heartbeat that the store did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Works on batches of deliveries.
+
+    Attributes:
+        lease: length of a lease, in milliseconds.
+    """
+
+    tasks: TaskStore
+    queues: WorkQueues
+    attempting: Attempting
+    clock: Clock
+    chance: Chance
+    crew: Crew
+    process: Process
+    telemetry: Telemetry
+    lease: Millis
+
+    def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
+        """Work on a batch until the fate of every message is decided.
+
+        Ends the process instead if a target would not end, or a lease was lost under it.
+
+        Args:
+            deliveries: at most ten.
+            holder: who works, for the ledger.
+
+        Returns:
+            The deliveries that must not be deleted.
+        """
+        batch = _Batch(self, [Shift(delivery) for delivery in deliveries], holder)
+        batch.run()
+        return [shift.delivery for shift in batch.shifts if isinstance(shift.fate, ComeBack)]
+
+
+class _Batch:
+    """One batch at work: a job for each delivery, and this thread to watch over them."""
+
+    def __init__(self, inside: Working, shifts: Sequence[Shift], holder: str) -> None:
+        self.inside = inside
+        self.shifts = shifts
+        self.holder = holder
+        self.ends_at = inside.clock.now() + WORKER_FUNCTION_SECONDS * SECOND
+        self.given_back: set[int] = set()
+        self.doomed_until: Millis | None = None
+        self.errands: dict[object, Job] = {}
+
+    def run(self) -> None:
+        inside = self.inside
+        self._stay_invisible()
+        jobs = [inside.crew.start(partial(self._attempt, shift)) for shift in self.shifts]
+        while open_jobs := [job for job in jobs if not job.done]:
+            inside.crew.wait(open_jobs, inside.clock.now() + _LOOK_INTERVAL)
+            self._run_errand("give back", self._give_back)
+            self._renew_leases()
+            self._look_for_overdue()
+            self._look_for_cut_off()
+            if self.doomed_until is not None and self._must_end(jobs):
+                self._end()
+                return
+        while under_way := [job for job in self.errands.values() if not job.done]:
+            inside.crew.wait(under_way, inside.clock.now() + _LOOK_INTERVAL)
+        self._give_back()
+
+    def _run_errand(self, key: object, errand: Callable[[], None]) -> None:
+        """Do something beside the watch, which no call that hangs may hold up; not while the same is under way."""
+        if key not in self.errands or self.errands[key].done:
+            self.errands[key] = self.inside.crew.start(errand)
+
+    def _attempt(self, shift: Shift) -> None:
+        watch = Watch(self.holder, self.ends_at, lambda: self.doomed_until is not None, partial(self._beat, shift))
+        self.inside.attempting.attempt(shift, watch)
+
+    def _stay_invisible(self) -> None:
+        """Keep the batch's messages from being delivered again before a lease that begins now is over.
+
+        The queue's own visibility must be at least the function's timeout: far too long to wait for after a crash.
+        """
+        undecided = [shift.delivery for index, shift in enumerate(self.shifts) if index not in self.given_back]
+        seconds = -(-(MAX_HOLD + self.inside.lease + LEASE_RETURN_MARGIN) // SECOND)
+        self._come_back(undecided, [seconds] * len(undecided))
+
+    def _renew_leases(self) -> None:
+        now = self.inside.clock.now()
+        due = [shift for shift in self.shifts if shift.task and shift.renew_at <= now and not self._is_overdue(shift)]
+        if due:
+            self._run_errand("stay invisible", self._stay_invisible)
+        for shift in due:
+            self._run_errand(id(shift), partial(self._beat, shift))
+
+    def _beat(self, shift: Shift) -> None:
+        """Renew one lease, and write down the progress that was told since."""
+        task = shift.task
+        if task is None or shift.ended:
+            return
+        if self._is_lost(task, shift) and not shift.ended:
+            self._doom(self.inside.clock.now(), "a lease was lost", shift)
+
+    def _is_lost(self, task: Task, shift: Shift) -> bool:
+        inside = self.inside
+        progress, shift.progress = shift.progress, None
+        shift.renew_at = inside.clock.now() + inside.lease // HEARTBEATS_PER_LEASE
+        until = inside.clock.now() + inside.lease
+        sets: dict[str, object] = {"lease_ends_at": until}
+        if progress is not None:
+            sets["progress"] = progress
+        try:
+            # One that comes late must not take back what a later one has given.
+            guard = Guard(fence=task.fence, leased_until_before=until)
+            result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), guard, sets))
+            has_locks = inside.attempting.renew_locks(shift, task, until)
+        except Unavailable as error:
+            inside.telemetry.note("a lease was not renewed", error=str(error), delivery=shift.delivery.id)
+            shift.renew_at = inside.clock.now() + _BEAT_AGAIN
+            return False
+        if isinstance(result, Applied):
+            shift.leased_until = until
+            shift.asked = result.task.asked
+        is_taken = isinstance(result, Refused) and (result.task is None or result.task.fence != task.fence)
+        return is_taken or not has_locks
+
+    def _is_overdue(self, shift: Shift) -> bool:
+        end = shift.overdue_at()
+        return end is not None and self.inside.clock.now() >= end + OVERDUE_GRACE
+
+    def _look_for_overdue(self) -> None:
+        for shift in self.shifts:
+            if self._is_overdue(shift) and self.doomed_until is None:
+                # Its lease is no longer renewed; the others may end by themselves until it is over.
+                rest = self.inside.lease - self.inside.lease // HEARTBEATS_PER_LEASE
+                self._doom(self.inside.clock.now() + rest // 2, "a target did not end in time", shift)
+
+    def _look_for_cut_off(self) -> None:
+        """Find what has not renewed its lease: it must be gone when the lease is over."""
+        now = self.inside.clock.now()
+        for shift in self.shifts:
+            if shift.task and not shift.ended and now >= shift.leased_until - PROCESS_END_TIME - _LOOK_INTERVAL:
+                self._doom(now, "a lease could not be renewed", shift)
+
+    def _doom(self, until: Millis, reason: str, shift: Shift) -> None:
+        if self.doomed_until is None:
+            self.inside.telemetry.count("processes_ended")
+            self.inside.telemetry.note("ending the worker's process", reason=reason, delivery=shift.delivery.id)
+        self.doomed_until = until if self.doomed_until is None else min(until, self.doomed_until)
+
+    def _must_end(self, jobs: Sequence[Job]) -> bool:
+        """Whether nobody is left to wait for: the time has come, or only the overdue still run."""
+        open_shifts = [shift for shift, job in zip(self.shifts, jobs, strict=True) if not job.done]
+        if not open_shifts:
+            return False
+        is_time = self.doomed_until is not None and self.inside.clock.now() >= self.doomed_until
+        return is_time or all(self._is_overdue(shift) for shift in open_shifts)
+
+    def _end(self) -> None:
+        """End the process at its time, whether or not what is written down before has been answered by then."""
+        inside = self.inside
+        now = inside.clock.now()
+        if any(shift.task and not shift.ended and now >= shift.leased_until for shift in self.shifts):
+            # The process stood still past a lease: what it works on may be another's already.
+            inside.process.end()
+            return
+        until = now + PROCESS_END_TIME
+        overdue = [shift for shift in self.shifts if shift.fate is None and self._is_overdue(shift)]
+        for shift in self.shifts:
+            if shift.fate is None and shift.task is None:
+                shift.fate = ComeBack(inside.clock.now(), "the worker is ending")
+        jobs = [inside.crew.start(self._give_back)]
+        jobs += [inside.crew.start(partial(self._finish_overdue, shift, until)) for shift in overdue]
+        while (open_jobs := [job for job in jobs if not job.done]) and inside.clock.now() < until:
+            inside.crew.wait(open_jobs, until)
+        inside.process.end()
+
+    def _finish_overdue(self, shift: Shift, lingers_until: Millis) -> None:
+        try:
+            self.inside.attempting.finish_overdue(shift, lingers_until)
+        except Unavailable as error:
+            # The lease runs out, and the message comes back after it.
+            self.inside.telemetry.note("a timeout was not written down", error=str(error))
+            return
+        if isinstance(fate := shift.fate, ComeBack):
+            seconds = -(-(fate.at - self.inside.clock.now()) // SECOND)
+            self._come_back([shift.delivery], [max(0, seconds)])
+
+    def _give_back(self) -> None:
+        """Set when those messages come back whose fate is to come back."""
+        now = self.inside.clock.now()
+        fates = {index: shift.fate for index, shift in enumerate(self.shifts) if index not in self.given_back}
+        back = {index: fate for index, fate in fates.items() if isinstance(fate, ComeBack)}
+        seconds = [max(0, min(-(-(fate.at - now) // SECOND), _MAX_VISIBILITY)) for fate in back.values()]
+        self._come_back([self.shifts[index].delivery for index in back], seconds)
+        self.given_back |= back.keys()
+
+    def _come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
+        if not deliveries:
+            return
+        try:
+            self.inside.queues.come_back(deliveries, seconds)
+        except Unavailable as error:
+            # They come back at the visibility they have: later than wished, but not lost.
+            self.inside.telemetry.note("visibility was not changed", error=str(error))

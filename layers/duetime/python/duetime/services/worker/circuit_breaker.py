@@ -1,0 +1,178 @@
+"""Circuit breakers around the calls of HTTP hosts.
+
+While a host is well this costs one small read every few seconds and no write: failures are counted in the process, and
+only the circuit's changes are stored, where every other process finds them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import (
+    CIRCUIT_FORGOTTEN,
+    CIRCUIT_LIFE,
+    CIRCUIT_SPREAD,
+    CIRCUIT_THRESHOLD,
+    MAX_CIRCUITS_KNOWN,
+    MAX_CLOCK_DIFFERENCE,
+)
+from duetime.domain.tasks.attempts import Failed, HeldBack
+from duetime.domain.tasks.task import Phase
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.stores import CircuitStore
+    from duetime.ports.targets import TargetRunner, Work
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a process knows of a host, as one owner's calls have found it.
+
+    Attributes:
+        failures: calls in a row that failed, as this process saw them.
+        usual: how long the host took to answer, the latest answers counting most; 0 before the first.
+    """
+
+    circuit: Circuit
+    read_at: Millis
+    failures: int = 0
+    usual: Millis = 0
+
+    def has_answered(self, took: Millis) -> None:
+        """Take in how long an answer took."""
+        self.usual = (4 * self.usual + took) // 5 if self.usual else took
+
+
+@dataclass(frozen=True, slots=True)
+class Breaking:
+    """`duetime.ports.targets.TargetRunner` around another one: a host that keeps failing is left alone for a while.
+
+    What a circuit cannot learn because the store is away, it does without: the host is called.
+    """
+
+    targets: TargetRunner
+    circuits: CircuitStore
+    clock: Clock
+    chance: Chance
+    telemetry: Telemetry
+    _known: dict[tuple[str, str], _Known] = field(default_factory=dict, init=False)
+
+    def phases(self, task: Task) -> frozenset[Phase]:
+        """What the task's target offers; `run` is always among it."""
+        return self.targets.phases(task)
+
+    def run(self, work: Work) -> TargetEnding:
+        """Have the target do one phase, unless its host is left alone; cleaning up after an outcome is not held."""
+        host = host_of(work.task.target)
+        if host is None or work.phase is Phase.CLEAN:
+            return self.targets.run(work)
+        owner, began = work.task.owner, self.clock.now()
+        try:
+            admitted = self._admit(owner, host, work.deadline + MAX_CLOCK_DIFFERENCE)
+        except Unavailable:
+            admitted = Circuit(owner, host)
+        if isinstance(admitted, HeldBack):
+            return admitted
+        ending = self.targets.run(work)
+        try:
+            self._learn(admitted, ending, round(work.seconds * SECOND), self.clock.now() - began)
+        except Unavailable as error:
+            # A probe that is not heard of ends by itself: then the next one is made.
+            self.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
+        return ending
+
+    def _admit(self, owner: str, host: str, until: Millis) -> Circuit | HeldBack:
+        """Whether a host may be called now: its circuit if so, with this call as its probe if it is not closed."""
+        now = self.clock.now()
+        circuit = self._look(owner, host)
+        if circuit.state(now) is CircuitState.HALF_OPEN and not circuit.is_probed(now):
+            circuit = self._remember(self.circuits.read(owner, host, consistent=True))
+        match circuit.state(now):
+            case CircuitState.CLOSED:
+                return circuit
+            case CircuitState.OPEN:
+                return self._held(circuit, circuit.open_until)
+        if circuit.is_probed(now):
+            return self._held(circuit, now)
+        return self._save(circuit.probed(until)) or self._held(circuit, now)
+
+    def _learn(self, admitted: Circuit, ending: TargetEnding, given: Millis, took: Millis) -> None:
+        """Take the end of a call for what it says of the host."""
+        known = self._known.get((admitted.owner, admitted.host))
+        sign = sign_of(ending, given=given, usual=known.usual if known else 0)
+        if known and sign is Sign.WELL:
+            known.has_answered(took)
+        if admitted.openings:
+            self._end_probe(admitted, ending, sign)
+        elif known:
+            # Several threads may count at once: one more or less does not matter.
+            known.failures = known.failures + 1 if sign is Sign.ILL else known.failures if sign is Sign.NOTHING else 0
+            if known.failures >= CIRCUIT_THRESHOLD:
+                known.failures = 0
+                self._open(admitted, _reason(ending))
+
+    def _end_probe(self, circuit: Circuit, ending: TargetEnding, sign: Sign) -> None:
+        now = self.clock.now()
+        match sign:
+            case Sign.WELL:
+                self._save(circuit.closed())
+                self.telemetry.count("circuits_closed")
+            case Sign.ILL:
+                self._save(circuit.opened(_reason(ending), now))
+            case Sign.NOTHING:
+                self._save(circuit.probed(0))
+
+    def _open(self, admitted: Circuit, reason: str) -> None:
+        """Open a circuit, unless somebody else has done so."""
+        owner, host = admitted.owner, admitted.host
+        circuit, now = self._remember(self.circuits.read(owner, host, consistent=True)), self.clock.now()
+        if circuit.state(now) is CircuitState.CLOSED and self._save(circuit.opened(reason, now)):
+            self.telemetry.count("circuits_opened")
+            self.telemetry.note("a circuit was opened", host=host, owner=owner, reason=reason)
+
+    def _look(self, owner: str, host: str) -> Circuit:
+        """The circuit of an owner's calls to a host as it was a moment ago."""
+        now = self.clock.now()
+        known = self._known.get((owner, host))
+        if known is not None and now - known.read_at < CIRCUIT_LIFE:
+            return known.circuit
+        # Said before it is done: the other threads go on with what is known.
+        self._remember(Circuit(owner, host) if known is None else known.circuit)
+        circuit = self.circuits.read(owner, host, consistent=False)
+        # Such a reading may be older than what this process has written itself.
+        return self._remember(circuit) if known is None or circuit.version >= known.circuit.version else known.circuit
+
+    def _remember(self, circuit: Circuit) -> Circuit:
+        now = self.clock.now()
+        key = (circuit.owner, circuit.host)
+        if known := self._known.get(key):
+            known.circuit, known.read_at = circuit, now
+            return circuit
+        if len(self._known) >= MAX_CIRCUITS_KNOWN:
+            self._known.clear()
+        self._known[key] = _Known(circuit, now)
+        return circuit
+
+    def _save(self, circuit: Circuit) -> Circuit | None:
+        """Store a circuit; nothing if somebody else has changed it before."""
+        expires = max(circuit.open_until, self.clock.now()) + CIRCUIT_FORGOTTEN
+        if not self.circuits.save(circuit, self.chance.nonce(), expires):
+            return None
+        return self._remember(replace(circuit, version=circuit.version + 1))
+
+    def _held(self, circuit: Circuit, at: Millis) -> HeldBack:
+        until = at + SECOND + self.chance.below(CIRCUIT_SPREAD)
+        return HeldBack(until, f"the circuit of {circuit.host} is open")
+
+
+def _reason(ending: TargetEnding) -> str:
+    """The kind of error: its message may hold what is not for everybody."""
+    return ending.error.kind if isinstance(ending, Failed) else ""

@@ -1,0 +1,85 @@
+"""Dead letters: a message that was delivered too often is looked into; its task never vanishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied, Guard
+from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
+from duetime.domain.tasks.states import LEASED, WAITING, Move, State
+from duetime.domain.times import SECOND
+from duetime.ports.queues import Outgoing
+from duetime.services.enqueue import message_for
+
+if TYPE_CHECKING:
+    from duetime.domain.dispatch.timers import Message
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import WorkQueues
+    from duetime.ports.runtime import Clock, Telemetry
+    from duetime.ports.stores import TaskStore
+    from duetime.services.enqueue import Placing
+    from duetime.services.outcomes.completion import Closing
+    from duetime.services.outcomes.outcome import Finishing
+
+
+@dataclass(frozen=True, slots=True)
+class Burying:
+    """Decides what a dead letter means for its task."""
+
+    tasks: TaskStore
+    queues: WorkQueues
+    placing: Placing
+    finishing: Finishing
+    closing: Closing
+    clock: Clock
+    telemetry: Telemetry
+
+    def bury(self, message: Message) -> bool:
+        """Look into one dead letter.
+
+        The task is failed only if it has no live lease, is at the message's turn and has spent its attempts;
+        else it is placed again.
+
+        Returns:
+            Whether the letter is done with; if not, it must come again.
+
+        Raises:
+            Unavailable: the store did not answer; the letter must come again.
+        """
+        task = self.tasks.read(message.task_id)
+        if task is None or task.turn != message.turn:
+            return True
+        if task.is_terminal:
+            return task.finished_at is not None or self._sent_after(task, self._lease_over_at(task))
+        if task.state in LEASED:
+            return self._leased(task)
+        if task.state in WAITING:
+            self.telemetry.count("placed_again")
+            guard = Guard(version=task.version)
+            return isinstance(self.placing.move(task, Move.REPLACE, task.next_at, guard, {}), Applied)
+        return True
+
+    def _leased(self, task: Task) -> bool:
+        now = self.clock.now()
+        over_at = self._lease_over_at(task)
+        spent = not task.retry.allows_after(task.attempt)
+        if over_at <= now and spent and not task.rollback and task.state is not State.ROLLING_BACK:
+            return self._give_up(task)
+        # A fresh message, with its receive count at nothing, takes the task over after the lease. What may have to
+        # be undone is left to a worker too: it knows what the target offers.
+        return self._sent_after(task, over_at + LEASE_RETURN_MARGIN)
+
+    def _lease_over_at(self, task: Task) -> Millis:
+        return (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
+
+    def _sent_after(self, task: Task, at: Millis) -> bool:
+        delay = max(0, min(at - self.clock.now(), MAX_DELAY)) // SECOND
+        return not self.queues.send([Outgoing(message_for(task), delay)])
+
+    def _give_up(self, task: Task) -> bool:
+        end = self.finishing.bury(task)
+        if isinstance(end, Applied) and end.task.finished_at is None:
+            self.closing.close(end.task)
+        return isinstance(end, Applied)

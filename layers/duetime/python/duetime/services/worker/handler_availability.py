@@ -1,0 +1,37 @@
+"""Holding tasks back whose Python handlers cannot be imported: they wait, and nothing else does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import HANDLERS_RETRY
+from duetime.domain.tasks.attempts import HeldBack
+from duetime.domain.tasks.task import HandlerTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.runtime import Clock, Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerAvailability:
+    """Says which tasks cannot begin because the package of handlers is broken.
+
+    Attributes:
+        why_broken: why the package cannot be imported; `None` if it can, or there is none.
+    """
+
+    why_broken: Callable[[], str | None]
+    clock: Clock
+    telemetry: Telemetry
+
+    def held(self, task: Task) -> HeldBack | None:
+        """Whether a task that was just claimed must wait for its handler: it costs no attempt."""
+        if not isinstance(task.target, HandlerTarget) or (why := self.why_broken()) is None:
+            return None
+        self.telemetry.count("handlers_unavailable")
+        self.telemetry.note("the package of handlers cannot be imported", error=why, task=task.id.text)
+        return HeldBack(self.clock.now() + HANDLERS_RETRY, f"HandlersUnavailable: {why}")

@@ -1,0 +1,156 @@
+"""What a person sees in the terminal."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from duetime_client.commands.topology_views import Picture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from duetime_client.topology_runs import Topology
+    from local.demo import Progress as DemoProgress
+    from local.demo_report import Figures, GraphFigures, RecurringFigures
+    from local.ready_file import Ready
+
+LONGEST_DETAIL = 90
+
+
+class Display:
+    """Steps, a progress bar and the result, on one console."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        # Without highlighting: rich would colour every number and path of a tool's line.
+        self._console = console or Console(highlight=False)
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Callable[[str], None]]:
+        """Show that something is under way, its latest line, and how long it took."""
+        began = time.monotonic()
+        latest = ""
+        with self._console.status(f"{title} …") as status:
+
+            def report(line: str) -> None:
+                nonlocal latest
+                latest = line
+                status.update(f"{title} … [dim]{escape(line[:LONGEST_DETAIL])}[/dim]")
+
+            yield report
+        seconds = time.monotonic() - began
+        self._console.print(
+            f"[green]✓[/green] {title} [dim]({seconds:.1f} s) {escape(latest)}[/dim]", overflow="ellipsis", no_wrap=True
+        )
+
+    @contextmanager
+    def demo(self) -> Iterator[Callable[[DemoProgress], None]]:
+        """Show a bar of the tasks that have succeeded."""
+        columns = (
+            TextColumn("  {task.description}"),
+            BarColumn(bar_width=40),
+            MofNCompleteColumn(),
+            TextColumn("[dim]due {task.fields[due]} · retried {task.fields[retried]}[/dim]"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self._console) as progress:
+            bar = progress.add_task("creating", total=None, due=0, retried=0)
+
+            def show(now: DemoProgress) -> None:
+                progress.update(
+                    bar,
+                    description="running",
+                    total=now.accepted,
+                    completed=now.succeeded,
+                    due=now.due,
+                    retried=now.retried,
+                )
+
+            yield show
+
+    @contextmanager
+    def graph(self) -> Iterator[Callable[[Topology], None]]:
+        """Show how far a topology is; only on a terminal, and gone afterwards."""
+        with Live(console=self._console, auto_refresh=False, transient=True) as live:
+
+            def show(topology: Topology) -> None:
+                if self._console.is_terminal:
+                    live.update(Picture(topology, datetime.now(UTC)), refresh=True)
+
+            yield show
+
+    def figures(self, figures: Figures) -> None:
+        """Show the result as a table."""
+        table = Table(box=box.ROUNDED, title="What the receiver counted", title_justify="left", show_header=False)
+        table.add_column()
+        table.add_column(justify="right")
+        table.add_column(style="dim")
+        lateness = figures.lateness_ms
+        rows = (
+            ("accepted", f"{figures.accepted}", "answered 201 by the API"),
+            ("succeeded", f"[green]{figures.succeeded}[/green]", "by the API's word and by the receiver's"),
+            ("retried", f"{figures.retried}", "failed at first, as planned, and ran again"),
+            ("failed", f"{figures.failed}", "gave up after their last attempt"),
+            ("lost", _zero(figures.lost), "accepted, and no outcome"),
+            ("run twice at once", _zero(figures.doubled), "overlapping, or again after success"),
+            ("early", _zero(figures.early), "started before they were due"),
+            ("lateness p50", f"{lateness.p50:.1f} ms", "of the first attempts' starts"),
+            ("lateness p99", f"{lateness.p99:.1f} ms", ""),
+            ("lateness max", f"{lateness.max:.1f} ms", ""),
+        )
+        for row in (*rows, *_recurring_rows(figures.recurring), *_graph_rows(figures.graph)):
+            table.add_row(*row)
+        self._console.print(table)
+
+    def addresses(self, ready: Ready) -> None:
+        """Show where the API is, and lines to try it with."""
+        self._console.print(f"\n[bold]API[/bold]  {ready.api_url}\n[bold]AWS[/bold]  {ready.aws_endpoint_url}\n")
+        tasks = f"{ready.api_url}/v1/tasks"
+        body = '{"type": "echo", "payload": "hello", "delay_seconds": 3}'
+        # Printed raw and unwrapped: they are there to be copied.
+        created = f"curl -s {tasks} -H 'Content-Type: application/json' -d '{body}'"
+        for line in (created, f"curl -s {tasks}", f"export DUETIME_URL={ready.api_url}  # then: duetime tasks list"):
+            self._console.out(f"  {line}", highlight=False)
+        self._console.print("\nCtrl-C stops everything.")
+
+    def error(self, message: str) -> None:
+        """Show what went wrong."""
+        self._console.print(f"[bold red]✗[/bold red] {escape(message)}")
+
+    def note(self, message: str) -> None:
+        """Show a plain sentence."""
+        self._console.print(message)
+
+
+def _recurring_rows(figures: RecurringFigures | None) -> Iterator[tuple[str, str, str]]:
+    if figures is None:
+        return
+    every = figures.ran == figures.expected
+    ran = f"[{'green' if every else 'bold red'}]{figures.ran} of {figures.expected}[/]"
+    yield "recurring", ran, f"times of {figures.schedules} schedules, each run at its second"
+    yield "run twice or amiss", _zero(figures.doubled + figures.strange), "at one time, or at none that is meant"
+    yield "lateness max", f"{figures.lateness_ms.max:.1f} ms", "of recurring runs"
+
+
+def _graph_rows(figures: GraphFigures | None) -> Iterator[tuple[str, str, str]]:
+    if figures is None:
+        return
+    every = figures.succeeded and figures.ran == figures.nodes
+    ran = f"[{'green' if every else 'bold red'}]{figures.ran} of {figures.nodes}[/]"
+    yield "workflow", ran, f"nodes of {figures.name}, each run once"
+    yield "before a parent", _zero(figures.before_parents), f"of {figures.edges} dependencies"
+    took = f"times its longest chain of {figures.shortest_seconds:.1f} s"
+    yield "makespan", f"{figures.ratio:.2f}", took
+
+
+def _zero(count: int) -> str:
+    return f"[green]{count}[/green]" if count == 0 else f"[bold red]{count}[/bold red]"
