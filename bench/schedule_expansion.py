@@ -12,18 +12,18 @@ from duetime.adapters.memory.queues import MemoryQueues
 from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
 from duetime.adapters.memory.shards import MemoryShardStore
 from duetime.adapters.memory.tasks import MemoryTaskStore
-from duetime.adapters.runtime.clock import SystemChance
-from duetime.domain.dispatch.timers import Precision, ScheduleWake
+from duetime.adapters.runtime.clock import SystemRandom
+from duetime.domain.dispatch.timers import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.schedule import Overlap
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.task import Content, ContentPlace, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
-from duetime.services.enqueue import Placing
-from duetime.services.schedules.expander import Expanding
-from duetime.services.schedules.manage import Scheduling
-from duetime.services.schedules.occurrence_tasks import Producing
+from duetime.services.enqueue import Enqueuer
+from duetime.services.schedules.expander import ScheduleExpander
+from duetime.services.schedules.manage import ScheduleManager
+from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.shards import Shards
 
 if TYPE_CHECKING:
@@ -79,13 +79,15 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _expansion() -> Callable[[], object]:
-    around, chance, tasks = _Surroundings(), SystemChance(), MemoryTaskStore()
+    around, chance, tasks = _Surroundings(), SystemRandom(), MemoryTaskStore()
     contents, schedules, calendars = MemoryContentStore(), MemoryScheduleStore(), MemoryCalendarStore()
-    placing = Placing(tasks, MemoryQueues(around, 0, lambda: None), around, chance, _LOOK_AHEAD, Precision.NORMAL)
-    producing = Producing(contents, placing, around)
-    expanding = Expanding(schedules, calendars, tasks, producing, around, chance, around, around, _LOOK_AHEAD)
+    placing = Enqueuer(tasks, MemoryQueues(around, 0, lambda: None), around, chance, _LOOK_AHEAD, Precision.NORMAL)
+    producing = OccurrenceTasks(contents, placing, around)
+    expanding = ScheduleExpander(schedules, calendars, tasks, producing, around, chance, around, around, _LOOK_AHEAD)
     shards = Shards(MemoryShardStore(), around, 16)
-    scheduling = Scheduling(schedules, tasks, contents, placing, expanding, around, chance, shards, _LOOK_AHEAD, MINUTE)
+    scheduling = ScheduleManager(
+        schedules, tasks, contents, placing, expanding, around, chance, shards, _LOOK_AHEAD, MINUTE
+    )
     spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
     made = scheduling.create(_OWNER, spec)
 
@@ -93,7 +95,7 @@ def _expansion() -> Callable[[], object]:
         around.at += MINUTE
         recurrence, _ = schedules.read(_OWNER, _NAME)
         turn = made.turn if recurrence is None else recurrence.turn
-        expanding.expand([ScheduleWake(made.uid, _OWNER, _NAME, turn, around.at)])
+        expanding.expand([ScheduleTimer(made.uid, _OWNER, _NAME, turn, around.at)])
 
     return step
 

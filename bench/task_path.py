@@ -11,7 +11,7 @@ from uuid import uuid4
 from bench.paired_timing import Comparison, compare
 from duetime import composition
 from duetime.adapters.dynamodb import schema
-from duetime.composition import Outside, composed
+from duetime.composition import Runtime, composed
 from duetime.domain.dispatch.timers import Message
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.handlers import REGISTRY, Registered
@@ -39,7 +39,7 @@ def comparisons() -> Iterator[Comparison]:
             variable: engine.client("sqs").create_queue(QueueName=priority.value)["QueueUrl"]
             for priority, variable in QUEUE_VARIABLES.items()
         }
-        composition.use(Outside(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
+        composition.use(Runtime(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
         REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
         bare = _Bare(client, table)
         yield compare("accept ten tasks in a batch", _accept, "ten bare puts, in threads", bare.put_ten)

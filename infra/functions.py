@@ -13,7 +13,7 @@ from constructs import Construct
 
 from duetime.settings import QUEUE_VARIABLES, Variable
 from infra.environments import FunctionName
-from infra.lambda_function import Door
+from infra.lambda_function import LambdaFunction
 from infra.target_grants import let_call
 from infra.topology_state_machine import TopologyMachine
 
@@ -72,7 +72,7 @@ class Functions(Construct):
         self.intake = self._intake(stores.intake) if stores.intake else None
         self.machine.let_answer([self.topology, self.worker])
 
-    def _api(self) -> Door:
+    def _api(self) -> LambdaFunction:
         settings = self._environment
         door = self._door(
             FunctionName.API,
@@ -95,7 +95,7 @@ class Functions(Construct):
         self._stores.content.open_to(door)
         return door
 
-    def _trigger(self) -> Door:
+    def _trigger(self) -> LambdaFunction:
         door = self._door(
             FunctionName.TRIGGER,
             {
@@ -116,7 +116,7 @@ class Functions(Construct):
         iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[door.role])
         return door
 
-    def _topology(self) -> Door:
+    def _topology(self) -> LambdaFunction:
         settings = self._environment
         door = self._door(
             FunctionName.TOPOLOGY,
@@ -131,7 +131,7 @@ class Functions(Construct):
         self._stores.content.open_to(door)
         return door
 
-    def _bulk(self) -> Door:
+    def _bulk(self) -> LambdaFunction:
         settings = self._environment
         door = self._door(
             FunctionName.BULK,
@@ -148,7 +148,7 @@ class Functions(Construct):
         door.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         return door
 
-    def _worker(self) -> Door:
+    def _worker(self) -> LambdaFunction:
         settings = self._environment
         door = self._door(
             FunctionName.WORKER,
@@ -174,13 +174,13 @@ class Functions(Construct):
         self._wake_by_queues(door)
         return door
 
-    def _wake_by_queues(self, worker: Door) -> None:
+    def _wake_by_queues(self, worker: LambdaFunction) -> None:
         """A mapping for each priority, so that each has room of its own."""
         for priority, queue in self._stores.queues.of_priority.items():
             worker.invoke_by(queue, batch_size=BATCH_SIZE, concurrency=self._environment.concurrency[priority])
             worker.allow(["sqs:ChangeMessageVisibility"], [queue.queue_arn])
 
-    def _deadletter(self) -> Door:
+    def _deadletter(self) -> LambdaFunction:
         door = self._door(
             FunctionName.DEADLETTER,
             {
@@ -191,7 +191,7 @@ class Functions(Construct):
         door.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE)
         return door
 
-    def _intake(self, intake: Intake) -> Door:
+    def _intake(self, intake: Intake) -> LambdaFunction:
         settings = self._environment
         door = self._door(
             FunctionName.INTAKE,
@@ -213,28 +213,28 @@ class Functions(Construct):
         )
         return door
 
-    def _egress(self) -> Door:
+    def _egress(self) -> LambdaFunction:
         """What calls strangers holds no permission but to read what it signs with."""
         settings, secret = self._environment, self._stores.signing.secret
         variables = {
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),
             Variable.SIGNING_SECRET: secret.secret_arn,
         }
-        door = Door(self, FunctionName.EGRESS, environment=settings, layers=self._layers, variables=variables)
+        door = LambdaFunction(self, FunctionName.EGRESS, environment=settings, layers=self._layers, variables=variables)
         door.allow(["secretsmanager:GetSecretValue"], [secret.secret_arn])
         return door
 
-    def _let_call(self, door: Door) -> None:
+    def _let_call(self, door: LambdaFunction) -> None:
         """Let a function have HTTP calls made."""
         door.allow(["lambda:InvokeFunction"], [self.egress.function.function_arn])
 
-    def _let_start_bulk(self, door: Door) -> None:
+    def _let_start_bulk(self, door: LambdaFunction) -> None:
         """Let a function have bulk operations carried out."""
         door.function.add_environment(Variable.BULK_FUNCTION, self.bulk.function.function_name)
         door.allow(["lambda:InvokeFunction"], [self.bulk.function.function_arn])
 
     @property
-    def doors(self) -> list[tuple[FunctionName, Door]]:
+    def doors(self) -> list[tuple[FunctionName, LambdaFunction]]:
         """The functions by name."""
         return [
             (FunctionName.API, self.api),
@@ -265,13 +265,13 @@ class Functions(Construct):
         urls = {name: queue.queue_url for name, queue in self._stores.queues.pulled.items()}
         return Stack.of(self).to_json_string(urls) if urls else "{}"
 
-    def _lend(self, door: Door) -> None:
+    def _lend(self, door: LambdaFunction) -> None:
         """Let a function hand out the tasks of the pulled types."""
         pulled = self._stores.queues.pulled.values()
         if pulled:
             door.allow(LEASE, [queue.queue_arn for queue in pulled])
 
-    def _door(self, name: FunctionName, variables: Mapping[Variable, str]) -> Door:
+    def _door(self, name: FunctionName, variables: Mapping[Variable, str]) -> LambdaFunction:
         """A function that can place a task: a wake and a record in the table, a message on a queue."""
         settings, queues = self._environment, self._stores.queues.of_priority
         placing = {
@@ -282,7 +282,7 @@ class Functions(Construct):
             Variable.LOOK_AHEAD_SECONDS: str(settings.look_ahead_seconds),
             Variable.PRECISION: settings.precision,
         }
-        door = Door(self, name, environment=settings, layers=self._layers, variables={**placing, **variables})
+        door = LambdaFunction(self, name, environment=settings, layers=self._layers, variables={**placing, **variables})
         door.allow(WRITE, [self._stores.tables.tasks.table_arn])
         door.allow(["sqs:SendMessage"], self._queue_arns)
         return door

@@ -36,7 +36,7 @@ _TAKING_IN = frozenset({FunctionName.API, FunctionName.INTAKE})
 """Functions that are asked for tasks: they refuse types that have no handler."""
 
 
-class Door(Construct):
+class LambdaFunction(Construct):
     """A folder of `functions/`, deployed: it may do what `allow` and its event sources grant, and nothing else."""
 
     def __init__(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aws_cdk import CfnElement
 
     from infra.environments import Environment
-    from infra.lambda_function import Door
+    from infra.lambda_function import LambdaFunction
 
 
 class Content(Construct):
@@ -57,7 +57,7 @@ class Content(Construct):
             )
         )
 
-    def open_to(self, door: Door, *, reads: bool = True) -> None:
+    def open_to(self, door: LambdaFunction, *, reads: bool = True) -> None:
         """Let a function write and tag any object, and read it unless it never does, but not delete it.
 
         Who may not list the bucket is told `AccessDenied` of an object that is not there, as if its policy were wrong

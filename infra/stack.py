@@ -15,7 +15,7 @@ from infra.payload_bucket import Content
 from infra.queues import Queues
 from infra.signing_secret import Signing
 from infra.tasks_table import Tables
-from infra.trigger_schedule import Tick
+from infra.trigger_schedule import TriggerSchedule
 
 if TYPE_CHECKING:
     from constructs import Construct
@@ -38,7 +38,7 @@ class DuetimeStack(Stack):
         stores = Stores(tables, content, queues, signing, intake)
         functions = Functions(self, "Functions", environment=environment, layers=versions, stores=stores)
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
-        Tick(self, "Tick", function=functions.trigger.function)
+        TriggerSchedule(self, "Tick", function=functions.trigger.function)
         alarms = Alarms(
             self,
             "Alarms",

@@ -11,7 +11,7 @@ from duetime.domain.tasks.arns import AwsService, service_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from infra.lambda_function import Door
+    from infra.lambda_function import LambdaFunction
 
 _ACTIONS = {
     AwsService.LAMBDA: "lambda:InvokeFunction",
@@ -22,7 +22,7 @@ _ACTIONS = {
 }
 
 
-def let_call(door: Door, patterns: Sequence[str]) -> None:
+def let_call(door: LambdaFunction, patterns: Sequence[str]) -> None:
     """Let a function call the resources that patterns of ARNs name, each by the one action of its service."""
     for service, action in _ACTIONS.items():
         of_service = [pattern for pattern in patterns if service_of(pattern) is service]

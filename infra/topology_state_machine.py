@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from aws_cdk import CfnElement
 
     from infra.environments import Environment
-    from infra.lambda_function import Door
+    from infra.lambda_function import LambdaFunction
 
 HEARTBEAT_SECONDS = 7_200
 """After so long without a word of a node its wait begins anew, with another token and a look at the node."""
@@ -45,7 +45,7 @@ _RUN = {"task_id.$": "$.task_id", "fence.$": "$.fence"}
 class TopologyMachine(Construct):
     """The state machine, with a role that may invoke one function and start its own children."""
 
-    def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: Door) -> None:
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: LambdaFunction) -> None:
         super().__init__(scope, id_)
         arn = function.function.function_arn
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
@@ -104,7 +104,7 @@ class TopologyMachine(Construct):
             )
         )
 
-    def let_start(self, door: Door) -> None:
+    def let_start(self, door: LambdaFunction) -> None:
         """Let a function start runs, and ask whether one is still going."""
         door.allow(["states:StartExecution"], [self.machine.state_machine_arn])
         policy = iam.Policy(
@@ -115,7 +115,7 @@ class TopologyMachine(Construct):
         )
         self._acknowledge_executions(policy)
 
-    def let_answer(self, doors: Sequence[Door]) -> None:
+    def let_answer(self, doors: Sequence[LambdaFunction]) -> None:
         """Let functions tell of the ends of nodes, also to the executions that a distributed map has started."""
         own = self.machine.state_machine_arn
         answer = iam.PolicyStatement(actions=["states:SendTaskSuccess"], resources=[own, f"{own}/*"])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
 
 
-class Tick(Construct):
+class TriggerSchedule(Construct):
     """One schedule for the whole system: lateness does not depend on it, because the trigger reads ahead."""
 
     def __init__(self, scope: Construct, id_: str, *, function: lambda_.Function) -> None:

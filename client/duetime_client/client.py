@@ -17,7 +17,7 @@ from duetime_client.locks import Locks
 from duetime_client.polling import pause_after, utc_now
 from duetime_client.schedules import Schedules
 from duetime_client.switches import Switches
-from duetime_client.task_control import TASKS, Steering, path_of
+from duetime_client.task_control import TASKS, TaskControl, path_of
 from duetime_client.task_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
 from duetime_client.topology_runs import Topologies
 from duetime_client.transport import IDEMPOTENCY_KEY, Transport
@@ -37,7 +37,7 @@ MAX_BATCH = 100
 """The API takes this many tasks in one request."""
 
 
-class Client(Steering, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies):
+class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Leases, Topologies):
     """The tasks of one deployment. Close it, or use it as a context manager; threads may share it."""
 
     def __init__(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 TASKS = "/v1/tasks"
 
 
-class Steering:
+class TaskControl:
     """The part of the client that steers tasks."""
 
     _transport: Transport

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
 
 _SCHEDULE = requests.pattern(routes.SCHEDULE)
 _TASK_NESTING = 1
@@ -177,12 +177,12 @@ def _version(event: Mapping[str, Any]) -> int | None:
 
 
 def _answer(
-    recurrence: Recurrence, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
+    recurrence: StoredSchedule, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> Response[str]:
     return answer(_text(recurrence), status, {"ETag": etag_of(recurrence.version), **(headers or {})})
 
 
-def _text(recurrence: Recurrence) -> str:
+def _text(recurrence: StoredSchedule) -> str:
     foreseeing = composed().foreseeing
     upcoming = foreseeing.upcoming(recurrence, UPCOMING)
     return json_text(schedule_answer(recurrence, foreseeing.next_at(recurrence), upcoming))

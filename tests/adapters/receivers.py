@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Priority
     from duetime.ports.queues import Delivery, PullQueues
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
 
 
 LANES = ("resize", "high")
@@ -66,7 +66,7 @@ class MemoryReceiver:
 class SqsReceiver:
     """Receives from SQS and hands each message on in the form of a Lambda event's record."""
 
-    def __init__(self, client: SQSClient, urls: Mapping[Priority, str], crew: Crew) -> None:
+    def __init__(self, client: SQSClient, urls: Mapping[Priority, str], crew: Executor) -> None:
         mark = uuid4().hex[:8]
         self._lanes = {lane: client.create_queue(QueueName=f"{lane}-{mark}")["QueueUrl"] for lane in LANES}
         self.queues = SqsQueues(client, urls, crew, self._lanes)

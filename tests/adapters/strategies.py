@@ -13,23 +13,23 @@ from duetime.domain.tasks.arns import AwsService, arn_pattern
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.task import (
-    Asked,
     AttemptOutcome,
+    AttemptRecord,
     AwsTarget,
     Cause,
     Content,
     ContentPlace,
     HandlerTarget,
     HttpTarget,
-    LedgerLine,
     LockScope,
     LockSpec,
-    Occasion,
     Phase,
     Priority,
     Progress,
     PullTarget,
     Query,
+    ScheduleRef,
+    StopRequest,
     Task,
     TaskError,
     TopologyTarget,
@@ -65,7 +65,7 @@ def contents(field: str) -> st.SearchStrategy[Content]:
 
 
 LINES = st.builds(
-    LedgerLine,
+    AttemptRecord,
     st.integers(1, 200),
     st.integers(1, 500),
     TEXT,
@@ -116,7 +116,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "tags": st.dictionaries(NAMES, TEXT, max_size=4),
     "occasion": st.none()
     | st.builds(
-        Occasion,
+        ScheduleRef,
         st.from_regex(r"[A-Za-z0-9_.:-]{1,128}", fullmatch=True),
         COUNTS,
         INSTANTS,
@@ -131,7 +131,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "lease_holder": st.none() | TEXT,
     "lease_ends_at": st.none() | INSTANTS,
     "deferred_fence": st.none() | COUNTS,
-    "asked": st.none() | st.sampled_from(Asked),
+    "asked": st.none() | st.sampled_from(StopRequest),
     "checkpoint": st.none() | contents("checkpoint"),
     "progress": st.none() | st.builds(Progress, st.integers(0, 100), TEXT),
     "result": st.none() | contents("result"),

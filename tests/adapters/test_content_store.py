@@ -11,7 +11,7 @@ from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.errors import ContentExpired
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
 from duetime.domain.tasks.expiry import Expiry
-from duetime.domain.tasks.task import AttemptOutcome, Content, ContentPlace, LedgerLine
+from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Content, ContentPlace
 from tests.adapters.examples import HOME, numbered
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_content_that_is_to_expire_can_still_be_fetched(
 
 def test_the_ledger_lines_of_a_task_are_found(content_store: ContentStore) -> None:
     """Every line that was kept comes back as it was, once, beside contents and other tasks' lines."""
-    lines = [LedgerLine(fence, fence, "worker", HOME, 1, 2, AttemptOutcome.RETRIED) for fence in range(1, 121)]
+    lines = [AttemptRecord(fence, fence, "worker", HOME, 1, 2, AttemptOutcome.RETRIED) for fence in range(1, 121)]
     for line in [*lines, lines[0]]:
         content_store.keep_line(TASK, line)
     content_store.keep_line(numbered(2), lines[0])
@@ -133,7 +133,7 @@ def test_a_ledger_line_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
     """A line kept twice is one item, outside the trigger's partitions, without a TTL until its task has ended."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
-    line = LedgerLine(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED)
+    line = AttemptRecord(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED)
     store.keep_line(TASK, line)
     store.keep_line(TASK, line)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
@@ -178,7 +178,7 @@ def test_all_items_of_a_task_expire_together(moto_cloud: Cloud) -> None:
     store.keep(TASK, "payload", noise(1_000))
     store.keep(TASK, "later", noise(1_000), Expiry(HOME + 9_000))
     store.keep(TASK, "earlier", noise(1_000), Expiry(HOME - 9_000))
-    store.keep_line(TASK, LedgerLine(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED))
+    store.keep_line(TASK, AttemptRecord(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED))
     store.keep(numbered(2), "payload", noise(1_000))
     store.expire_items(TASK, Expiry(HOME))
     found = {

@@ -9,7 +9,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from duetime.adapters.step_functions import StepFunctionsMachine
+from duetime.adapters.step_functions import StepFunctionsStateMachine
 from duetime.domain.errors import Unavailable
 from tests.adapters.examples import numbered
 
@@ -29,7 +29,7 @@ def client() -> SFNClient:
 
 
 @pytest.fixture
-def machine(client: SFNClient) -> Iterator[StepFunctionsMachine]:
+def machine(client: SFNClient) -> Iterator[StepFunctionsStateMachine]:
     """A state machine whose executions run until they are stopped."""
     with mock_aws():
         made = client.create_state_machine(
@@ -37,10 +37,10 @@ def machine(client: SFNClient) -> Iterator[StepFunctionsMachine]:
             definition='{"StartAt": "End", "States": {"End": {"Type": "Succeed"}}}',
             roleArn="arn:aws:iam::123456789012:role/any",
         )
-        yield StepFunctionsMachine(client, made["stateMachineArn"])
+        yield StepFunctionsStateMachine(client, made["stateMachineArn"])
 
 
-def test_an_execution_runs_until_it_is_stopped(machine: StepFunctionsMachine) -> None:
+def test_an_execution_runs_until_it_is_stopped(machine: StepFunctionsStateMachine) -> None:
     """It is named by topology and attempt; another attempt's, or another topology's, is not meant."""
     assert not machine.is_running(TOPOLOGY, 1)
     machine.start(TOPOLOGY, 1)
@@ -53,7 +53,7 @@ def test_an_execution_runs_until_it_is_stopped(machine: StepFunctionsMachine) ->
     assert not machine.is_running(TOPOLOGY, 1)
 
 
-def test_an_execution_that_is_started_twice_is_one(machine: StepFunctionsMachine) -> None:
+def test_an_execution_that_is_started_twice_is_one(machine: StepFunctionsStateMachine) -> None:
     """Also once it has been stopped: what was begun is not begun again under the same name."""
     machine.start(TOPOLOGY, 1)
     machine.start(TOPOLOGY, 1)
@@ -72,8 +72,8 @@ def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: s
         answer = {"executionArn": name, "stateMachineArn": arn, "status": status, "startDate": 0}
         stub.add_response("describe_execution", answer, {"executionArn": name})
         stub.add_response("describe_execution", answer, {"executionArn": name})
-        assert not StepFunctionsMachine(client, arn).is_running(TOPOLOGY, 7)
-        assert StepFunctionsMachine(client, arn).was_aborted(TOPOLOGY, 7) == (status == "ABORTED")
+        assert not StepFunctionsStateMachine(client, arn).is_running(TOPOLOGY, 7)
+        assert StepFunctionsStateMachine(client, arn).was_aborted(TOPOLOGY, 7) == (status == "ABORTED")
 
 
 @pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
@@ -81,7 +81,7 @@ def test_who_waits_no_more_is_passed_over(client: SFNClient, code: str) -> None:
     """A token that came too late is no error."""
     with Stubber(client) as stub:
         stub.add_client_error("send_task_success", code)
-        StepFunctionsMachine(client, "").answer("token")
+        StepFunctionsStateMachine(client, "").answer("token")
         stub.assert_no_pending_responses()
 
 
@@ -90,4 +90,4 @@ def test_a_throttled_question_is_asked_again_later(client: SFNClient) -> None:
     with Stubber(client) as stub:
         stub.add_client_error("describe_execution", "ThrottlingException", http_status_code=400)
         with pytest.raises(Unavailable):
-            StepFunctionsMachine(client, "arn:aws:states:r:1:stateMachine:m").is_running(TOPOLOGY, 1)
+            StepFunctionsStateMachine(client, "arn:aws:states:r:1:stateMachine:m").is_running(TOPOLOGY, 1)

@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.attributes import ATTRIBUTES
 from duetime.adapters.dynamodb.dispatch_items import wake_item_of
 from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of, task_of
 from duetime.domain.conditional_writes import Guard, Write, applied
-from duetime.domain.dispatch.timers import Entry, Wake
+from duetime.domain.dispatch.timers import Entry, Timer
 from duetime.domain.limits import (
     LEDGER_LINES_INLINE,
     MAX_ARN_LENGTH,
@@ -23,7 +23,7 @@ from duetime.domain.limits import (
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempts import Claimant, Run, failure
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.task import AttemptOutcome, AwsTarget, Content, ContentPlace, LedgerLine, Priority, Task
+from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, AwsTarget, Content, ContentPlace, Priority, Task
 from duetime.domain.times import DAY, MINUTE
 from tests.adapters.examples import HOME, OWNER, numbered, task
 from tests.adapters.strategies import TASKS
@@ -88,7 +88,7 @@ def test_a_record_expires_no_earlier_than_it_may(expires_at: int) -> None:
 
 def test_a_wake_is_removed_after_its_life() -> None:
     """A wake's TTL lies its life behind its minute; it lives in that minute, in its task's shard."""
-    item = wake_item_of(Wake(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
+    item = wake_item_of(Timer(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
     assert item[schema.TTL] == {"N": str((HOME + MINUTE + WAKE_LIFE) // 1_000 + 1)}
     assert item[schema.PARTITION_KEY] == {"S": "2026-11-21T02:34#0003"}
     assert item[schema.SORT_KEY] == {"S": f"{numbered(1)}#w#4.{HOME % MINUTE}.low.."}
@@ -194,8 +194,8 @@ def test_a_task_with_the_longest_target_of_aws_stays_within_one_write_unit() -> 
 def test_a_ledger_of_the_first_release_is_read() -> None:
     """Lines were plain texts in a list before they could have errors; a record that has them loses none."""
     lines = (
-        LedgerLine(1, 1, "a b", HOME, 12, 480, AttemptOutcome.RETRIED),
-        LedgerLine(17, 31, "", 0, 0, 0, AttemptOutcome.LOST),
+        AttemptRecord(1, 1, "a b", HOME, 12, 480, AttemptOutcome.RETRIED),
+        AttemptRecord(17, 31, "", 0, 0, 0, AttemptOutcome.LOST),
     )
     old = [{"S": f"1 1 {HOME:x} c 1e0 r a b"}, {"S": "11 1f 0 0 0 l "}]
     assert task_of(item_of(task()) | {ATTRIBUTES["ledger"].name: {"L": old}}).ledger == lines

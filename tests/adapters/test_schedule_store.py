@@ -18,7 +18,7 @@ from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
-from duetime.domain.schedules.stored_schedule import Activity, BackfillRun, Last, Recurrence, Remark
+from duetime.domain.schedules.stored_schedule import Activity, BackfillRun, Last, Remark, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.retry import RetryPolicy
@@ -41,7 +41,7 @@ from tests.metering import item_size
 if TYPE_CHECKING:
     from duetime.ports.stores import CalendarStore, ScheduleStore
 
-PLAIN = Recurrence(
+PLAIN = StoredSchedule(
     owner=OWNER,
     uid=numbered(7),
     shards=16,
@@ -52,7 +52,7 @@ PLAIN = Recurrence(
     done=HOME,
     tzdata="2026f",
 )
-FULL = Recurrence(
+FULL = StoredSchedule(
     owner="an#owner",
     uid=numbered(8),
     shards=64,
@@ -109,7 +109,7 @@ FULL = Recurrence(
 
 
 @pytest.mark.parametrize("wanted", [PLAIN, FULL], ids=["plain", "full"])
-def test_a_schedule_is_read_as_it_was_saved(schedule_store: ScheduleStore, wanted: Recurrence) -> None:
+def test_a_schedule_is_read_as_it_was_saved(schedule_store: ScheduleStore, wanted: StoredSchedule) -> None:
     """Every field comes back, at the next edition, alone and in the list."""
     assert schedule_store.save(wanted, "n1")
     assert schedule_store.read(wanted.owner, wanted.name) == (replace(wanted, edition=1), Activity())

@@ -11,7 +11,7 @@ from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, ap
 from duetime.domain.dispatch.timers import Entry
 from duetime.domain.tasks.attempts import Claimant
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.task import Asked
+from duetime.domain.tasks.task import StopRequest
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties, writes_to
 
@@ -69,7 +69,7 @@ HOLDING = [
     (LEASED_TASK, Guard(turn=9, due_by=HOME, leased_until_before=HOME - 6_000)),
     (replace(LEASED_TASK, lease_ends_at=None), Guard(leased_until_before=0)),
     (LEASED_TASK, Guard(fence=3, not_cancelled=True)),
-    (replace(LEASED_TASK, asked=Asked.PAUSE), Guard(fence=3, not_cancelled=True)),
+    (replace(LEASED_TASK, asked=StopRequest.PAUSE), Guard(fence=3, not_cancelled=True)),
 ]
 BROKEN = [
     (WAITING_TASK, Guard(owner="bob")),
@@ -85,7 +85,7 @@ BROKEN = [
     (LEASED_TASK, Guard(fence=4, leased_until_before=HOME)),
     (LEASED_TASK, Guard(due_by=HOME - 1, leased_until_before=HOME)),
     (replace(LEASED_TASK, finished_at=HOME), Guard(open=True)),
-    (replace(LEASED_TASK, asked=Asked.CANCEL), Guard(fence=3, not_cancelled=True)),
+    (replace(LEASED_TASK, asked=StopRequest.CANCEL), Guard(fence=3, not_cancelled=True)),
 ]
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.times import DAY
-from duetime.domain.topologies.join_counters import Chunk, Tally
-from duetime.domain.topologies.run_state import Begun, Head
+from duetime.domain.topologies.join_counters import Chunk, JoinCount
+from duetime.domain.topologies.run_state import Begun, RunState
 from duetime.domain.topologies.trigger_rules import Counts, Outcome
 from tests.adapters.examples import HOME, numbered
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LATER = HOME + DAY
 NODE = numbered(2)
-HEAD = Head(numbered(1), (Begun(HOME, 16),), fence=3)
+HEAD = RunState(numbered(1), (Begun(HOME, 16),), fence=3)
 
 
 def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> None:
@@ -57,11 +57,11 @@ def test_edges_beyond_a_hundred_have_another_chunk(topology_store: TopologyStore
 
 def test_a_fuller_report_of_a_chunk_wins(topology_store: TopologyStore) -> None:
     """Reports may come in any order and again; the tally keeps the fullest of each chunk."""
-    assert topology_store.read_tally(NODE, 150) == Tally(150)
+    assert topology_store.read_tally(NODE, 150) == JoinCount(150)
     full, empty, other = Counts(100, succeeded=99, failed=1), Counts(100, failed=1), Counts(50, skipped=50)
-    assert topology_store.add_report(NODE, 150, 0, full, LATER) == Tally(150, {0: full})
-    assert topology_store.add_report(NODE, 150, 0, empty, LATER) == Tally(150, {0: full})
-    assert topology_store.add_report(NODE, 150, 1, other, LATER) == Tally(150, {0: full, 1: other})
+    assert topology_store.add_report(NODE, 150, 0, full, LATER) == JoinCount(150, {0: full})
+    assert topology_store.add_report(NODE, 150, 0, empty, LATER) == JoinCount(150, {0: full})
+    assert topology_store.add_report(NODE, 150, 1, other, LATER) == JoinCount(150, {0: full, 1: other})
     assert topology_store.read_tally(NODE, 150).counts.is_complete
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from duetime_client import Client
 from duetime_client.commands.app import app
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 from tests.client.deployment import NOW, Deployment, served
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def duetime(deployment: Deployment, waits: list[float], monkeypatch: pytest.Monk
     for variable in ("DUETIME_AUTH", "DUETIME_TOKEN", "DUETIME_OWNER"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("DUETIME_URL", deployment.url)
-    surroundings = Surroundings(now=lambda: NOW, zone=timezone(timedelta(hours=9), "JST"), sleep=waits.append)
+    surroundings = Runtime(now=lambda: NOW, zone=timezone(timedelta(hours=9), "JST"), sleep=waits.append)
 
     def run(*arguments: str, typed: str | None = None) -> Result:
         return CliRunner().invoke(app, arguments, input=typed, obj=surroundings)

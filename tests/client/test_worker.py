@@ -20,7 +20,7 @@ from moto import mock_aws
 
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
-from duetime.composition import Outside
+from duetime.composition import Runtime
 from duetime.settings import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.attempts import Attempt
@@ -56,7 +56,7 @@ def server() -> Iterator[ApiServer]:
             Variable.PULLED_QUEUES: json.dumps({TYPE: queue()}),
             Variable.PULLERS: json.dumps({TYPE: ["*"]}),
         }
-        composition.use(Outside(environ=environ, clients=Clients(session)))
+        composition.use(Runtime(environ=environ, clients=Clients(session)))
         made = ApiServer()
         thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -10,15 +10,15 @@ from duetime.contract.tasks.answers import TaskAnswer, TaskEntry
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import (
-    Asked,
     Cause,
     Content,
     ContentPlace,
     HttpTarget,
-    Occasion,
     Phase,
     Progress,
     Query,
+    ScheduleRef,
+    StopRequest,
     TaskError,
 )
 from tests.contract.properties import JSON, unhurried
@@ -79,7 +79,7 @@ def test_a_finished_task_tells_how_it_went() -> None:
 def test_a_running_task_tells_who_works_on_it_and_what_is_asked() -> None:
     """While it is leased, holder and end of the lease are told; the target that accepted is said to have."""
     held: dict[str, Any] = {"lease_holder": "worker 1", "lease_ends_at": NOW + 30_000}
-    running = entry(task(state=State.RUNNING, deferred_fence=0, asked=Asked.PAUSE, **held))
+    running = entry(task(state=State.RUNNING, deferred_fence=0, asked=StopRequest.PAUSE, **held))
     assert running["lease"] == {"holder": "worker 1", "ends_at": "2026-11-21T02:33:37.250Z"}
     assert (running["deferred"], running["asked"]) == (True, "pause")
     for state in (State.SUCCEEDED, State.POSTPONED):
@@ -99,7 +99,7 @@ def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: 
 
 def test_a_task_of_a_schedule_says_which_occurrence_it_is() -> None:
     """The schedule's name and revision, the instant that it stands for, and why it was placed."""
-    occurrence = entry(task(occasion=Occasion("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True)))
+    occurrence = entry(task(occasion=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True)))
     assert occurrence["schedule"] == {
         "name": "nightly",
         "revision": 3,

@@ -9,12 +9,12 @@ from duetime.contract.tasks.answers import AttemptsAnswer
 from duetime.contract.tasks.attempt_history import attempts
 from duetime.domain.tasks.costs import ASSUMED, dollars_of
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import AttemptOutcome, LedgerLine, TaskError
+from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, TaskError
 from tests.domain.factories import NOW, task
 
-FIRST = LedgerLine(1, 1, "worker 1", NOW + 12, 12, 480, AttemptOutcome.RETRIED)
-LOST = LedgerLine(2, 2, "", 0, 0, 0, AttemptOutcome.LOST)
-LAST = LedgerLine(3, 3, "worker 2", NOW + 9_000, 0, 1_000, AttemptOutcome.SUCCEEDED)
+FIRST = AttemptRecord(1, 1, "worker 1", NOW + 12, 12, 480, AttemptOutcome.RETRIED)
+LOST = AttemptRecord(2, 2, "", 0, 0, 0, AttemptOutcome.LOST)
+LAST = AttemptRecord(3, 3, "worker 2", NOW + 9_000, 0, 1_000, AttemptOutcome.SUCCEEDED)
 
 
 def test_attempts_are_listed_once_and_in_order() -> None:

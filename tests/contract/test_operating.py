@@ -8,7 +8,7 @@ from typing import Any
 from duetime.contract.bulk.requests import swept_answer
 from duetime.contract.switches import switch_answer, switches_answer
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.request import Swept
+from duetime.domain.bulk.request import FilterResult
 from duetime.domain.circuit_breakers import Circuit, CircuitState
 from duetime.domain.errors import MoveRefused
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
@@ -42,7 +42,7 @@ def test_answers_are_as_described() -> None:
     circuits = [(Circuit("ann", "example.org").opened("Http503", NOW), CircuitState.OPEN)]
     assert fits("SwitchAnswer", json.loads(json_text(switch_answer(STOPPED))))
     assert fits("SwitchesAnswer", json.loads(json_text(switches_answer([STOPPED], circuits))))
-    swept = swept_answer(Swept(5, 4, 3, {MoveRefused: 1}, ID), "scope")
+    swept = swept_answer(FilterResult(5, 4, 3, {MoveRefused: 1}, ID), "scope")
     assert swept["refused"] == {"move_refused": 1}
     assert fits("SweptAnswer", json.loads(json_text(swept)))
 

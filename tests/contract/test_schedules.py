@@ -33,7 +33,7 @@ from duetime.domain.schedules.definition import Written
 from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, Schedule
-from duetime.domain.schedules.stored_schedule import BackfillRun, Last, Recurrence
+from duetime.domain.schedules.stored_schedule import BackfillRun, Last, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect, parse_timing
 from duetime.domain.tasks.task import Content, ContentPlace, HttpTarget, TaskSpec
@@ -386,7 +386,7 @@ def test_a_schedule_is_answered_as_it_is_documented() -> None:
     """Exactly the fields and types of the document, with and without values."""
     spec = schedule_spec(read(json.dumps({**GOOD, "name": "nightly", "end_at": "2027-01-01T00:00:00Z"})))
     uid = TaskId.of(NOW, 0, 1)
-    plain = Recurrence("me", uid, 4, spec, Content(ContentPlace.RECORD, "payload", b'{"a":1}'), NOW, NOW, NOW)
+    plain = StoredSchedule("me", uid, 4, spec, Content(ContentPlace.RECORD, "payload", b'{"a":1}'), NOW, NOW, NOW)
     backfill = BackfillRun("1a", Backfill(NOW - HOUR, NOW, 60, NOW), 9, BackfillCursor(NOW, 4), NOW)
     busy = replace(plain, last=Last(uid, NOW, 1), backfills=(backfill,), note="why").remarked(NOW, "", "missed")
     for each in (plain, busy):
@@ -402,5 +402,5 @@ def test_a_payload_that_a_list_does_not_have_is_left_out() -> None:
     """It is not null, which would be another payload."""
     spec = schedule_spec(read(json.dumps(GOOD)))
     outside = Content(ContentPlace.ITEM, "payload.1", None)
-    recurrence = Recurrence("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)
+    recurrence = StoredSchedule("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)
     assert "payload" not in schedule_entry(recurrence, None)["task"]

@@ -4,11 +4,11 @@ from duetime.domain.conditional_writes import applied, permits
 from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.tasks.attempts import Claimant, Run, failure
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import AttemptOutcome, LedgerLine
+from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord
 from duetime.domain.times import SECOND
 from tests.domain.factories import NOW, message, task
 
-LINE = LedgerLine(1, 1, "a", NOW, 0, 5, AttemptOutcome.RETRIED)
+LINE = AttemptRecord(1, 1, "a", NOW, 0, 5, AttemptOutcome.RETRIED)
 
 
 def test_a_claim_takes_the_lease_and_the_next_fence() -> None:
@@ -56,10 +56,10 @@ def test_the_ledger_tells_of_attempts_that_were_lost() -> None:
 
 def test_an_end_begins_a_new_count_of_attempts() -> None:
     """After a failure and whatever followed it, a task that is tried again has lost no attempt, and says so."""
-    failed = LedgerLine(3, 3, "a", NOW, 0, 5, AttemptOutcome.FAILED)
+    failed = AttemptRecord(3, 3, "a", NOW, 0, 5, AttemptOutcome.FAILED)
     again = Run(task(attempt=1, fence=5, ledger=(failed,)), NOW, NOW)
     assert again.ledger_before == (failed,)
-    paused = LedgerLine(1, 1, "a", NOW, 0, 5, AttemptOutcome.PAUSED)
+    paused = AttemptRecord(1, 1, "a", NOW, 0, 5, AttemptOutcome.PAUSED)
     resumed = Run(task(attempt=1, fence=2, ledger=(paused,)), NOW, NOW)
     assert resumed.ledger_before == (paused,)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from duetime.domain.dispatch.timers import (
     Entry,
     Precision,
-    Wake,
+    Timer,
     at_first_reading,
     delay_seconds,
     is_direct,
@@ -138,7 +138,7 @@ def test_the_first_reading_sends_a_rollback_that_nobody_has_taken_up() -> None:
 
 def test_the_first_reading_sends_a_wakes_message_for_its_turn() -> None:
     """A wake is sent for the turn it was made for, unless whoever made it has sent it."""
-    wake = Wake(ENTRY.task_id, 4, NOW, Priority.HIGH, "me")
+    wake = Timer(ENTRY.task_id, 4, NOW, Priority.HIGH, "me")
     message = at_first_reading(wake, minute_of(NOW))
     assert message is not None
     assert (message.turn, message.priority) == (4, Priority.HIGH)
@@ -175,7 +175,7 @@ def test_a_task_waits_on_its_lane_until_its_work_is_over() -> None:
         assert replace(pulled, state=state).lane == ("" if is_over else "resize")
     assert task(type="resize").lane == ""
     assert Entry.of(pulled).message(NOW).lane == "resize"
-    wake = Wake(pulled.id, 4, NOW, Priority.HIGH, "me", lane="resize")
+    wake = Timer(pulled.id, 4, NOW, Priority.HIGH, "me", lane="resize")
     sent = at_first_reading(wake, minute_of(NOW))
     assert sent is not None
     assert sent.lane == "resize"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.admins import Operators
+from duetime.domain.admins import Admins
 from duetime.domain.errors import OperatorRequired
 from duetime.domain.locks import LockClaim, LockName
 from duetime.domain.switches import SYSTEM, Switch, Switches, SwitchKey, SwitchScope
@@ -62,7 +62,7 @@ def test_a_switch_that_changes_nothing_is_taken_away() -> None:
 def test_only_operators_are_operators() -> None:
     """Nobody is one by default; a name means that very identity, and `*` everybody."""
     for names, callers in ((frozenset[str](), ""), (frozenset({"ann"}), "ann"), (frozenset({"*"}), "ann bob *")):
-        operators = Operators(names)
+        operators = Admins(names)
         for caller in ("ann", "bob", "an", ""):
             is_one = caller in callers.split() or "*" in callers.split()
             assert operators.include(caller) == is_one

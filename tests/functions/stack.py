@@ -9,12 +9,12 @@ from uuid import uuid4
 
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
-from duetime.composition import Outside, composed
+from duetime.composition import Runtime, composed
 from duetime.services.tasks.create import Order
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests import grants
 from tests.clocks import StandingClock
-from tests.virtual.time import SeededChance
+from tests.virtual.time import SeededRandom
 
 if TYPE_CHECKING:
     import boto3
@@ -65,10 +65,10 @@ class Stack:
             **(settings or {}),
         }
         composition.use(
-            Outside(
+            Runtime(
                 environ=self.environ,
                 clock=self.clock,
-                chance=SeededChance(),
+                chance=SeededRandom(),
                 clients=Clients(session),
                 process=self.process,
             )

@@ -9,7 +9,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
-from duetime.domain.dispatch.timers import Wake
+from duetime.domain.dispatch.timers import Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, Task
@@ -168,7 +168,7 @@ def test_an_event_that_comes_after_the_patrols_of_its_minute_is_found_all_the_sa
     take(intake, record)
     (task,) = tasks_of()
     (wake,) = items_of(composed().tasks, intake.clock.now() // MINUTE, task.id.shard)
-    assert isinstance(wake, Wake)
+    assert isinstance(wake, Timer)
     assert (wake.task_id, task.next_at) == (task.id, intake.clock.now())
     assert intake.work(Priority.NORMAL) == []
     assert tasks_of()[0].state is State.SUCCEEDED

@@ -19,9 +19,9 @@ from duetime import composition
 from duetime.adapters.targets.http_calls import Answer
 from duetime.composition import composed
 from duetime.contract.bulk.requests import read_stored
-from duetime.domain.admins import Operators
+from duetime.domain.admins import Admins
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.bulk.request import Sweep
+from duetime.domain.bulk.request import FilterAction
 from duetime.domain.dispatch.timers import BulkTimer
 from duetime.domain.limits import (
     CIRCUIT_THRESHOLD,
@@ -393,7 +393,7 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
 def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
     """A claim, and back: about once a minute; beyond the home minute's patrol a wake is one more."""
     stack, meter = metered
-    switching = replace(composed().switching, operators=Operators(frozenset({OWNER})))
+    switching = replace(composed().switching, operators=Admins(frozenset({OWNER})))
     switching.put(OWNER, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
     task = create(stack)
     meter.reset()
@@ -430,10 +430,13 @@ def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stac
     _stack, meter = metered
     composed().creating.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
-    swept = composed().bulk_requests.sweeping.cancel(OWNER, Sweep(TaskFilter(type="report")), force=False)
+    swept = composed().bulk_requests.sweeping.cancel(OWNER, FilterAction(TaskFilter(type="report")), force=False)
     assert (swept.changed, meter.table_units, meter.index_units) == (30, 30, 0)
     meter.reset()
-    assert composed().bulk_requests.sweeping.cancel(OWNER, Sweep(TaskFilter(type="report")), force=False).matched == 0
+    assert (
+        composed().bulk_requests.sweeping.cancel(OWNER, FilterAction(TaskFilter(type="report")), force=False).matched
+        == 0
+    )
     assert meter.table_units == 0
 
 

@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from duetime import composition
-from duetime.composition import Outside, composed
+from duetime.composition import Runtime, composed
 from duetime.domain.tasks.attempts import Succeeded
 from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State
@@ -103,7 +103,7 @@ def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pyt
     cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
     stack = Stack(cloud, session, settings_of(cloud))
     # Chance and time as in the cloud: sixteen threads share them.
-    composition.use(Outside(environ={**os.environ, **stack.environ}))
+    composition.use(Runtime(environ={**os.environ, **stack.environ}))
     try:
         made = {stack.create(TaskSpec(TYPE)).id for _ in range(60)}
         taken: list[Any] = []
@@ -137,7 +137,7 @@ def test_a_worker_function_leaves_a_pulled_task_to_pull_workers(stack: Stack) ->
     task = stack.create(TaskSpec(TYPE))
     for name in known:
         del stack.environ[name]
-    composition.use(composition.Outside(environ=stack.environ, clock=stack.clock, clients=composed().outside.clients))
+    composition.use(composition.Runtime(environ=stack.environ, clock=stack.clock, clients=composed().outside.clients))
     composed().placing.send_due([task])
     assert stack.work(Priority.NORMAL) == []
     seen = stack.get(task)

@@ -15,7 +15,7 @@ from tests.functions.stack import OWNER
 from tests.functions.test_meter import PAYLOAD, metered
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from tests.functions.meter import Meter
     from tests.functions.stack import Stack
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine
 __all__ = ["metered"]
 
 
-def schedule(written: Written, **fields: Any) -> Recurrence:  # noqa: ANN401 - any field
+def schedule(written: Written, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
     """Make an ordinary schedule of the type `report`."""
     return composed().scheduling.create(OWNER, ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.dynamodb import schema
-from duetime.composition import Outside
+from duetime.composition import Runtime
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests.adapters.tables import new_table
 from tests.clocks import StandingClock
@@ -68,7 +68,7 @@ class InProcess:
             Variable.HTTP_ALLOW: "127.0.0.1",
             **queues,
         }
-        composition.use(Outside(environ=environ, clock=StandingClock(), clients=Clients(self.session)))
+        composition.use(Runtime(environ=environ, clock=StandingClock(), clients=Clients(self.session)))
         return furnished(self.api)
 
     def _queue(self, name: str) -> str:

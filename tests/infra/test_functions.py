@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.composition import Composition, Outside
+from duetime.composition import Composition, Runtime
 from duetime.settings import Variable
 from infra.environments import FunctionName
 from layers.build import ROOT
@@ -87,7 +87,7 @@ def test_a_function_is_composed_from_the_variables_it_declares(
     # What the template only refers to, names and addresses, is any text.
     environ = {name: value if isinstance(value, str) else "https://example.org/any" for name, value in declared.items()}
     environ[Variable.PULLED_QUEUES] = filled(declared[Variable.PULLED_QUEUES]) if function != "egress" else "{}"
-    composition = Composition(Outside(environ={**environ, Variable.HANDLERS: ""}))
+    composition = Composition(Runtime(environ={**environ, Variable.HANDLERS: ""}))
     for part in parts:
         assert getattr(composition, part)
 

@@ -10,9 +10,9 @@ import pytest
 from duetime.adapters.dynamodb import dispatch_items, schedules, task_store
 from duetime.adapters.dynamodb.versioned_items import save_next
 from duetime.domain.conditional_writes import Guard
-from duetime.services.pull.lease import Leasing
+from duetime.services.pull.lease import LeaseService
 from duetime.services.tasks import control, update
-from duetime.services.tasks.control import Steering
+from duetime.services.tasks.control import TaskControl
 from tests.pairs import exploring
 from tests.pairs.exploring import Exploration
 from tests.pairs.interleaving import CallFault, Interleaving, Result, run
@@ -22,7 +22,7 @@ from tests.pairs.telling import told
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from duetime.domain.dispatch.timers import Wake
+    from duetime.domain.dispatch.timers import Timer
     from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
 
@@ -67,7 +67,7 @@ def test_a_change_that_does_not_ask_for_the_version_is_found(monkeypatch: pytest
 
 def test_a_stop_that_is_accepted_and_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The task is tried again when its lease is over: that is not what its user was told."""
-    monkeypatch.setattr(Steering, "_ask", lambda _self, task, *_rest: task)
+    monkeypatch.setattr(TaskControl, "_ask", lambda _self, task, *_rest: task)
     found = list(Exploration(every_pair()["leased get cancel-by-force"], ()).found())
     assert any("a stop was accepted, and the task is succeeded" in each for each in found[0].violations)
 
@@ -117,7 +117,7 @@ def _without_identity(patch: pytest.MonkeyPatch) -> None:
 
 
 def _leases_however_late(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Leasing, "_with_time_left", lambda _self, leases: list(leases))
+    patch.setattr(LeaseService, "_with_time_left", lambda _self, leases: list(leases))
 
 
 def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
@@ -125,27 +125,29 @@ def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
 
 
 def _bulk_acts_on_any_version(patch: pytest.MonkeyPatch) -> None:
-    cancel = update.Changing.cancel
-    patch.setattr(update.Changing, "cancel", lambda self, owner, task_id, _version: cancel(self, owner, task_id, None))
+    cancel = update.TaskUpdater.cancel
+    patch.setattr(
+        update.TaskUpdater, "cancel", lambda self, owner, task_id, _version: cancel(self, owner, task_id, None)
+    )
 
 
 def _timers_of_a_turn_share_a_key(patch: pytest.MonkeyPatch) -> None:
     made = dispatch_items.wake_item_of
 
-    def shared(wake: Wake) -> Any:  # noqa: ANN401 - an item
+    def shared(wake: Timer) -> Any:  # noqa: ANN401 - an item
         return {**made(wake), "s": {"S": f"{wake.task_id}#w#{wake.turn}"}}
 
     patch.setattr(task_store, "wake_item_of", shared)
 
 
 def _a_resume_keeps_the_time_that_it_read(patch: pytest.MonkeyPatch) -> None:
-    placed = control.Steering._placed
+    placed = control.TaskControl._placed
 
-    def first_read(self: Steering, task: Task, move: Move, at_of: Any, *rest: Any) -> Task:  # noqa: ANN401 - of `_placed`
+    def first_read(self: TaskControl, task: Task, move: Move, at_of: Any, *rest: Any) -> Task:  # noqa: ANN401 - of `_placed`
         at = at_of(task)
         return placed(self, task, move, lambda _task: at, *rest)
 
-    patch.setattr(Steering, "_placed", first_read)
+    patch.setattr(TaskControl, "_placed", first_read)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from duetime.adapters.dynamodb.attributes import ATTRIBUTES
 from duetime.adapters.dynamodb.dispatch_items import bulk_timer_item_of, schedule_wake_item_of, wake_item_of
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
-from duetime.domain.dispatch.timers import BulkTimer, ScheduleWake, Wake
+from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import (
     CIRCUIT_THRESHOLD,
@@ -30,7 +30,7 @@ from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.task import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.handlers import Accepted
-from duetime.services.worker.circuit_breaker import Breaking
+from duetime.services.worker.circuit_breaker import CircuitBreakers
 from tests import time_to_live
 from tests.adapters.clouds import CREW
 from tests.adapters.tables import new_table
@@ -39,7 +39,7 @@ from tests.clocks import NOW
 from tests.fakes.dynamodb import FakeDynamoDB
 from tests.scenarios.scenario import PLAIN, UNDONE, Scenario
 from tests.simulation.account import TIMEOUTS
-from tests.virtual.time import SeededChance, VirtualTime
+from tests.virtual.time import SeededRandom, VirtualTime
 from tests.virtual.world import Facts
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
 @given(st.integers(NOW, NOW + MAX_DUE_AHEAD))
 def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
     """A task's, a schedule's and a bulk operation's: a year after its time it is still there."""
-    wake = Wake(TASKS[0], 1, at, Priority.NORMAL, "me")
+    wake = Timer(TASKS[0], 1, at, Priority.NORMAL, "me")
     assert _removed_at(wake_item_of(wake)) >= at + LONGEST_ABSENCE
-    assert _removed_at(schedule_wake_item_of(ScheduleWake(TASKS[0], "me", "nightly", 1, at))) >= at + LONGEST_ABSENCE
+    assert _removed_at(schedule_wake_item_of(ScheduleTimer(TASKS[0], "me", "nightly", 1, at))) >= at + LONGEST_ABSENCE
     assert _removed_at(bulk_timer_item_of(BulkTimer(TASKS[0], at))) >= at + LONGEST_ABSENCE
 
 
@@ -176,7 +176,7 @@ class Down:
 def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
     """However often its probe fails, and it stays open for longer."""
     circuits, time = RecordedCircuits(), VirtualTime(NOW)
-    breaking = Breaking(Down(), circuits, time, SeededChance(), Facts())
+    breaking = CircuitBreakers(Down(), circuits, time, SeededRandom(), Facts())
     for _ in range(200):
         for _ in range(CIRCUIT_THRESHOLD):
             breaking.run(work(url="https://example.org/"))

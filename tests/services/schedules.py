@@ -13,7 +13,7 @@ from duetime.domain.tasks.task import TaskSpec
 from tests.virtual.world import OWNER, World
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -29,7 +29,7 @@ def spec_of(cron: str | None = EVERY_MINUTE, *, zone: str = "UTC", **fields: Any
     return ScheduleSpec(written, task, fields.pop("name", NAME), Clock(zone_named(zone)), **fields)
 
 
-def make(world: World, cron: str | None = EVERY_MINUTE, **fields: Any) -> Recurrence:  # noqa: ANN401 - any field
+def make(world: World, cron: str | None = EVERY_MINUTE, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
     """Make a schedule in a world."""
     return world.scheduling.create(OWNER, spec_of(cron, **fields))
 
@@ -52,6 +52,6 @@ def skipped(world: World, name: str = NAME) -> list[str]:
     return [error.message for error in errors if error is not None and error.kind == SKIPPED]
 
 
-def stored(world: World, name: str = NAME) -> Recurrence:
+def stored(world: World, name: str = NAME) -> StoredSchedule:
     """A schedule as it is now."""
     return world.scheduling.get(OWNER, name)

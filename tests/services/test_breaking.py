@@ -14,11 +14,11 @@ from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
-from duetime.services.worker.circuit_breaker import Breaking
+from duetime.services.worker.circuit_breaker import CircuitBreakers
 from tests.adapters.targets.works import work
 from tests.clocks import StandingClock
 from tests.virtual.switched import FaultyCircuitStore, SwitchedWorld
-from tests.virtual.time import SeededChance
+from tests.virtual.time import SeededRandom
 from tests.virtual.world import OWNER, Facts
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 HOST = "example.org"
 URL = f"https://{HOST}/report"
 DOWN = failure("Http503", "out of order")
-CHANCE = SeededChance()
+CHANCE = SeededRandom()
 """One for all processes: no nonce is drawn twice."""
 
 
@@ -58,7 +58,7 @@ class Process:
         self.facts = Facts()
         self.endpoint = endpoint
         self.clock = clock
-        self.breaking = Breaking(endpoint, circuits, clock, CHANCE, self.facts)
+        self.breaking = CircuitBreakers(endpoint, circuits, clock, CHANCE, self.facts)
 
     def call(
         self,
@@ -196,7 +196,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Faulty
             outcomes.extend([other.call(), process.breaking.run(work_)] if not outcomes else [])
             return super().run(work_)
 
-    slow = Breaking(Slow(), circuits, process.clock, CHANCE, Facts())
+    slow = CircuitBreakers(Slow(), circuits, process.clock, CHANCE, Facts())
     assert slow.run(work(url=URL)) == Succeeded(b"1")
     assert [type(outcome) for outcome in outcomes] == [HeldBack, HeldBack]
     assert process.endpoint.calls == CIRCUIT_THRESHOLD

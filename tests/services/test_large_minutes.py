@@ -16,7 +16,7 @@ from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.stores import MinutePage
 from duetime.services.shards import Shards
-from duetime.services.trigger.dispatcher import Dispatching
+from duetime.services.trigger.dispatcher import Dispatcher
 from tests.virtual.world import LOOK_AHEAD, START, Facts, World
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ class Deployment:
         self.facts = Facts()
         self.dispatching = self._dispatching(self)
 
-    def _dispatching(self, ports: Any) -> Dispatching:  # noqa: ANN401 - it stands in for every port
+    def _dispatching(self, ports: Any) -> Dispatcher:  # noqa: ANN401 - it stands in for every port
         cursors, shards = MemoryCursorStore(), Shards(MemoryShardStore(), ports, SHARDS)
-        return Dispatching(
+        return Dispatcher(
             ports, cursors, ports, ports, ports, ports, self.facts, shards, LOOK_AHEAD, Precision.NORMAL, ports, ports
         )
 

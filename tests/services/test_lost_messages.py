@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.dispatch.timers import Wake
+from duetime.domain.dispatch.timers import Timer
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.states import State
@@ -75,7 +75,7 @@ def test_a_wake_without_its_record_change_does_no_harm() -> None:
     """A change that dies after the wake leaves the task at its old due time: it runs once, then."""
     world = World()
     task = world.create(TaskSpec("report", delay=30 * MINUTE))
-    world.tasks.add_wake(Wake(task.id, 1, START + 10 * MINUTE, Priority.NORMAL, OWNER))
+    world.tasks.add_wake(Timer(task.id, 1, START + 10 * MINUTE, Priority.NORMAL, OWNER))
     world.pass_time(HOUR)
     assert [effect.at for effect in world.effects] == pytest.approx([task.due_at], abs=20)
 
@@ -86,7 +86,7 @@ def test_a_change_that_cannot_be_reminded_of_is_not_made() -> None:
     task = world.create(TaskSpec("report", delay=30 * MINUTE))
     before = world.get(task)
 
-    def away(wake: Wake) -> None:
+    def away(wake: Timer) -> None:
         raise Unavailable(f"away at {wake.at}")
 
     world.tasks.add_wake = away  # type: ignore[method-assign]  # no reminder can be written

@@ -11,7 +11,7 @@ from duetime.domain.limits import LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
 from duetime.domain.tasks.attempts import NotSent, Succeeded
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import AttemptOutcome, LedgerLine, Phase, TaskSpec
+from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 from tests.domain.factories import NOW
 from tests.domain.factories import task as made
@@ -113,6 +113,6 @@ def test_the_wait_of_a_call_that_never_left_is_bounded_and_spread(waited: Millis
 
 def test_the_wait_of_a_retry_counts_from_the_attempt_before() -> None:
     """A task that was due for hours, and whose last attempt has just ended, begins with the shortest wait."""
-    line = LedgerLine(1, 1, "w", NOW - 5_000, 0, 5_000, AttemptOutcome.RETRIED)
+    line = AttemptRecord(1, 1, "w", NOW - 5_000, 0, 5_000, AttemptOutcome.RETRIED)
     task = made(due_at=NOW - HOUR, ledger=(line,))
     assert REFUSED.held_back(task, NOW, 0.0).until == NOW + SHORTEST_NOT_SENT_WAIT

@@ -18,13 +18,13 @@ from duetime.domain.tasks.attempts import Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Cause, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
-from duetime.services.schedules.calendars import KeepingCalendars
+from duetime.services.schedules.calendars import CalendarManager
 from tests.services.schedules import NAME, make, ran, skipped, stored, tasks_of
 from tests.virtual.pulling import PullingWorld
 from tests.virtual.world import OWNER, PULLED, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
 
 TEMPLATE = TaskSpec("report", timeout_seconds=600)
 FIRST = (START // MINUTE + 1) * MINUTE
@@ -240,7 +240,7 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
     world.scheduling.pause(OWNER, NAME)
     save = world.schedules.save
 
-    def slowly(recurrence: Recurrence, nonce: str) -> bool:
+    def slowly(recurrence: StoredSchedule, nonce: str) -> bool:
         world.time._now += 4 * SECOND
         return save(recurrence, nonce)
 
@@ -279,13 +279,13 @@ def test_only_so_many_backfills_at_once() -> None:
         world.scheduling.backfill(OWNER, "yearly", START - DAY, START, 1)
 
 
-def keeping(world: World) -> KeepingCalendars:
+def keeping(world: World) -> CalendarManager:
     """What keeps calendars in a world."""
 
     def unread(*_arguments: object, **_named: object) -> Calendar:
         raise AssertionError("no file is read here")
 
-    return KeepingCalendars(world.calendars, world.schedules, world.time, world.chance, unread)
+    return CalendarManager(world.calendars, world.schedules, world.time, world.chance, unread)
 
 
 def test_a_calendar_keeps_occurrences_from_running() -> None:

@@ -14,7 +14,7 @@ from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.virtual.world import LEASE, OWNER, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.dispatch.timers import Wake
+    from duetime.domain.dispatch.timers import Timer
     from duetime.ports.targets import Work
 
 ALL = frozenset(Phase)
@@ -271,7 +271,7 @@ def test_a_deferral_that_cannot_be_reminded_of_is_not_written() -> None:
     world.behave = lambda work: Deferred() if work.task.attempt == 1 else Succeeded(b"1")
     add_wake = world.tasks.add_wake
 
-    def away(wake: Wake) -> None:
+    def away(wake: Timer) -> None:
         raise Unavailable(f"away at {wake.at}")
 
     world.tasks.add_wake = away  # type: ignore[method-assign]  # no reminder can be written

@@ -16,7 +16,7 @@ from tests.services.schedules import NAME, make, ran, skipped, spec_of, stored, 
 from tests.virtual.world import OWNER, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -348,7 +348,7 @@ def test_a_write_in_between_breaks_no_chain() -> None:
     make(world)
     save, calls = world.schedules.save, count()
 
-    def contended(recurrence: Recurrence, nonce: str) -> bool:
+    def contended(recurrence: StoredSchedule, nonce: str) -> bool:
         number = next(calls)
         if number % 3 == 0:
             known = stored(world)

@@ -12,7 +12,7 @@ from duetime.domain.limits import MAX_CHECKPOINT_BYTES
 from duetime.domain.tasks.attempts import Deferred, Ending, Succeeded, Yielded, failure
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.task import Asked, AttemptOutcome, ContentPlace, HttpTarget, Phase, Progress, TaskSpec
+from duetime.domain.tasks.task import AttemptOutcome, ContentPlace, HttpTarget, Phase, Progress, StopRequest, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.virtual.world import LEASE, OWNER, START, World
 
@@ -29,7 +29,7 @@ def yielding(world: World, checkpoint: bytes | None) -> None:
 
     def behave(work: Work) -> Ending:
         for _ in range(60 if work.checkpoint is None else 0):
-            if work.asked() is Asked.PAUSE:
+            if work.asked() is StopRequest.PAUSE:
                 return Yielded(checkpoint)
             world.take(SECOND)
         return Succeeded(work.checkpoint or b"1")
@@ -77,7 +77,7 @@ def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint() -> 
     yielding(world, b'{"row":17}')
     task = world.create(TaskSpec("report", timeout_seconds=600, retry=RetryPolicy(max_attempts=1)))
     world.pass_time(5 * SECOND)
-    assert world.steering.pause(OWNER, task.id).asked is Asked.PAUSE
+    assert world.steering.pause(OWNER, task.id).asked is StopRequest.PAUSE
     world.pass_time(LEASE)
     paused = world.get(task)
     assert (paused.state, paused.attempt, paused.asked) == (State.PAUSED, 0, None)
@@ -157,7 +157,7 @@ def test_a_request_is_taken_back_while_the_retry_waits() -> None:
     """The attempt that was asked to pause has failed: resumed before its retry heeds the request, it runs on."""
     world, task = failed_while_asked_to_pause()
     waiting = world.get(task)
-    assert (waiting.state, waiting.asked) == (State.POSTPONED, Asked.PAUSE)
+    assert (waiting.state, waiting.asked) == (State.POSTPONED, StopRequest.PAUSE)
     resumed = world.steering.resume(OWNER, task.id)
     assert (resumed.state, resumed.asked, resumed.next_at) == (State.POSTPONED, None, waiting.next_at)
     world.pass_time(2 * MINUTE)
@@ -360,7 +360,7 @@ def test_a_cancel_is_not_softened_to_a_pause() -> None:
     task = world.create(TaskSpec("report", timeout_seconds=100))
     world.pass_time(SECOND)
     world.steering.stop(OWNER, task.id)
-    assert world.steering.pause(OWNER, task.id).asked is Asked.CANCEL
+    assert world.steering.pause(OWNER, task.id).asked is StopRequest.CANCEL
 
 
 def test_a_cancel_by_force_takes_a_task_as_it_finds_it() -> None:
@@ -371,7 +371,7 @@ def test_a_cancel_by_force_takes_a_task_as_it_finds_it() -> None:
     world.behave = lambda _work: world.take(MINUTE)
     running = world.create(TaskSpec("report", timeout_seconds=100))
     world.pass_time(SECOND)
-    assert world.steering.cancel_by_force(OWNER, running.id, None).asked is Asked.CANCEL
+    assert world.steering.cancel_by_force(OWNER, running.id, None).asked is StopRequest.CANCEL
     world.pass_time(2 * MINUTE)
     with pytest.raises(MoveRefused, match="succeeded"):
         world.steering.cancel_by_force(OWNER, running.id, None)

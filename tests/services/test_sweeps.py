@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.bulk.request import Sweep
+from duetime.domain.bulk.request import FilterAction
 from duetime.domain.errors import FieldInvalid, MoveRefused, Unavailable
 from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EXAMINED
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.task import Asked, TaskSpec
+from duetime.domain.tasks.task import StopRequest, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
-from duetime.services.bulk.filtered_tasks import Sweeping
+from duetime.services.bulk.filtered_tasks import FilteredTasks
 from duetime.services.tasks.create import Order
 from tests.clocks import StandingClock
 from tests.virtual.world import OWNER, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk.request import Swept
+    from duetime.domain.bulk.request import FilterResult
     from duetime.domain.conditional_writes import Write
     from duetime.domain.tasks.task import Task
 
 BUDGET = 20 * SECOND
 REPORTS = TaskFilter(type="report")
-EVERYTHING = Sweep(TaskFilter())
+EVERYTHING = FilterAction(TaskFilter())
 
 
 class SweptWorld(World):
@@ -36,18 +36,18 @@ class SweptWorld(World):
     def __init__(self) -> None:
         super().__init__()
         self.clock = StandingClock(START)
-        self.sweeping = Sweeping(self.tasks, self.reading, self.changing, self.steering, self.clock)
+        self.sweeping = FilteredTasks(self.tasks, self.reading, self.changing, self.steering, self.clock)
 
     def fill(self, count: int, kind: str = "report", owner: str = OWNER, delay: int = HOUR) -> list[Task]:
         """Accept so many tasks, a second apart."""
         specs = (TaskSpec(kind, delay=delay + number * SECOND) for number in range(count))
         return [self.creating.create(owner, Order(spec)) for spec in specs]
 
-    def cancel(self, sweep: Sweep = EVERYTHING, *, force: bool = False) -> Swept:
+    def cancel(self, sweep: FilterAction = EVERYTHING, *, force: bool = False) -> FilterResult:
         """One piece of a cancel."""
         return self.sweeping.cancel(OWNER, sweep, force=force)
 
-    def cancel_all(self, sweep: Sweep) -> list[Swept]:
+    def cancel_all(self, sweep: FilterAction) -> list[FilterResult]:
         """Piece by piece, to the end."""
         pieces = [self.cancel(sweep)]
         while (after := pieces[-1].after) is not None:
@@ -60,7 +60,7 @@ def test_what_the_filter_means_is_cancelled_and_nothing_else() -> None:
     world = SweptWorld()
     mine = world.fill(5)
     spared = [*world.fill(3, "mail"), *world.fill(4, owner="you")]
-    swept = world.cancel(Sweep(REPORTS))
+    swept = world.cancel(FilterAction(REPORTS))
     assert (swept.examined, swept.matched, swept.changed, swept.refused, swept.after) == (8, 5, 5, {}, None)
     assert {world.get(task).state for task in mine} == {State.CANCELLED}
     assert {world.get(task).version for task in spared if task.owner == OWNER} == {1}
@@ -72,10 +72,10 @@ def test_a_sweep_goes_on_where_it_stopped_and_is_complete() -> None:
     for descending in (True, False):
         world = SweptWorld()
         tasks = world.fill(250)
-        first = world.cancel(Sweep(REPORTS, limit=40, descending=descending))
+        first = world.cancel(FilterAction(REPORTS, limit=40, descending=descending))
         expected = sorted((task.id for task in tasks), reverse=descending)[:40]
         assert {task.id for task in world.tasks._tasks.values() if task.state is State.CANCELLED} == set(expected)
-        rest = world.cancel_all(Sweep(REPORTS, limit=40, descending=descending, after=first.after))
+        rest = world.cancel_all(FilterAction(REPORTS, limit=40, descending=descending, after=first.after))
         assert [piece.changed for piece in (first, *rest)] == [40] * 6 + [10]
         assert {task.version for task in world.tasks._tasks.values()} == {2}
 
@@ -95,10 +95,10 @@ def test_a_piece_examines_no_more_than_it_may() -> None:
     """A filter that means nobody among very many hands out a token instead of timing out."""
     world = SweptWorld()
     world.fill(MAX_EXAMINED + 50)
-    swept = world.cancel(Sweep(TaskFilter(type="mail")))
+    swept = world.cancel(FilterAction(TaskFilter(type="mail")))
     assert (swept.examined, swept.matched) == (MAX_EXAMINED, 0)
     assert swept.after is not None
-    assert world.cancel(Sweep(TaskFilter(type="mail"), after=swept.after)).after is None
+    assert world.cancel(FilterAction(TaskFilter(type="mail"), after=swept.after)).after is None
 
 
 @pytest.mark.parametrize(("per_second", "changed"), [(0.1, 2), (1, 20), (4, 80), (1_000, 100)])
@@ -106,7 +106,7 @@ def test_a_sweep_keeps_its_pace_and_its_time(per_second: float, changed: int) ->
     """So many a second, even for whoever goes on at once, and never longer than a request may take."""
     world = SweptWorld()
     world.fill(150)
-    swept = world.cancel(Sweep(REPORTS, per_second=per_second, budget=BUDGET))
+    swept = world.cancel(FilterAction(REPORTS, per_second=per_second, budget=BUDGET))
     took = world.clock.at - START
     assert swept.changed == changed
     assert swept.changed * SECOND / per_second <= took <= BUDGET
@@ -117,7 +117,7 @@ def test_a_dry_run_counts_and_changes_nothing() -> None:
     world = SweptWorld()
     world.fill(150)
     before = dict(world.tasks._tasks)
-    swept = world.cancel(Sweep(REPORTS, limit=1, per_second=0.1, is_dry=True))
+    swept = world.cancel(FilterAction(REPORTS, limit=1, per_second=0.1, is_dry=True))
     assert (swept.examined, swept.matched, swept.changed, swept.after) == (150, 150, 0, None)
     assert world.tasks._tasks == before
 
@@ -135,7 +135,7 @@ def test_running_tasks_refuse_unless_forced() -> None:
     assert (swept.examined, swept.matched, swept.changed, swept.refused) == (4, 3, 2, {MoveRefused: 1})
     forced = world.cancel(force=True)
     assert (forced.matched, forced.changed) == (1, 1)
-    assert world.get(running).asked is Asked.CANCEL
+    assert world.get(running).asked is StopRequest.CANCEL
     assert world.get(ended).state is State.SUCCEEDED
 
 
@@ -143,7 +143,7 @@ def test_tasks_are_changed_as_one_would_be() -> None:
     """The due time moves with all that this needs: they run at the new one."""
     world = SweptWorld()
     world.fill(3)
-    swept = world.sweeping.change(OWNER, Sweep(REPORTS), TaskChange({"name": "later"}, delay=2 * HOUR))
+    swept = world.sweeping.change(OWNER, FilterAction(REPORTS), TaskChange({"name": "later"}, delay=2 * HOUR))
     assert (swept.matched, swept.changed) == (3, 3)
     world.pass_time(HOUR + MINUTE)
     assert not world.effects
@@ -173,12 +173,12 @@ def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
             raise Unavailable("away")
 
     world.tasks.before_write = fail_later
-    swept = world.cancel(Sweep(REPORTS))
+    swept = world.cancel(FilterAction(REPORTS))
     assert (swept.changed, swept.examined, swept.after) == (4, 4, tasks[6].id)
     with pytest.raises(Unavailable):
-        world.cancel(Sweep(REPORTS, after=swept.after))
+        world.cancel(FilterAction(REPORTS, after=swept.after))
     world.tasks.before_write = lambda _write: None
-    assert world.cancel(Sweep(REPORTS, after=swept.after)).changed == 6
+    assert world.cancel(FilterAction(REPORTS, after=swept.after)).changed == 6
     assert {write.move for write in writes} == {Move.CANCEL}
 
 
@@ -189,5 +189,5 @@ def test_records_that_are_gone_do_not_hold_up_a_sweep() -> None:
     gone = {task.id for task in tasks[:120]}
     read_many = world.tasks.read_many
     world.tasks.read_many = lambda task_ids: read_many([each for each in task_ids if each not in gone])  # type: ignore[method-assign, assignment, misc] # expired
-    swept = world.cancel(Sweep(REPORTS))
+    swept = world.cancel(FilterAction(REPORTS))
     assert (swept.changed, swept.after) == (30, None)

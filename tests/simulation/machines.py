@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from greenlet import GreenletExit
 
 from duetime.adapters.targets.aws_resource_clients import Resources
-from duetime.composition import Composition, Outside
+from duetime.composition import Composition, Runtime
 from tests.simulation.endpoints import InlineAwsRunner, SimulatedCaller
 from tests.simulation.faults import FaultyClient
 from tests.simulation.generations import Generation
-from tests.virtual.time import SeededChance
+from tests.virtual.time import SeededRandom
 from tests.virtual.world import Facts
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Machine:
     def composition(self) -> Composition:
         """Its use cases."""
         made = Housed(
-            Outside(
+            Runtime(
                 environ=self.environ,
                 clock=self.clock,
                 chance=NamedChance(self.account.random.getrandbits(32), str(self)),
@@ -224,7 +224,7 @@ class Machine:
             raise GreenletExit
 
 
-class NamedChance(SeededChance):
+class NamedChance(SeededRandom):
     """Randomness whose nonces are different on each machine."""
 
     def __init__(self, seed: int, name: str) -> None:

@@ -14,8 +14,8 @@ from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.schedules.stored_schedule import Recurrence
-    from duetime.domain.tasks.task import Occasion, Task
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.tasks.task import ScheduleRef, Task
     from tests.simulation.storms import Storm
 
 _OCCASION, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("occasion", "finished_at", "state"))
@@ -81,7 +81,7 @@ class OccurrenceWatching:
             self._check(most is None or len(began) <= most, f"{occasion.schedule} began run {len(began)} of {most}")
             self._check(occasion.schedule not in self.excluded, f"{name} began, which a calendar excludes")
 
-    def _check_alone(self, occasion: Occasion, key: tuple[str, str], name: str) -> None:
+    def _check_alone(self, occasion: ScheduleRef, key: tuple[str, str], name: str) -> None:
         recurrence = self._revision(occasion)
         if recurrence is None or occasion.schedule in self.overlapping:
             return
@@ -91,7 +91,7 @@ class OccurrenceWatching:
         going = {other for other in others if (task := self._account.watching.record(other)) and not task.is_terminal}
         self._check(not going, f"{name} of {occasion.schedule} began while {going} goes on")
 
-    def _revision(self, occasion: Occasion) -> Recurrence | None:
+    def _revision(self, occasion: ScheduleRef) -> StoredSchedule | None:
         return self._account.schedules.revisions.get((occasion.schedule, occasion.mark, occasion.revision))
 
     def look(self) -> None:
@@ -110,7 +110,7 @@ class OccurrenceWatching:
                 continue
             self._check(False, f"{name} is permanent, and has not begun for {now - ended_at} ms")  # noqa: FBT003 - it does not hold
 
-    def _should_go_on(self, recurrence: Recurrence, now: Millis) -> bool:
+    def _should_go_on(self, recurrence: StoredSchedule, now: Millis) -> bool:
         if not recurrence.is_permanent or recurrence.state is not ScheduleState.ACTIVE:
             return False
         end_at = recurrence.spec.end_at

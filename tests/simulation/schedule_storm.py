@@ -18,7 +18,7 @@ from tests.virtual.world import OWNER, START
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.schedules.stored_schedule import Activity, Recurrence
+    from duetime.domain.schedules.stored_schedule import Activity, StoredSchedule
     from duetime.domain.times import Millis
 
 
@@ -29,12 +29,12 @@ class StormySchedules(MemoryScheduleStore):
         super().__init__()
         self.fault: Callable[[], None] = lambda: None
 
-    def read(self, owner: str, name: str) -> tuple[Recurrence | None, Activity]:
+    def read(self, owner: str, name: str) -> tuple[StoredSchedule | None, Activity]:
         """Read a schedule, with a fault before it."""
         self.fault()
         return super().read(owner, name)
 
-    def save(self, recurrence: Recurrence, nonce: str) -> bool:
+    def save(self, recurrence: StoredSchedule, nonce: str) -> bool:
         """Store a schedule, with a fault before or after it."""
         self.fault()
         saved = super().save(recurrence, nonce)

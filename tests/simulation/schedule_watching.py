@@ -19,8 +19,8 @@ from tests.simulation.machines import SKEW
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.schedules.stored_schedule import Recurrence
-    from duetime.domain.tasks.task import Occasion, Task
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.tasks.task import ScheduleRef, Task
     from tests.simulation.storms import Storm
 
 _OCCASION = ATTRIBUTES["occasion"].name
@@ -49,7 +49,7 @@ class ScheduleWatching:
     disturbed: set[str] = field(default_factory=set)
     names: dict[str, Millis] = field(default_factory=dict)
     seen: dict[tuple[str, str, int, Millis], str] = field(default_factory=dict)
-    revisions: dict[tuple[str, str, int], Recurrence] = field(default_factory=dict)
+    revisions: dict[tuple[str, str, int], StoredSchedule] = field(default_factory=dict)
     held_at: dict[str, Millis] = field(default_factory=dict)
     accepted: dict[str, str] = field(default_factory=dict)
     vacant: set[str] = field(default_factory=set)
@@ -100,7 +100,7 @@ class ScheduleWatching:
             if recurrence is not None:
                 self.revisions[name, recurrence.mark, recurrence.revision] = recurrence
 
-    def _check_identity(self, name: str, recurrence: Recurrence | None) -> None:
+    def _check_identity(self, name: str, recurrence: StoredSchedule | None) -> None:
         """What was accepted is there, and what was removed is not."""
         check = self.account.watching.check
         if name in self.accepted:
@@ -123,7 +123,7 @@ class ScheduleWatching:
         elif not recurrence.is_permanent:
             self._check_time(task, recurrence, occasion.nominal)
 
-    def _check_time(self, task: Task, recurrence: Recurrence, nominal: Millis) -> None:
+    def _check_time(self, task: Task, recurrence: StoredSchedule, nominal: Millis) -> None:
         check = self.account.watching.check
         comes = count_between(recurrence.schedule(), nominal - 1, nominal)
         check(comes == 1, f"{task.id} stands for {nominal}, which is no time of {recurrence.name}")
@@ -150,7 +150,7 @@ class ScheduleWatching:
             f"{task.id} began after {occasion.schedule} was held, claimed {claimed_at - (held_at or 0)} ms later",
         )
 
-    def _check_begun_once(self, task: Task, occasion: Occasion) -> None:
+    def _check_begun_once(self, task: Task, occasion: ScheduleRef) -> None:
         """No instant runs under two revisions, unless one clock held it to be past when the other was made."""
         recurrence = self.revisions.get((occasion.schedule, occasion.mark, occasion.revision))
         instant = occasion.schedule, occasion.mark, occasion.nominal
@@ -161,7 +161,7 @@ class ScheduleWatching:
 
     # The end.
 
-    def endless(self) -> list[Recurrence]:
+    def endless(self) -> list[StoredSchedule]:
         """The schedules that go on for ever."""
         found = (self.store.read(OWNER, name)[0] for name in self.names)
         return [each for each in found if each is not None and each.is_looked_at and each.spec.end_at is None]

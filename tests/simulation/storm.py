@@ -12,7 +12,7 @@ from duetime.domain.tasks.attempts import Deferred, Ending, Stopped, Succeeded, 
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, State
-from duetime.domain.tasks.task import Asked, LockScope, LockSpec, Phase, TaskSpec
+from duetime.domain.tasks.task import LockScope, LockSpec, Phase, StopRequest, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
@@ -150,9 +150,9 @@ class Storm(World):
         self._spend(work, self.random.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 70 * SECOND]))
         if draw < self.rate:
             self.take(HOUR)
-        if work.phase is Phase.RUN and work.asked() is Asked.PAUSE:
+        if work.phase is Phase.RUN and work.asked() is StopRequest.PAUSE:
             return Yielded(b'{"row":1}')
-        if work.phase is Phase.RUN and work.asked() is Asked.CANCEL:
+        if work.phase is Phase.RUN and work.asked() is StopRequest.CANCEL:
             return Stopped()
         if work.phase is Phase.RUN and draw > 0.9:
             return Deferred()

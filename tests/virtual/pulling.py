@@ -14,14 +14,14 @@ from duetime.domain.tasks.pull_leases import ANYONE, LeaseRequest, Pullers
 from duetime.domain.tasks.task import Phase
 from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
-from duetime.services.pull.lease import Leasing
-from duetime.services.pull.locks import Holding
-from duetime.services.pull.report import RELEASED, Reporting
+from duetime.services.pull.lease import LeaseService
+from duetime.services.pull.locks import PullLocks
+from duetime.services.pull.report import RELEASED, LeaseReports
 from tests.virtual.world import LEASE, OWNER, PULLED, World
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempts import Ending
-    from duetime.domain.tasks.task import Asked, Task
+    from duetime.domain.tasks.task import StopRequest, Task
     from duetime.domain.times import Millis
     from duetime.services.pull.lease import Leased
     from tests.virtual.time import Strand
@@ -32,7 +32,7 @@ class _Shift:
     """What a worker's thread and its heartbeats share."""
 
     ends_at: Millis
-    asked: Asked | None = None
+    asked: StopRequest | None = None
     ended: bool = False
 
 
@@ -46,14 +46,14 @@ class PullingWorld(World):
     def _wire(self) -> None:
         super()._wire()
         self.pullers: list[Strand] = []
-        holding = Holding(self.locking, self.recurring.heed)
+        holding = PullLocks(self.locking, self.recurring.heed)
         allowed = Pullers({PULLED: frozenset({ANYONE})})
         time, chance, facts = self.time, self.chance, self.facts
         finishing = self.steering.finishing
-        self.leasing = Leasing(
+        self.leasing = LeaseService(
             self.tasks, self.contents, self.queues, finishing, holding, allowed, time, chance, time, facts
         )
-        self.reporting = Reporting(
+        self.reporting = LeaseReports(
             self.tasks, self.contents, self.queues, finishing, holding, allowed, time, chance, facts
         )
 

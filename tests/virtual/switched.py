@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
 from duetime.adapters.memory.switches import MemorySwitchStore
-from duetime.domain.admins import Operators
+from duetime.domain.admins import Admins
 from duetime.domain.errors import Unavailable
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
-from duetime.services.switches.admin import Switching
-from duetime.services.switches.gate import Heeding
-from duetime.services.worker.circuit_breaker import Breaking
+from duetime.services.switches.admin import SwitchAdmin
+from duetime.services.switches.gate import SwitchGate
+from duetime.services.worker.circuit_breaker import CircuitBreakers
 from tests.virtual.world import World
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ class SwitchedWorld(World):
         super()._wire()
         self.switches = FaultySwitchStore()
         self.circuits = FaultyCircuitStore()
-        self.heeding = Heeding(self.switches, self.time, self.chance, self.facts)
-        operators = Operators(frozenset({OPERATOR}))
-        self.switching = Switching(self.switches, self.circuits, operators, self.time, self.chance)
-        self.breaking = Breaking(self, self.circuits, self.time, self.chance, self.facts)
+        self.heeding = SwitchGate(self.switches, self.time, self.chance, self.facts)
+        operators = Admins(frozenset({OPERATOR}))
+        self.switching = SwitchAdmin(self.switches, self.circuits, operators, self.time, self.chance)
+        self.breaking = CircuitBreakers(self, self.circuits, self.time, self.chance, self.facts)
         self.locking = replace(self.locking, caps=self.heeding.caps)
         self.steering = replace(self.steering, locking=self.locking)
         self.attempting = replace(self.attempting, locking=self.locking, held=self.heeding.held, targets=self.breaking)

@@ -208,7 +208,7 @@ class VirtualTime:
         heapq.heappush(self._events, (at, next(self._order), strand, strand.waits))
 
 
-class SeededChance:
+class SeededRandom:
     """Randomness from a seed: the same seed gives the same run."""
 
     def __init__(self, seed: int = 0) -> None:

@@ -15,16 +15,16 @@ from duetime.domain.tasks.task import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.payload_reader import outline_of
 from duetime.services.tasks.create import Order
-from duetime.services.topologies.inputs import Giving
-from duetime.services.topologies.node_actions import Nodes
-from duetime.services.topologies.node_finished import Following
-from duetime.services.topologies.node_tasks import Making
-from duetime.services.topologies.reconciler import Conducting
-from duetime.services.topologies.repository import Wholes
+from duetime.services.topologies.inputs import NodeInputs
+from duetime.services.topologies.node_actions import NodeActions
+from duetime.services.topologies.node_finished import NodeFinished
+from duetime.services.topologies.node_tasks import NodeTasks
+from duetime.services.topologies.reconciler import TopologyReconciler
+from duetime.services.topologies.repository import TopologyRepository
 from duetime.services.topologies.retention import Retention
-from duetime.services.topologies.service import Directing
-from duetime.services.topologies.state_machine import Running
-from duetime.services.topologies.watchdog import Overseeing
+from duetime.services.topologies.service import TopologyService
+from duetime.services.topologies.state_machine import StateMachineSteps
+from duetime.services.topologies.watchdog import TopologyWatchdog
 from tests.virtual.world import OWNER, RETENTION, World
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ class Topologies(World):
         self._answered: set[str] = set()
         self.loses: Callable[[str], bool] = lambda _token: False
         self.starting = True
-        wholes = Wholes(self.tasks, self.contents, self.topologies, chance, read_graph, time)
-        nodes = Nodes(wholes, self.tasks, self.contents, self.topologies, self.placing, time, RETENTION)
+        wholes = TopologyRepository(self.tasks, self.contents, self.topologies, chance, read_graph, time)
+        nodes = NodeActions(wholes, self.tasks, self.contents, self.topologies, self.placing, time, RETENTION)
         retention = Retention(wholes, self.tasks, self.contents, time, chance, time, RETENTION)
-        self.conducting = Conducting(wholes, nodes, retention, self.steering, time, time)
-        making = Making(wholes, self.tasks, self.contents, self.topologies, chance, time)
-        self.following = Following(wholes, making, nodes, self.conducting, self.topologies, self, time)
-        self.running = Running(
+        self.conducting = TopologyReconciler(wholes, nodes, retention, self.steering, time, time)
+        making = NodeTasks(wholes, self.tasks, self.contents, self.topologies, chance, time)
+        self.following = NodeFinished(wholes, making, nodes, self.conducting, self.topologies, self, time)
+        self.running = StateMachineSteps(
             wholes=replace(wholes, read_graph=outline_of),
             in_full=wholes,
             making=making,
@@ -81,12 +81,12 @@ class Topologies(World):
             crew=time,
             shards=self.shards,
         )
-        self.directing = Directing(wholes, self.conducting, self.creating, self.reading, self.steering, time)
+        self.directing = TopologyService(wholes, self.conducting, self.creating, self.reading, self.steering, time)
         closing = replace(self.attempting.closing, follow=self.following.follow)
-        giving = Giving(wholes, self.tasks, self.contents)
+        giving = NodeInputs(wholes, self.tasks, self.contents)
         finishing = replace(self.attempting.finishing, closing=closing)
         elsewhere = self.steering.finishing
-        self.overseeing = Overseeing(wholes, self.running, self, elsewhere, self.placing, time, self.facts)
+        self.overseeing = TopologyWatchdog(wholes, self.running, self, elsewhere, self.placing, time, self.facts)
         self.attempting = replace(
             self.attempting,
             closing=closing,

@@ -22,31 +22,31 @@ from duetime.domain.tasks.task import Phase, Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
 from duetime.services.bulk.operations import BulkOperations
-from duetime.services.enqueue import Placing, message_for
-from duetime.services.locks.admin import Freeing
-from duetime.services.locks.locking import Locking
-from duetime.services.outcomes.callbacks import CallingBack
-from duetime.services.outcomes.completion import ClosingElsewhere, ClosingHere
-from duetime.services.outcomes.outcome import Finishing
-from duetime.services.outcomes.rollback import Undoing
-from duetime.services.schedules.expander import Expanding
-from duetime.services.schedules.manage import Scheduling
-from duetime.services.schedules.occurrence_tasks import Producing
-from duetime.services.schedules.overlap import Recurring
-from duetime.services.schedules.preview import Foreseeing
+from duetime.services.enqueue import Enqueuer, message_for
+from duetime.services.locks.admin import LockAdmin
+from duetime.services.locks.locking import LockManager
+from duetime.services.outcomes.callbacks import CallbackSender
+from duetime.services.outcomes.completion import DelegatedCompletion, InlineCompletion
+from duetime.services.outcomes.outcome import OutcomeWriter
+from duetime.services.outcomes.rollback import RollbackWriter
+from duetime.services.schedules.expander import ScheduleExpander
+from duetime.services.schedules.manage import ScheduleManager
+from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
+from duetime.services.schedules.overlap import OverlapControl
+from duetime.services.schedules.preview import SchedulePreview
 from duetime.services.shards import Shards
-from duetime.services.tasks.control import Steering
-from duetime.services.tasks.create import Creating, Order
-from duetime.services.tasks.read import Reading
-from duetime.services.tasks.update import Changing
-from duetime.services.trigger.dispatcher import Dispatching
-from duetime.services.worker.attempt import Attempting
-from duetime.services.worker.batch import Working
-from duetime.services.worker.dead_letters import Burying
+from duetime.services.tasks.control import TaskControl
+from duetime.services.tasks.create import Order, TaskCreator
+from duetime.services.tasks.read import TaskReader
+from duetime.services.tasks.update import TaskUpdater
+from duetime.services.trigger.dispatcher import Dispatcher
+from duetime.services.worker.attempt import AttemptRunner
+from duetime.services.worker.batch import BatchWorker
+from duetime.services.worker.dead_letters import DeadLetterService
 from tests.clocks import NOW
 from tests.fakes.dynamodb import FakeDynamoDB
 from tests.virtual.faults import FaultyContentStore, FaultyQueues, FaultyTaskStore
-from tests.virtual.time import SeededChance, Strand, VirtualTime
+from tests.virtual.time import SeededRandom, Strand, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,7 +119,7 @@ class World:
         around: Callable[[Any], Any] = lambda store: store,
     ) -> None:
         self.time = VirtualTime(START)
-        self.chance = SeededChance()
+        self.chance = SeededRandom()
         self.facts = Facts()
         self.tasks: FaultyTaskStore = around(tasks or FaultyTaskStore())
         self.contents: FaultyContentStore = around(FaultyContentStore())
@@ -145,8 +145,8 @@ class World:
 
     def _wire(self) -> None:
         time, chance, facts = self.time, self.chance, self.facts
-        self.placing = Placing(self.tasks, self.queues, time, chance, LOOK_AHEAD, Precision.NORMAL)
-        self.creating = Creating(
+        self.placing = Enqueuer(self.tasks, self.queues, time, chance, LOOK_AHEAD, Precision.NORMAL)
+        self.creating = TaskCreator(
             self.tasks,
             self.contents,
             MemoryKeyStore(),
@@ -157,19 +157,19 @@ class World:
             self.shards,
             TargetRules({PULLED}),
         )
-        self.reading = Reading(self.tasks, self.contents)
-        self.locking = Locking(self.locks, self.tasks, self.placing, time, chance, facts, LEASE)
-        self.changing = Changing(
+        self.reading = TaskReader(self.tasks, self.contents)
+        self.locking = LockManager(self.locks, self.tasks, self.placing, time, chance, facts, LEASE)
+        self.changing = TaskUpdater(
             self.tasks, self.contents, self.placing, time, chance, RETENTION, self.locking, TargetRules({PULLED})
         )
-        calling_back = CallingBack(self, time, facts)
-        producing = Producing(self.contents, self.placing, time, TargetRules({PULLED}))
-        self.expanding = Expanding(
+        calling_back = CallbackSender(self, time, facts)
+        producing = OccurrenceTasks(self.contents, self.placing, time, TargetRules({PULLED}))
+        self.expanding = ScheduleExpander(
             self.schedules, self.calendars, self.tasks, producing, time, chance, time, facts, LOOK_AHEAD
         )
-        self.recurring = Recurring(self.schedules, self.tasks, self.placing, self.expanding, time, chance)
-        self.foreseeing = Foreseeing(self.schedules, self.calendars, self.tasks, time)
-        self.scheduling = Scheduling(
+        self.recurring = OverlapControl(self.schedules, self.tasks, self.placing, self.expanding, time, chance)
+        self.foreseeing = SchedulePreview(self.schedules, self.calendars, self.tasks, time)
+        self.scheduling = ScheduleManager(
             self.schedules,
             self.tasks,
             self.contents,
@@ -182,13 +182,13 @@ class World:
             RETENTION,
         )
         tell = self.recurring.follow
-        closing = ClosingHere(self.tasks, self.contents, self, time, chance, facts, RETENTION, calling_back, tell)
-        finishing = Finishing(self.tasks, self.contents, self.placing, closing, time, chance, facts, RETENTION)
-        undoing = Undoing(finishing, self.placing, time, chance)
-        elsewhere = ClosingElsewhere(self.queues)
+        closing = InlineCompletion(self.tasks, self.contents, self, time, chance, facts, RETENTION, calling_back, tell)
+        finishing = OutcomeWriter(self.tasks, self.contents, self.placing, closing, time, chance, facts, RETENTION)
+        undoing = RollbackWriter(finishing, self.placing, time, chance)
+        elsewhere = DelegatedCompletion(self.queues)
         finishing_elsewhere = replace(finishing, closing=elsewhere)
-        self.freeing = Freeing(self.locks, self.locking, time, chance)
-        self.steering = Steering(
+        self.freeing = LockAdmin(self.locks, self.locking, time, chance)
+        self.steering = TaskControl(
             self.tasks,
             self.contents,
             self.placing,
@@ -199,7 +199,7 @@ class World:
             time,
             chance,
         )
-        self.attempting = Attempting(
+        self.attempting = AttemptRunner(
             self.tasks,
             self.contents,
             self,
@@ -213,8 +213,8 @@ class World:
             LEASE,
             self.recurring.heed,
         )
-        self.working = Working(self.tasks, self.queues, self.attempting, time, chance, time, self, facts, LEASE)
-        self.dispatching = Dispatching(
+        self.working = BatchWorker(self.tasks, self.queues, self.attempting, time, chance, time, self, facts, LEASE)
+        self.dispatching = Dispatcher(
             self.tasks,
             self.cursors,
             self.queues,
@@ -228,7 +228,9 @@ class World:
             self.expanding,
             self._bulk_operations(),
         )
-        self.burying = Burying(self.tasks, self.queues, self.placing, finishing_elsewhere, elsewhere, time, facts)
+        self.burying = DeadLetterService(
+            self.tasks, self.queues, self.placing, finishing_elsewhere, elsewhere, time, facts
+        )
 
     def _bulk_operations(self) -> BulkOperations:
         """Bulk operations over a table of their own; nothing here starts any."""

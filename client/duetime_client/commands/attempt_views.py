@@ -13,13 +13,13 @@ from duetime_client.commands.formatting import timed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.task import Attempt
 
 OUTCOME_STYLES = {"succeeded": "green", "failed": "bold red", "retried": "yellow", "lost": "red"}
 
 
-def show_attempts(attempts: Sequence[Attempt], surroundings: Surroundings) -> None:
+def show_attempts(attempts: Sequence[Attempt], surroundings: Runtime) -> None:
     """Print attempts as a table, oldest first."""
     if not attempts:
         console().print("no attempts have ended", style="dim")
@@ -39,7 +39,7 @@ def show_attempts(attempts: Sequence[Attempt], surroundings: Surroundings) -> No
     console().print(table)
 
 
-def cells(attempt: Attempt, surroundings: Surroundings, *, failed: bool) -> Iterator[Text]:
+def cells(attempt: Attempt, surroundings: Runtime, *, failed: bool) -> Iterator[Text]:
     """One row; what nobody knows of a lost attempt stays empty."""
     yield Text(str(attempt.attempt))
     yield Text(str(attempt.fence))

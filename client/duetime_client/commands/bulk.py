@@ -13,7 +13,7 @@ from duetime_client.client import Client
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.formatting import timed
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 
 app = typer.Typer(help="See how far requests are that concern many tasks, and stop them.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
@@ -34,7 +34,7 @@ def list_operations(
     if as_json:
         show_json([operation.document for operation in found])
     elif found:
-        show_operations(found, context.ensure_object(Surroundings))
+        show_operations(found, context.ensure_object(Runtime))
     else:
         console().print("no bulk operations", style="dim")
 
@@ -53,7 +53,7 @@ def show(
     """Show how far an operation is; exit code 1 if it was cancelled."""
     with connected(context, url, auth, owner) as client:
         operation = watched(client, operation_id) if watch else client.get_bulk_operation(operation_id)
-    show_one(operation, context.ensure_object(Surroundings), as_json=as_json)
+    show_one(operation, context.ensure_object(Runtime), as_json=as_json)
     if operation.state == "cancelled":
         raise typer.Exit(1)
 
@@ -71,7 +71,7 @@ def cancel(
     """Stop an operation where it is; what it has done stays done."""
     with connected(context, url, auth, owner) as client:
         operation = client.cancel_bulk_operation(operation_id)
-    show_one(operation, context.ensure_object(Surroundings), as_json=as_json)
+    show_one(operation, context.ensure_object(Runtime), as_json=as_json)
 
 
 def watched(client: Client, operation_id: str) -> BulkOperation:
@@ -85,7 +85,7 @@ def watched(client: Client, operation_id: str) -> BulkOperation:
     return operation
 
 
-def show_one(operation: BulkOperation, surroundings: Surroundings, *, as_json: bool) -> None:
+def show_one(operation: BulkOperation, surroundings: Runtime, *, as_json: bool) -> None:
     """Print one operation in the form that was asked for."""
     if as_json:
         show_json(operation.document)
@@ -97,7 +97,7 @@ def show_one(operation: BulkOperation, surroundings: Surroundings, *, as_json: b
         console().print(printable(operation.reason))
 
 
-def show_operations(operations: Iterable[BulkOperation], surroundings: Surroundings) -> None:
+def show_operations(operations: Iterable[BulkOperation], surroundings: Runtime) -> None:
     """Print operations as a table."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("id", "kind", "state", "began"):

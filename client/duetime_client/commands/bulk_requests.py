@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from duetime_client.bulk_requests import Swept
     from duetime_client.client import Client
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.task import Task
     from duetime_client.task_fields import SweepFilter, SweepOptions
 
@@ -63,7 +63,7 @@ class Wanted:
             raise typer.BadParameter("--per-second, --dry-run and --yes go with a filter")
         return many
 
-    def filter(self, surroundings: Surroundings) -> SweepFilter:
+    def filter(self, surroundings: Runtime) -> SweepFilter:
         """The filter as the API takes it."""
         found = dict[str, Any](
             **task_filter(
@@ -121,7 +121,7 @@ class Sum:
 
 def sweep(
     listed: Callable[[SweepFilter], Iterator[Task]],
-    surroundings: Surroundings,
+    surroundings: Runtime,
     wanted: Wanted,
     done: str,
     pieces: Callable[[SweepFilter, SweepOptions], Iterator[Swept]],
@@ -169,7 +169,7 @@ def open_tasks(client: Client) -> Callable[[SweepFilter], Iterator[Task]]:
     return found
 
 
-def show_meant(tasks: Iterator[Task], surroundings: Surroundings, total: int) -> None:
+def show_meant(tasks: Iterator[Task], surroundings: Runtime, total: int) -> None:
     """Print the first of the tasks that are meant."""
     if found := list(islice(tasks, min(SHOWN, total))):
         show_tasks(found, surroundings, more=False)

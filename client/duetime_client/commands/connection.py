@@ -10,7 +10,7 @@ import typer
 from duetime_client.authentication import Authentication, authenticated
 from duetime_client.client import Client
 from duetime_client.commands.messages import show_error
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 from duetime_client.errors import AddressInvalid, ClientError, CredentialsMissing, HeaderInvalid, Unreachable
 
 TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a secret
@@ -44,7 +44,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON, one 
 @contextmanager
 def connected(context: typer.Context, url: str, auth: Authentication, owner: str | None) -> Iterator[Client]:
     """A client of the chosen deployment; an error of it ends the command with a message and its exit code."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     try:
         signed = authenticated(auth, os.environ.get(TOKEN_VARIABLE, ""))
         with Client(url, auth=signed, owner=owner, sleep=surroundings.sleep, now=surroundings.now) as client:

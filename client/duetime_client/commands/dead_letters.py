@@ -13,7 +13,7 @@ from duetime_client.commands.bulk_requests import Wanted, sweep
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.formatting import timed
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 from duetime_client.commands.task_options import (
     AnyTaskId,
     DryRun,
@@ -58,7 +58,7 @@ def list_dead_letters(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """List the tasks that failed and are not tried again by themselves; with --json, one array of them."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     wanted = Wanted(
         state=None,
         task_type=task_type,
@@ -104,7 +104,7 @@ def redrive(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Have a failed task tried again from its first attempt on, or every failed task that a filter names."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     wanted = Wanted(
         state=None,
         task_type=task_type,
@@ -134,7 +134,7 @@ def redrive(  # noqa: PLR0913 - a command's options are its parameters
     show(task, surroundings, as_json=as_json)
 
 
-def show_dead_letters(tasks: Sequence[Task], surroundings: Surroundings, *, more: bool) -> None:
+def show_dead_letters(tasks: Sequence[Task], surroundings: Runtime, *, more: bool) -> None:
     """Print failed tasks as a table, each with the error it ended with."""
     if not tasks:
         console().print("no dead letters", style="dim")

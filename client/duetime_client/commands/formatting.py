@@ -13,7 +13,7 @@ from duetime_client.commands.times import distance, full_moment, short_moment
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.task import Progress, Task
 
 STATE_STYLES = {
@@ -35,7 +35,7 @@ def shown_state(task: Task) -> Text:
     return printable(task.state, STATE_STYLES.get(task.state, ""))
 
 
-def timed(moment: datetime, surroundings: Surroundings, now: datetime, *, units: int = 2) -> Text:
+def timed(moment: datetime, surroundings: Runtime, now: datetime, *, units: int = 2) -> Text:
     """A moment in the reader's zone and how far away it is; with one unit, as short as a table needs it."""
     try:
         local = surroundings.local(moment)

@@ -11,7 +11,7 @@ from duetime_client.authentication import Authentication
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.formatting import timed
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 from duetime_client.locks import Lock
 
 app = typer.Typer(help="See who holds a lock, and who waits for it.", no_args_is_help=True)
@@ -33,7 +33,7 @@ def list_locks(
     if as_json:
         show_json([lock.document for lock in found])
     else:
-        show_locks(found, context.ensure_object(Surroundings))
+        show_locks(found, context.ensure_object(Runtime))
 
 
 @app.command()
@@ -49,7 +49,7 @@ def show(
     """Show who holds a lock, and who waits for it, in the order in which they will be let in."""
     with connected(context, url, auth, owner) as client:
         lock = client.get_lock(key)
-    show_one(lock, context.ensure_object(Surroundings), as_json=as_json)
+    show_one(lock, context.ensure_object(Runtime), as_json=as_json)
 
 
 @app.command()
@@ -65,10 +65,10 @@ def free(
     """Take a lock away from whoever holds it: the next is let in, the holder stops with its next heartbeat."""
     with connected(context, url, auth, owner) as client:
         lock = client.free_lock(key)
-    show_one(lock, context.ensure_object(Surroundings), as_json=as_json)
+    show_one(lock, context.ensure_object(Runtime), as_json=as_json)
 
 
-def show_one(lock: Lock, surroundings: Surroundings, *, as_json: bool) -> None:
+def show_one(lock: Lock, surroundings: Runtime, *, as_json: bool) -> None:
     """Print one lock in the form that was asked for."""
     if as_json:
         show_json(lock.document)
@@ -76,7 +76,7 @@ def show_one(lock: Lock, surroundings: Surroundings, *, as_json: bool) -> None:
         show_locks([lock], surroundings)
 
 
-def show_locks(locks: Iterable[Lock], surroundings: Surroundings) -> None:
+def show_locks(locks: Iterable[Lock], surroundings: Runtime) -> None:
     """Print locks as a table, a line for each holder and each task that waits."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("lock", "task", "holds"):
@@ -90,7 +90,7 @@ def show_locks(locks: Iterable[Lock], surroundings: Surroundings) -> None:
         console().print("no locks", style="dim")
 
 
-def rows(lock: Lock, surroundings: Surroundings) -> Iterator[tuple[Text, Text, Text]]:
+def rows(lock: Lock, surroundings: Runtime) -> Iterator[tuple[Text, Text, Text]]:
     """The lines of one lock; its key stands in the first."""
     now = surroundings.now()
     key = printable(lock.key)

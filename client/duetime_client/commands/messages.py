@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.errors import ClientError, InvalidField
     from duetime_client.task import Task
 
 
-def waiting_line(task: Task, surroundings: Surroundings) -> Text:
+def waiting_line(task: Task, surroundings: Runtime) -> Text:
     """What the spinner says of a task that has not ended."""
     line = Text.assemble(task.id, " ", shown_state(task))
     if task.due_at > surroundings.now():

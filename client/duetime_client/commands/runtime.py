@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Runtime:
     """The clock, the time zone and the way to wait."""
 
     now: Callable[[], datetime] = utc_now

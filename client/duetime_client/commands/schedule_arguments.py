@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.commands.schedule_options import Dialect, Fold, Gap, OnExcluded, Overlap
     from duetime_client.schedule_models import ScheduleFields, TimingFields
 
@@ -22,7 +22,7 @@ NONE = "none"
 
 
 def timing_fields(  # noqa: PLR0913 - one parameter for each option that says when
-    surroundings: Surroundings,
+    surroundings: Runtime,
     *,
     cron: str | None = None,
     rate: str | None = None,
@@ -90,7 +90,7 @@ def whole_seconds(text: str | None, option: str) -> int | None:
     return int(seconds)
 
 
-def bound(text: str, surroundings: Surroundings, option: str) -> datetime | None:
+def bound(text: str, surroundings: Runtime, option: str) -> datetime | None:
     """The moment of a bound, or nothing if it is taken off."""
     return None if text == NONE else moment(text, surroundings, option)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.schedule_models import Occurrence, Schedule
 
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
@@ -26,7 +26,7 @@ _RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not
 """Rules and what they are where nobody says otherwise: a sheet names those that differ."""
 
 
-def show(schedule: Schedule, surroundings: Surroundings, *, as_json: bool) -> None:
+def show(schedule: Schedule, surroundings: Runtime, *, as_json: bool) -> None:
     """Print one schedule in the form that was asked for."""
     if as_json:
         show_json(schedule.document)
@@ -39,7 +39,7 @@ def show(schedule: Schedule, surroundings: Surroundings, *, as_json: bool) -> No
     console().print(sheet)
 
 
-def show_schedules(schedules: Sequence[Schedule], surroundings: Surroundings, *, more: bool = False) -> None:
+def show_schedules(schedules: Sequence[Schedule], surroundings: Runtime, *, more: bool = False) -> None:
     """Print schedules as a table."""
     out = console()
     if not schedules:
@@ -82,7 +82,7 @@ def show_preview(occurrences: Sequence[Occurrence]) -> None:
     console().print(table)
 
 
-def show_occurrences(occurrences: Sequence[Occurrence], surroundings: Surroundings) -> None:
+def show_occurrences(occurrences: Sequence[Occurrence], surroundings: Runtime) -> None:
     """Print occurrences with their tasks."""
     if not occurrences:
         console().print("no occurrences", style="dim")
@@ -118,7 +118,7 @@ def shown_state(schedule: Schedule) -> Text:
     return printable(schedule.state, SCHEDULE_STYLES.get(schedule.state, ""))
 
 
-def _lines(schedule: Schedule, surroundings: Surroundings) -> Iterator[tuple[str, Text]]:
+def _lines(schedule: Schedule, surroundings: Runtime) -> Iterator[tuple[str, Text]]:
     now = surroundings.now()
     yield "name", printable(schedule.name)
     yield "state", Text.assemble(shown_state(schedule), printable(f": {schedule.note}" if schedule.note else ""))
@@ -142,7 +142,7 @@ def _lines(schedule: Schedule, surroundings: Surroundings) -> Iterator[tuple[str
     yield from _run_lines(schedule, surroundings, now)
 
 
-def _run_lines(schedule: Schedule, surroundings: Surroundings, now: datetime) -> Iterator[tuple[str, Text]]:
+def _run_lines(schedule: Schedule, surroundings: Runtime, now: datetime) -> Iterator[tuple[str, Text]]:
     """What comes, what is run of the past, and what did not run."""
     for index, each in enumerate(schedule.upcoming):
         when = timed(each.due_at or each.at, surroundings, now)
@@ -155,7 +155,7 @@ def _run_lines(schedule: Schedule, surroundings: Surroundings, now: datetime) ->
         yield "" if index else "not run", Text.assemble(timed(skip.at, surroundings, now), "  ", printable(skip.note))
 
 
-def _next(schedule: Schedule, surroundings: Surroundings, now: datetime) -> Text:
+def _next(schedule: Schedule, surroundings: Runtime, now: datetime) -> Text:
     return Text() if schedule.next_at is None else timed(schedule.next_at, surroundings, now, units=1)
 
 

@@ -10,7 +10,7 @@ from duetime_client.client import Client
 from duetime_client.commands import apply, schedule_control
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import show_json
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
 from duetime_client.commands.schedule_options import (
     CalendarNames,
@@ -82,7 +82,7 @@ def list_schedules(  # noqa: PLR0913 - a command's options are its parameters
     if as_json:
         show_json([schedule.document for schedule in shown])
     else:
-        show_schedules(shown, context.ensure_object(Surroundings), more=len(found) > len(shown))
+        show_schedules(shown, context.ensure_object(Runtime), more=len(found) > len(shown))
 
 
 @app.command("show")
@@ -98,7 +98,7 @@ def show_schedule(
     """Show one schedule, what comes next, and what did not run lately and why."""
     with connected(context, url, auth, owner) as client:
         schedule = client.get_schedule(name)
-    show(schedule, context.ensure_object(Surroundings), as_json=as_json)
+    show(schedule, context.ensure_object(Runtime), as_json=as_json)
 
 
 @app.command()
@@ -143,7 +143,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Create a schedule; give exactly one of --cron, --rate, --interval, --date and --permanent."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     fields: ScheduleFields = {
         **timing_fields(
             surroundings,
@@ -235,7 +235,7 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Change a schedule; what no option names stays as it is. What is queued of it is dropped and made anew."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     changes: ScheduleFields = {
         **timing_fields(
             surroundings,
@@ -298,7 +298,7 @@ def delete(
     """Remove a schedule: what is queued of it does not run any more. Shows it as it was."""
     with connected(context, url, auth, owner) as client:
         schedule = client.delete_schedule(name)
-    show(schedule, context.ensure_object(Surroundings), as_json=as_json)
+    show(schedule, context.ensure_object(Runtime), as_json=as_json)
 
 
 @app.command()
@@ -315,7 +315,7 @@ def occurrences(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """List occurrences with their tasks: past ones with --from, else those to come; with --json, one array."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     first = None if start is None else moment(start, surroundings, "--from")
     last = None if end is None else moment(end, surroundings, "--to")
     with connected(context, url, auth, owner) as client:
@@ -353,7 +353,7 @@ def preview(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Show what a timing means, with each decision about clocks and calendars, and create nothing."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     timing = timing_fields(
         surroundings,
         cron=cron,

@@ -12,7 +12,7 @@ from duetime_client.authentication import Authentication
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.formatting import timed
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 from duetime_client.switches import Circuit, Switch
 
 app = typer.Typer(help="Stop or cap what runs, without a deployment.", no_args_is_help=True)
@@ -45,9 +45,9 @@ def list_switches(
     if as_json:
         show_json(held.document)
         return
-    show_switches(held.switches, context.ensure_object(Surroundings))
+    show_switches(held.switches, context.ensure_object(Runtime))
     if held.circuits:
-        show_circuits(held.circuits, context.ensure_object(Surroundings))
+        show_circuits(held.circuits, context.ensure_object(Runtime))
 
 
 @app.command("set")
@@ -71,7 +71,7 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("give --stop or --max-concurrent; `duetime switches lift` lets it go on")
     with connected(context, url, auth, owner) as client:
         switch = client.put_switch(scope.value, name, stopped=stop, max_concurrent=max_concurrent, reason=reason)
-    show_one(switch, context.ensure_object(Surroundings), as_json=as_json)
+    show_one(switch, context.ensure_object(Runtime), as_json=as_json)
 
 
 @app.command()
@@ -88,10 +88,10 @@ def lift(
     """Let something go on: what was held back comes again by itself, within 90 seconds. Shows the switch as it was."""
     with connected(context, url, auth, owner) as client:
         switch = client.remove_switch(scope.value, name)
-    show_one(switch, context.ensure_object(Surroundings), as_json=as_json)
+    show_one(switch, context.ensure_object(Runtime), as_json=as_json)
 
 
-def show_one(switch: Switch, surroundings: Surroundings, *, as_json: bool) -> None:
+def show_one(switch: Switch, surroundings: Runtime, *, as_json: bool) -> None:
     """Print one switch in the form that was asked for."""
     if as_json:
         show_json(switch.document)
@@ -99,7 +99,7 @@ def show_one(switch: Switch, surroundings: Surroundings, *, as_json: bool) -> No
         show_switches([switch], surroundings)
 
 
-def show_switches(switches: Iterable[Switch], surroundings: Surroundings) -> None:
+def show_switches(switches: Iterable[Switch], surroundings: Runtime) -> None:
     """Print switches as a table."""
     table = _table("about", "name", "switch", "since", "by", "reason")
     for switch in switches:
@@ -112,7 +112,7 @@ def show_switches(switches: Iterable[Switch], surroundings: Surroundings) -> Non
     _show(table, "nothing is stopped or capped")
 
 
-def show_circuits(circuits: Iterable[Circuit], surroundings: Surroundings) -> None:
+def show_circuits(circuits: Iterable[Circuit], surroundings: Runtime) -> None:
     """Print open circuits as a table."""
     table = _table("host", "owner", "circuit", "opened", "called again", "reason")
     for circuit in circuits:

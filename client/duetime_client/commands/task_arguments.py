@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.task_fields import Priority, TaskFields, TaskFilter
 
 
 def task_fields(  # noqa: PLR0913 - one parameter for each option that create and change share
-    surroundings: Surroundings,
+    surroundings: Runtime,
     *,
     payload: str | None,
     at: str | None,
@@ -79,7 +79,7 @@ def attempt_fields(
     return fields
 
 
-def due_fields(surroundings: Surroundings, at: str | None, delay: str | None) -> TaskFields:
+def due_fields(surroundings: Runtime, at: str | None, delay: str | None) -> TaskFields:
     """The field that says when a task is due, if an option does."""
     if at is not None and delay is not None:
         raise typer.BadParameter("give either --at or --in, not both")
@@ -89,7 +89,7 @@ def due_fields(surroundings: Surroundings, at: str | None, delay: str | None) ->
 
 
 def task_filter(
-    surroundings: Surroundings,
+    surroundings: Runtime,
     *,
     state: str | None,
     task_type: str | None,
@@ -115,7 +115,7 @@ def task_filter(
     return filters
 
 
-def moment(text: str, surroundings: Surroundings, option: str) -> datetime:
+def moment(text: str, surroundings: Runtime, option: str) -> datetime:
     """The moment that an option names, in the reader's zone unless it says another."""
     try:
         return surroundings.local(moment_of(text))

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.task import Task
 
 WIDE = 100
 """From this many columns on, a table has room for more than the most needed."""
 
 
-def show_tasks(tasks: Sequence[Task], surroundings: Surroundings, *, more: bool) -> None:
+def show_tasks(tasks: Sequence[Task], surroundings: Runtime, *, more: bool) -> None:
     """Print tasks as a table, with columns only for what at least one of them has."""
     out = console()
     if not tasks:
@@ -45,7 +45,7 @@ def show_tasks(tasks: Sequence[Task], surroundings: Surroundings, *, more: bool)
         out.print(f"{len(tasks)} shown, there are more: --limit N or --all", style="dim")
 
 
-def cells(task: Task, surroundings: Surroundings, now: datetime, *, named: bool, late: bool) -> Iterator[Text]:
+def cells(task: Task, surroundings: Runtime, now: datetime, *, named: bool, late: bool) -> Iterator[Text]:
     """One row of the table of tasks."""
     yield Text(task.id)
     yield shown_state(task)

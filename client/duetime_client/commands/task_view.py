@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.task import Task
 
 
-def show(task: Task, surroundings: Surroundings, *, as_json: bool) -> None:
+def show(task: Task, surroundings: Runtime, *, as_json: bool) -> None:
     """Print one task in the form that was asked for."""
     if as_json:
         show_json(task.document)
@@ -26,7 +26,7 @@ def show(task: Task, surroundings: Surroundings, *, as_json: bool) -> None:
         show_task(task, surroundings)
 
 
-def show_task(task: Task, surroundings: Surroundings) -> None:
+def show_task(task: Task, surroundings: Runtime) -> None:
     """Print everything about one task, a line for each thing there is to say."""
     sheet = Table.grid(padding=(0, 2))
     sheet.add_column(style="bold", no_wrap=True)
@@ -36,7 +36,7 @@ def show_task(task: Task, surroundings: Surroundings) -> None:
     console().print(sheet)
 
 
-def lines(task: Task, surroundings: Surroundings) -> Iterator[tuple[str, Text]]:
+def lines(task: Task, surroundings: Runtime) -> Iterator[tuple[str, Text]]:
     """The lines of one task's sheet."""
     yield "id", Text(task.id)
     yield "state", shown_state(task)
@@ -65,7 +65,7 @@ def moments(task: Task) -> Iterator[tuple[str, datetime]]:
         yield "finished", task.finished_at
 
 
-def lease_lines(task: Task, surroundings: Surroundings, now: datetime) -> Iterator[tuple[str, Text]]:
+def lease_lines(task: Task, surroundings: Runtime, now: datetime) -> Iterator[tuple[str, Text]]:
     """Who works on a task, and what its user asks of them."""
     if task.lease is not None:
         held = timed(task.lease.ends_at, surroundings, now)

@@ -11,7 +11,7 @@ from duetime_client.commands.bulk_requests import Wanted, open_tasks, sweep
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.messages import show_created, waiting_line
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 from duetime_client.commands.targets import AwsOptions
 from duetime_client.commands.task_arguments import task_fields, task_filter
 from duetime_client.commands.task_options import (
@@ -97,7 +97,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Create a task, due now unless --at or --in says otherwise."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     fields = task_fields(
         surroundings,
         payload=payload,
@@ -143,7 +143,7 @@ def get(
     """Show one task."""
     with connected(context, url, auth, owner) as client:
         task = client.get_task(task_id)
-    show(task, context.ensure_object(Surroundings), as_json=as_json)
+    show(task, context.ensure_object(Runtime), as_json=as_json)
 
 
 @app.command("list")
@@ -166,7 +166,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """List tasks; with --json, one array of them."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     filters = task_filter(
         surroundings, state=state, task_type=task_type, name=name, tags=tag or [], due_from=due_from, due_to=due_to
     )
@@ -230,7 +230,7 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
     What no option names stays as it is; the tags that are given take the place of all former ones, --max-attempts
     that of the whole retry policy.
     """
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     changes = task_fields(
         surroundings,
         payload=payload,
@@ -307,7 +307,7 @@ def cancel(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Take back a task that has not started, or every such task that a filter names."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     wanted = Wanted(
         state=state,
         task_type=task_type,
@@ -336,7 +336,7 @@ def cancel(  # noqa: PLR0913 - a command's options are its parameters
     show(task, surroundings, as_json=as_json)
 
 
-def outcome(client: Client, task: Task, surroundings: Surroundings) -> Task:
+def outcome(client: Client, task: Task, surroundings: Runtime) -> Task:
     """The task when it has ended, with a spinner on the error stream until then."""
     with console(stderr=True).status("") as status:
         for seen in client.follow_task(task.id):

@@ -11,7 +11,7 @@ from duetime_client.client import Client
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.messages import show_created, show_refused_file
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
@@ -46,7 +46,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
 ) -> None:
     """Run the graph of a file."""
     body = _body(file, task_type, time_scale)
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     with connected(context, url, auth, owner) as client:
         task = _created(client, body, file)
         if watch or wait:
@@ -84,7 +84,7 @@ def show(
     owner: Owner = None,
 ) -> None:
     """Show where a topology and its nodes stand."""
-    surroundings = context.ensure_object(Surroundings)
+    surroundings = context.ensure_object(Runtime)
     with connected(context, url, auth, owner) as client:
         if watch:
             topology = waited_for(client, topology_id) if as_json else watched(client, topology_id, surroundings)
@@ -109,7 +109,7 @@ def _steers(name: str, said: str, steer: Callable[[Client, str], object]) -> Non
         with connected(context, url, auth, owner) as client:
             steer(client, topology_id)
             topology = client.get_topology(topology_id)
-        _show(topology, context.ensure_object(Surroundings), as_json=as_json)
+        _show(topology, context.ensure_object(Runtime), as_json=as_json)
 
 
 _steers("rerun", "Run a failed topology again; what succeeded is kept.", Client.rerun_topology)
@@ -149,7 +149,7 @@ def _created(client: Client, body: dict[str, Any], file: Path) -> Task:
         raise typer.Exit(1) from refusal
 
 
-def _show(topology: Topology, surroundings: Surroundings, *, as_json: bool, drawn: bool = False) -> None:
+def _show(topology: Topology, surroundings: Runtime, *, as_json: bool, drawn: bool = False) -> None:
     if as_json:
         show_json(topology.document)
     elif not drawn:

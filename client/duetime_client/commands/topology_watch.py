@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from duetime_client.client import Client
-    from duetime_client.commands.runtime import Surroundings
+    from duetime_client.commands.runtime import Runtime
     from duetime_client.topology_runs import Topology
 
 _DRAWN_A_SECOND = 4
 
 
-def watched(client: Client, topology_id: str, surroundings: Surroundings) -> Topology:
+def watched(client: Client, topology_id: str, surroundings: Runtime) -> Topology:
     """Show a topology until it has ended, and leave the picture of its end."""
     out = console()
     try:
@@ -41,7 +41,7 @@ def waited_for(client: Client, topology_id: str) -> Topology:
     return topology
 
 
-def _drawn(client: Client, topology_id: str, surroundings: Surroundings, out: Console) -> Topology:
+def _drawn(client: Client, topology_id: str, surroundings: Runtime, out: Console) -> Topology:
     looks = client.follow_topology(topology_id)
     topology = next(looks)
     # The clock goes on between two looks, and the picture with it.
@@ -54,7 +54,7 @@ def _drawn(client: Client, topology_id: str, surroundings: Surroundings, out: Co
     return topology
 
 
-def _told(client: Client, topology_id: str, surroundings: Surroundings, out: Console) -> Topology:
+def _told(client: Client, topology_id: str, surroundings: Runtime, out: Console) -> Topology:
     last: object = None
     failed: set[str] = set()
     for topology in client.follow_topology(topology_id):

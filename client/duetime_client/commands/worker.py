@@ -12,7 +12,7 @@ from rich.text import Text
 from duetime_client.authentication import Authentication
 from duetime_client.commands.connection import Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable
-from duetime_client.commands.runtime import Surroundings
+from duetime_client.commands.runtime import Runtime
 from duetime_client.worker import Seen, Worker
 
 app = typer.Typer(help="Do the tasks of pulled types on this machine.", no_args_is_help=True)
@@ -54,7 +54,7 @@ def run(
     worker = worker_at(where)
     if concurrency is not None:
         worker = worker.with_concurrency(concurrency)
-    worker.look_on = Onlooker(context.ensure_object(Surroundings))
+    worker.look_on = Onlooker(context.ensure_object(Runtime))
     with connected(context, url, auth, owner) as client:
         console(stderr=True).print(
             Text.assemble(printable(f"{worker.name} does {', '.join(worker.types)}, {worker.concurrency} at once")),
@@ -83,7 +83,7 @@ def worker_at(where: str) -> Worker:
 class Onlooker:
     """Prints a line for each thing that the worker does: never a payload, a result or the text of an error."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Runtime) -> None:
         self._surroundings = surroundings
         self._console = console(stderr=True)
         self._lock = Lock()

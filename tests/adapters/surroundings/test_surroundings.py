@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from duetime.adapters.runtime.clock import SystemChance, SystemClock
+from duetime.adapters.runtime.clock import SystemClock, SystemRandom
 from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
 from duetime.adapters.runtime.threads import Threads
 from duetime.domain.times import SECOND
@@ -34,7 +34,7 @@ def test_a_sleep_until_the_past_returns_at_once() -> None:
 
 def test_nonces_and_bits_are_not_repeated() -> None:
     """A thousand draws, all different, nonces short enough for a record."""
-    chance = SystemChance()
+    chance = SystemRandom()
     assert len({chance.nonce() for _ in range(1000)}) == len({chance.bits(64) for _ in range(1000)}) == 1000
     assert len(chance.nonce()) == 12
     assert all(0 <= chance.fraction() < 1 and 0 <= chance.below(3) < 3 for _ in range(1000))

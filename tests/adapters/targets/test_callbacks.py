@@ -8,12 +8,12 @@ from duetime.adapters.targets.http_calls import Answer, Call, NoAnswer, Reply
 from duetime.contract.tasks.encoding import entry
 from duetime.domain.tasks.attempts import failure
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import AttemptOutcome, LedgerLine, Task
+from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Task
 from duetime.domain.times import to_iso
 from tests.domain.factories import NOW, task
 
 URL = "https://example.org/ended"
-LINE = LedgerLine(1, 3, "worker", NOW, 0, 250, AttemptOutcome.SUCCEEDED)
+LINE = AttemptRecord(1, 3, "worker", NOW, 0, 250, AttemptOutcome.SUCCEEDED)
 DONE = task(state=State.SUCCEEDED, fence=3, attempt=1, ledger=(LINE,))
 
 

@@ -11,7 +11,7 @@ import pytest
 from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage, known_types
 from duetime.domain.limits import HANDLERS_RETRY
 from duetime.domain.tasks.attempts import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
-from duetime.domain.tasks.task import Asked, Phase, Progress
+from duetime.domain.tasks.task import Phase, Progress, StopRequest
 from duetime.domain.times import to_datetime
 from duetime.handlers import (
     REGISTRY,
@@ -274,7 +274,7 @@ def test_a_handler_stops_where_it_can_when_it_is_asked_to() -> None:
         context.stop_if_asked({"row": 17})
         return context.checkpoint
 
-    assert run(step, work(asked=Asked.PAUSE)) == Yielded(b'{"row":17}')
-    assert run(step, work(asked=Asked.CANCEL)) == Stopped()
+    assert run(step, work(asked=StopRequest.PAUSE)) == Yielded(b'{"row":17}')
+    assert run(step, work(asked=StopRequest.CANCEL)) == Stopped()
     assert run(step) == Succeeded(b"null")
     assert run(step, work(checkpoint=b'{"row":17}')) == Succeeded(b'{"row":17}')

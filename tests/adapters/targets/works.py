@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.domain.tasks.task import Asked, HandlerTarget, HttpTarget, Phase, Progress
+from duetime.domain.tasks.task import HandlerTarget, HttpTarget, Phase, Progress, StopRequest
 from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
 from tests.domain.factories import NOW, task
@@ -17,7 +17,7 @@ def work(
     seconds: int = 60,
     reports: list[Progress | None] | None = None,
     phase: Phase = Phase.RUN,
-    asked: Asked | None = None,
+    asked: StopRequest | None = None,
     checkpoint: bytes | None = None,
 ) -> Work:
     """A phase of an attempt, its second, of a task of type `report`."""

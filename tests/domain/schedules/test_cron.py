@@ -17,7 +17,7 @@ from duetime.domain.schedules.recurrence_builder import rhythm_of
 from duetime.domain.schedules.recurrences import UTC_CLOCK
 from duetime.domain.schedules.time_zones import Fold, Gap
 from duetime.domain.schedules.timings import parse_timing
-from duetime.domain.schedules.zoned_recurrence import Wallclock
+from duetime.domain.schedules.zoned_recurrence import ZonedRecurrence
 from duetime.domain.times import DAY, Millis, from_datetime, to_datetime
 from tests.domain.schedules import reference
 from tests.domain.schedules.times import at, clock, locals_of
@@ -30,7 +30,7 @@ DAYS = (
 PERIODICS = Path(__file__).parents[4] / "shared" / "data" / "schedules" / "prow-periodics.jsonl"
 
 
-def instants(rhythm: Wallclock, start: Millis, end: Millis) -> list[datetime]:
+def instants(rhythm: ZonedRecurrence, start: Millis, end: Millis) -> list[datetime]:
     """All instants in [start, end)."""
     found: list[datetime] = []
     instant = rhythm.after(start - 1)
@@ -53,7 +53,7 @@ def test_arithmetic_finds_what_a_walk_over_every_minute_finds(
 ) -> None:
     """Around changes of clocks and away from them, forwards, backwards and by number, in every zone."""
     start, end = at(day) - DAY, at(day) + 2 * DAY
-    rhythm = Wallclock(parse_cron(str(expression)), clock(zone, gap, fold))
+    rhythm = ZonedRecurrence(parse_cron(str(expression)), clock(zone, gap, fold))
     expected = reference.walk(
         expression,
         zone,
@@ -85,7 +85,7 @@ def test_next_and_previous_agree(
     expression: reference.Expression, zone: str, instant: Millis, gap: Gap, fold: Fold
 ) -> None:
     """The next after the one before is the next one, none lies between, and the number between says so."""
-    rhythm = Wallclock(parse_cron(str(expression)), clock(zone, gap, fold))
+    rhythm = ZonedRecurrence(parse_cron(str(expression)), clock(zone, gap, fold))
     later = rhythm.after(instant)
     assert later is not None
     assert later > instant
@@ -159,7 +159,7 @@ def test_the_real_expressions_are_read_as_cronsim_reads_them() -> None:
                 parse_cron(text)
             continue
         expected = list(islice(CronSim(text, start), 20))
-        rhythm = Wallclock(parse_cron(text), UTC_CLOCK)
+        rhythm = ZonedRecurrence(parse_cron(text), UTC_CLOCK)
         assert instants(rhythm, from_datetime(start) + 1, from_datetime(expected[-1]) + 1) == expected, text
         end = start + timedelta(days=30)
         if rhythm.pattern.count(0, DAY) < _OFTEN:
@@ -198,5 +198,5 @@ def test_cronsim_agrees_where_it_has_the_same_rules(expression: reference.Expres
             break
         if moment.astimezone(UTC) not in expected:
             expected.append(moment.astimezone(UTC))
-    rhythm = Wallclock(parse_cron(str(expression)), clock(zone, Gap.SHIFT_FORWARD))
+    rhythm = ZonedRecurrence(parse_cron(str(expression)), clock(zone, Gap.SHIFT_FORWARD))
     assert instants(rhythm, from_datetime(start) + 1, from_datetime(end) + 1) == expected

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.limits import EDGES_PER_CHUNK
-from duetime.domain.topologies.join_counters import Chunk, Tally, chunk_of, chunks_for, reports
+from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of, chunks_for, reports
 from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def test_a_repeated_edge_has_its_chunk_report_again() -> None:
 def test_an_emptier_report_changes_nothing() -> None:
     """A report that was overtaken on its way does no harm."""
     full, early = Counts(2, succeeded=1, failed=1), Counts(2, failed=1)
-    tally = Tally(4).with_report(0, full)
+    tally = JoinCount(4).with_report(0, full)
     assert tally.with_report(0, early) == tally
-    assert Tally(4).with_report(0, early).with_report(0, full) == tally
+    assert JoinCount(4).with_report(0, early).with_report(0, full) == tally
     assert tally.with_report(1, early).counts == Counts(4, succeeded=1, failed=2)
 
 
@@ -69,7 +69,7 @@ def test_counting_in_chunks_decides_as_counting_at_once(rule: TriggerRule, ends:
     whole = Counter(ends)
     final = verdict(rule, Counts(len(ends), whole[OK], whole[BAD], whole[Outcome.SKIPPED]))
     chunks = {number: Chunk.numbered(number, len(ends)) for number in range(chunks_for(len(ends)))}
-    tally = Tally(len(ends))
+    tally = JoinCount(len(ends))
     told = 0
     edges = [*range(len(ends)), *chance.choices(range(len(ends)), k=20)]
     chance.shuffle(edges)

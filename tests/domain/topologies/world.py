@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.join_counters import Chunk, Tally, chunk_of, chunks_for, reports
-from duetime.domain.topologies.next_actions import Course, course, is_stopped
+from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of, chunks_for, reports
+from duetime.domain.topologies.next_actions import NextAction, course, is_stopped
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.planning import arrivals, opening
 from duetime.domain.topologies.trigger_rules import Verdict, verdict
@@ -49,7 +49,7 @@ class World:
         self.begun: list[str] = []
         self.undone: list[str] = []
         self._chunks: dict[tuple[str, int], Chunk] = {}
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: dict[str, JoinCount] = {}
         self._to_follow: list[str] = []
         self._repeats: dict[str, int] = defaultdict(lambda: 3)
 
@@ -62,7 +62,7 @@ class World:
         for key, found in opening(self.graph, again, kept).items():
             self._act(key, found)
 
-    def run(self, priorities: Sequence[str], *, prompt: bool) -> Course:
+    def run(self, priorities: Sequence[str], *, prompt: bool) -> NextAction:
         """Run to the end.
 
         Args:
@@ -81,7 +81,7 @@ class World:
                 self.steer()
         return self._finish()
 
-    def steer(self) -> Course:
+    def steer(self) -> NextAction:
         """Do what the course of the whole asks for."""
         found = course(self.graph, self.statuses)
         for key in found.cancel:
@@ -91,7 +91,7 @@ class World:
             self.undone.append(key)
         return found
 
-    def _finish(self) -> Course:
+    def _finish(self) -> NextAction:
         """Steer until there is nothing left to do; rollbacks end in any order."""
         while (found := self.steer()).state not in {State.SUCCEEDED, State.FAILED, State.ROLLED_BACK}:
             undoing = [key for key, status in self.statuses.items() if status.state is State.ROLLING_BACK]
@@ -135,7 +135,7 @@ class World:
         if chunks_for(edges) == 1:
             return after.counts
         self._may_crash(by)
-        tally = self._tallies.get(child, Tally(edges))
+        tally = self._tallies.get(child, JoinCount(edges))
         if reports(node.rule, edges, before, after):
             tally = tally.with_report(number, after.counts)
             self._tallies[child] = tally

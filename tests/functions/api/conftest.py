@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
-from duetime.composition import Outside
+from duetime.composition import Runtime
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests import grants
 from tests.adapters.tables import new_table
@@ -57,7 +57,7 @@ def environ(session: boto3.Session) -> dict[str, str]:
 @pytest.fixture
 def compose(environ: dict[str, str], clock: StandingClock, session: boto3.Session) -> Iterator[Callable[[], None]]:
     """Composes the function over the real stores, in its environment as it is then."""
-    yield lambda: composition.use(Outside(environ=environ, clock=clock, clients=Clients(session)))
+    yield lambda: composition.use(Runtime(environ=environ, clock=clock, clients=Clients(session)))
     composition.use(None)
 
 

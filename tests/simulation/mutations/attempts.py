@@ -44,8 +44,8 @@ MUTANTS = (
     Mutant(
         "the message of a leased task is deleted",
         "domain/dispatch/redelivery.py",
-        'return ComeBack((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")',
-        'return LetGo("leased")',
+        'return RedeliverMessage((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")',
+        'return DeleteMessage("leased")',
     ),
     Mutant(
         "a heartbeat that comes late takes back what a later one has given",
@@ -169,13 +169,13 @@ MUTANTS = (
         "what follows an outcome is not taken over",
         "domain/dispatch/redelivery.py",
         "return FollowUp(task) if task.is_terminal else Undo(task)",
-        'return LetGo("ended") if task.is_terminal else Undo(task)',
+        'return DeleteMessage("ended") if task.is_terminal else Undo(task)',
     ),
     Mutant(
         "a rollback is not taken over",
         "domain/dispatch/redelivery.py",
         "return FollowUp(task) if task.is_terminal else Undo(task)",
-        'return FollowUp(task) if task.is_terminal else LetGo("to be undone")',
+        'return FollowUp(task) if task.is_terminal else DeleteMessage("to be undone")',
     ),
     Mutant(
         "a running attempt is not told what its user asks",

@@ -58,8 +58,8 @@ MUTANTS = (
     Mutant(
         "the trigger passes over timers",
         "domain/dispatch/timers.py",
-        "if isinstance(item, Wake):\n        return Message",
-        "if isinstance(item, Wake):\n        return None\n        return Message",
+        "if isinstance(item, Timer):\n        return Message",
+        "if isinstance(item, Timer):\n        return None\n        return Message",
     ),
     Mutant(
         "messages are delayed to after their due time",

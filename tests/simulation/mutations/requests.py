@@ -39,9 +39,9 @@ MUTANTS = (
     Mutant(
         "a pause takes the place of a cancel that was asked for",
         "services/tasks/control.py",
-        'return {"asked": Asked.CANCEL if task.asked is Asked.CANCEL else asked}',
+        'return {"asked": StopRequest.CANCEL if task.asked is StopRequest.CANCEL else asked}',
         'return {"asked": asked}',
-        also=(("if task.asked in (asked, Asked.CANCEL):", "if task.asked is asked:"),),
+        also=(("if task.asked in (asked, StopRequest.CANCEL):", "if task.asked is asked:"),),
     ),
     Mutant(
         "a resumed task is not placed",

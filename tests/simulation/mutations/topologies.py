@@ -100,7 +100,7 @@ MUTANTS = (
     Mutant(
         "a topology that fails is not rolled back",
         "domain/topologies/next_actions.py",
-        "if graph.on_failure is OnFailure.ROLLBACK and asked is not Asked.CANCEL:",
+        "if graph.on_failure is OnFailure.ROLLBACK and asked is not StopRequest.CANCEL:",
         "if False:",
     ),
 )

@@ -25,13 +25,13 @@ from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
 from duetime.adapters.payload_store import SplitContentStore
-from duetime.adapters.runtime.clock import SystemChance, SystemClock
+from duetime.adapters.runtime.clock import SystemClock, SystemRandom
 from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
 from duetime.adapters.runtime.threads import LambdaProcess, Threads
 from duetime.adapters.sqs.events import readable
 from duetime.adapters.sqs.queues import SqsQueues
 from duetime.adapters.sqs.rejected_events import SqsRejects
-from duetime.adapters.step_functions import StepFunctionsMachine
+from duetime.adapters.step_functions import StepFunctionsStateMachine
 from duetime.adapters.targets import Targets
 from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
@@ -47,51 +47,51 @@ from duetime.domain.tasks.target_rules import TargetRules
 from duetime.domain.topologies.payload_reader import outline_of
 from duetime.handlers import REGISTRY
 from duetime.services.bulk.executor import BulkExecutor
-from duetime.services.bulk.filtered_tasks import Sweeping
+from duetime.services.bulk.filtered_tasks import FilteredTasks
 from duetime.services.bulk.operations import BulkOperations
 from duetime.services.bulk.requests import BulkRequests
 from duetime.services.bulk.topologies import TopologySteps
-from duetime.services.enqueue import Placing
-from duetime.services.locks.admin import Freeing
-from duetime.services.locks.locking import Locking
-from duetime.services.outcomes.callbacks import CallingBack
-from duetime.services.outcomes.completion import Closing, ClosingElsewhere, ClosingHere
-from duetime.services.outcomes.outcome import Finishing
-from duetime.services.outcomes.rollback import Undoing
-from duetime.services.pull.lease import Leasing
-from duetime.services.pull.locks import Holding
-from duetime.services.pull.report import Reporting
-from duetime.services.schedules.calendars import KeepingCalendars
-from duetime.services.schedules.expander import Expanding
-from duetime.services.schedules.manage import Scheduling
-from duetime.services.schedules.occurrence_tasks import Producing
-from duetime.services.schedules.overlap import Recurring
-from duetime.services.schedules.preview import Foreseeing
+from duetime.services.enqueue import Enqueuer
+from duetime.services.locks.admin import LockAdmin
+from duetime.services.locks.locking import LockManager
+from duetime.services.outcomes.callbacks import CallbackSender
+from duetime.services.outcomes.completion import CompletionSteps, DelegatedCompletion, InlineCompletion
+from duetime.services.outcomes.outcome import OutcomeWriter
+from duetime.services.outcomes.rollback import RollbackWriter
+from duetime.services.pull.lease import LeaseService
+from duetime.services.pull.locks import PullLocks
+from duetime.services.pull.report import LeaseReports
+from duetime.services.schedules.calendars import CalendarManager
+from duetime.services.schedules.expander import ScheduleExpander
+from duetime.services.schedules.manage import ScheduleManager
+from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
+from duetime.services.schedules.overlap import OverlapControl
+from duetime.services.schedules.preview import SchedulePreview
 from duetime.services.shards import Shards
-from duetime.services.switches.admin import Switching
-from duetime.services.switches.gate import Heeding
-from duetime.services.tasks.control import Steering
-from duetime.services.tasks.create import Creating
-from duetime.services.tasks.from_events import TakingIn
-from duetime.services.tasks.read import Reading
-from duetime.services.tasks.target_queries import Asking
-from duetime.services.tasks.update import Changing
-from duetime.services.tasks.wait import Waiting
-from duetime.services.topologies.inputs import Giving
-from duetime.services.topologies.node_actions import Nodes
-from duetime.services.topologies.node_finished import Following
-from duetime.services.topologies.node_tasks import Making
-from duetime.services.topologies.reconciler import Conducting
-from duetime.services.topologies.repository import Wholes
+from duetime.services.switches.admin import SwitchAdmin
+from duetime.services.switches.gate import SwitchGate
+from duetime.services.tasks.control import TaskControl
+from duetime.services.tasks.create import TaskCreator
+from duetime.services.tasks.from_events import EventTaskCreator
+from duetime.services.tasks.read import TaskReader
+from duetime.services.tasks.target_queries import TargetQueryService
+from duetime.services.tasks.update import TaskUpdater
+from duetime.services.tasks.wait import OutcomeWaiter
+from duetime.services.topologies.inputs import NodeInputs
+from duetime.services.topologies.node_actions import NodeActions
+from duetime.services.topologies.node_finished import NodeFinished
+from duetime.services.topologies.node_tasks import NodeTasks
+from duetime.services.topologies.reconciler import TopologyReconciler
+from duetime.services.topologies.repository import TopologyRepository
 from duetime.services.topologies.retention import Retention
-from duetime.services.topologies.service import Directing
-from duetime.services.topologies.state_machine import Running
-from duetime.services.topologies.watchdog import Overseeing
-from duetime.services.trigger.dispatcher import Dispatching
-from duetime.services.worker.attempt import Attempting
-from duetime.services.worker.batch import Working
-from duetime.services.worker.circuit_breaker import Breaking
-from duetime.services.worker.dead_letters import Burying
+from duetime.services.topologies.service import TopologyService
+from duetime.services.topologies.state_machine import StateMachineSteps
+from duetime.services.topologies.watchdog import TopologyWatchdog
+from duetime.services.trigger.dispatcher import Dispatcher
+from duetime.services.worker.attempt import AttemptRunner
+from duetime.services.worker.batch import BatchWorker
+from duetime.services.worker.circuit_breaker import CircuitBreakers
+from duetime.services.worker.dead_letters import DeadLetterService
 from duetime.services.worker.handler_availability import HandlerAvailability
 from duetime.settings import Settings
 
@@ -111,11 +111,11 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.queues import Delivery
-    from duetime.ports.runtime import Chance, Clock, Crew, Process
+    from duetime.ports.runtime import Clock, Executor, Process, RandomSource
 
 
 @dataclass(frozen=True)
-class Outside:
+class Runtime:
     """The world around a function.
 
     Attributes:
@@ -129,13 +129,13 @@ class Outside:
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=SystemClock)
-    chance: Chance = field(default_factory=SystemChance)
+    chance: RandomSource = field(default_factory=SystemRandom)
     clients: Clients = field(default_factory=Clients)
     process: Process = field(default_factory=LambdaProcess)
-    threads: Crew | None = None
+    threads: Executor | None = None
 
     @cached_property
-    def crew(self) -> Crew:
+    def crew(self) -> Executor:
         """Threads, unless something else was given."""
         return self.threads or Threads(self.clock)
 
@@ -143,7 +143,7 @@ class Outside:
 class Composition:
     """The use cases of one process, each made when it is first asked for, over one set of adapters."""
 
-    def __init__(self, outside: Outside) -> None:
+    def __init__(self, outside: Runtime) -> None:
         self.outside = outside
         self.settings = Settings(outside.environ)
 
@@ -173,18 +173,18 @@ class Composition:
         self.telemetry.note("an item was left out that cannot be read", key=error.key, error=str(error))
 
     @cached_property
-    def placing(self) -> Placing:
+    def placing(self) -> Enqueuer:
         """How tasks are placed."""
         settings, outside = self.settings, self.outside
-        return Placing(
+        return Enqueuer(
             self.tasks, self.queues, outside.clock, outside.chance, settings.look_ahead_ms, settings.precision
         )
 
     @cached_property
-    def locking(self) -> Locking:
+    def locking(self) -> LockManager:
         """Takes and hands on locks."""
         outside = self.outside
-        return Locking(
+        return LockManager(
             locks=self._locks,
             tasks=self.tasks,
             placing=self.placing,
@@ -196,16 +196,16 @@ class Composition:
         )
 
     @cached_property
-    def heeding(self) -> Heeding:
+    def heeding(self) -> SwitchGate:
         """Heeds switches."""
         outside = self.outside
-        return Heeding(self._switches, outside.clock, outside.chance, self.telemetry)
+        return SwitchGate(self._switches, outside.clock, outside.chance, self.telemetry)
 
     @cached_property
-    def switching(self) -> Switching:
+    def switching(self) -> SwitchAdmin:
         """Sets switches, and shows what is held back."""
         outside = self.outside
-        return Switching(self._switches, self._circuits, self.settings.operators, outside.clock, outside.chance)
+        return SwitchAdmin(self._switches, self._circuits, self.settings.operators, outside.clock, outside.chance)
 
     @cached_property
     def _switches(self) -> DynamoSwitchStore:
@@ -221,9 +221,9 @@ class Composition:
         return DynamoCircuitStore(self._dynamodb, self.settings.table)
 
     @cached_property
-    def freeing(self) -> Freeing:
+    def freeing(self) -> LockAdmin:
         """Shows locks, and frees them by force."""
-        return Freeing(self._locks, self.locking, self.outside.clock, self.outside.chance)
+        return LockAdmin(self._locks, self.locking, self.outside.clock, self.outside.chance)
 
     @cached_property
     def _locks(self) -> DynamoLockStore:
@@ -236,11 +236,11 @@ class Composition:
         return TargetRules(settings.pulled_queue_urls.keys(), settings.callable_arns, settings.http_allow, handled)
 
     @cached_property
-    def creating(self) -> Creating:
+    def creating(self) -> TaskCreator:
         """Accepts tasks."""
         outside = self.outside
         keys = DynamoKeyStore(self._dynamodb, self.settings.table)
-        return Creating(
+        return TaskCreator(
             self.tasks,
             self.contents,
             keys,
@@ -253,22 +253,22 @@ class Composition:
         )
 
     @cached_property
-    def taking_in(self) -> TakingIn:
+    def taking_in(self) -> EventTaskCreator:
         """Makes tasks of events."""
         settings, outside = self.settings, self.outside
         rejects = SqsRejects(outside.clients.sqs(), settings.intake_rejects, outside.crew)
-        return TakingIn(self.creating, rejects, self.telemetry, settings.intake_owner)
+        return EventTaskCreator(self.creating, rejects, self.telemetry, settings.intake_owner)
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> TaskReader:
         """Reads tasks."""
-        return Reading(self.tasks, self.contents)
+        return TaskReader(self.tasks, self.contents)
 
     @cached_property
-    def changing(self) -> Changing:
+    def changing(self) -> TaskUpdater:
         """Changes and cancels tasks."""
         outside = self.outside
-        return Changing(
+        return TaskUpdater(
             self.tasks,
             self.contents,
             self.placing,
@@ -299,43 +299,43 @@ class Composition:
         return HandlerAvailability(self._handlers.why_broken, self.outside.clock, self.telemetry)
 
     @cached_property
-    def _machine(self) -> StepFunctionsMachine:
-        return StepFunctionsMachine(self.outside.clients.step_functions(), self.settings.topology_machine)
+    def _machine(self) -> StepFunctionsStateMachine:
+        return StepFunctionsStateMachine(self.outside.clients.step_functions(), self.settings.topology_machine)
 
     @cached_property
     def _topologies(self) -> DynamoTopologyStore:
         return DynamoTopologyStore(self._dynamodb, self.settings.table)
 
     @cached_property
-    def _wholes(self) -> Wholes:
+    def _wholes(self) -> TopologyRepository:
         return self._wholes_reading(outline_of)
 
-    def _wholes_reading(self, read_graph: Callable[[bytes], Graph]) -> Wholes:
+    def _wholes_reading(self, read_graph: Callable[[bytes], Graph]) -> TopologyRepository:
         outside = self.outside
-        return Wholes(
+        return TopologyRepository(
             self.tasks, self.contents, self._topologies, outside.chance, read_graph, outside.clock, outside.crew
         )
 
     @cached_property
-    def _nodes(self) -> Nodes:
+    def _nodes(self) -> NodeActions:
         clock, retention = self.outside.clock, self.settings.retention_ms
-        return Nodes(self._wholes, self.tasks, self.contents, self._topologies, self.placing, clock, retention)
+        return NodeActions(self._wholes, self.tasks, self.contents, self._topologies, self.placing, clock, retention)
 
     @cached_property
-    def _conducting(self) -> Conducting:
+    def _conducting(self) -> TopologyReconciler:
         outside, period = self.outside, self.settings.retention_ms
         retention = Retention(
             self._wholes, self.tasks, self.contents, outside.clock, outside.chance, outside.crew, period
         )
         in_background = self.bulk_operations.end_topology
-        return Conducting(
+        return TopologyReconciler(
             self._wholes, self._nodes, retention, self.steering, outside.clock, outside.crew, in_background
         )
 
     @cached_property
-    def following(self) -> Following:
+    def following(self) -> NodeFinished:
         """Does what follows the end of a topology's node."""
-        return Following(
+        return NodeFinished(
             wholes=self._wholes,
             making=self._making,
             nodes=self._nodes,
@@ -346,9 +346,9 @@ class Composition:
         )
 
     @cached_property
-    def _making(self) -> Making:
+    def _making(self) -> NodeTasks:
         outside = self.outside
-        return Making(
+        return NodeTasks(
             in_full=self._wholes_reading(_graph_of),
             tasks=self.tasks,
             contents=self.contents,
@@ -359,15 +359,15 @@ class Composition:
         )
 
     @cached_property
-    def giving(self) -> Giving:
+    def giving(self) -> NodeInputs:
         """Gives nodes the results of their parents."""
-        return Giving(self._wholes, self.tasks, self.contents)
+        return NodeInputs(self._wholes, self.tasks, self.contents)
 
     @cached_property
-    def directing(self) -> Directing:
+    def directing(self) -> TopologyService:
         """Accepts, shows and steers topologies."""
         wholes = self._wholes_reading(_graph_of)
-        return Directing(
+        return TopologyService(
             wholes,
             self._conducting,
             self.creating,
@@ -378,10 +378,10 @@ class Composition:
         )
 
     @cached_property
-    def running(self) -> Running:
+    def running(self) -> StateMachineSteps:
         """Runs topologies, state by state."""
         outside = self.outside
-        return Running(
+        return StateMachineSteps(
             wholes=self._wholes,
             in_full=self._wholes_reading(_graph_of),
             making=self._making,
@@ -398,10 +398,10 @@ class Composition:
         )
 
     @cached_property
-    def overseeing(self) -> Overseeing:
+    def overseeing(self) -> TopologyWatchdog:
         """Looks after topologies that run."""
-        outside, finishing = self.outside, self._finishing(ClosingElsewhere(self.queues))
-        return Overseeing(
+        outside, finishing = self.outside, self._finishing(DelegatedCompletion(self.queues))
+        return TopologyWatchdog(
             wholes=self._wholes,
             running=self.running,
             machine=self._machine,
@@ -432,21 +432,21 @@ class Composition:
         return DirectCaller(settings.http_allow, signer)
 
     @cached_property
-    def asking(self) -> Asking:
+    def asking(self) -> TargetQueryService:
         """Asks the endpoints of tasks."""
-        return Asking(self.reading, HttpRunner(self.caller), self.outside.chance)
+        return TargetQueryService(self.reading, HttpRunner(self.caller), self.outside.chance)
 
     @cached_property
-    def breaking(self) -> Breaking:
+    def breaking(self) -> CircuitBreakers:
         """What tasks call, with a circuit breaker for each HTTP host."""
         outside = self.outside
-        return Breaking(self.targets, self._circuits, outside.clock, outside.chance, self.telemetry)
+        return CircuitBreakers(self.targets, self._circuits, outside.clock, outside.chance, self.telemetry)
 
     @cached_property
     def bulk_requests(self) -> BulkRequests:
         """Does something with the tasks that a filter means."""
         outside = self.outside
-        sweeping = Sweeping(self.tasks, self.reading, self.changing, self.steering, outside.clock, outside.crew)
+        sweeping = FilteredTasks(self.tasks, self.reading, self.changing, self.steering, outside.clock, outside.crew)
         keys = DynamoKeyStore(self._dynamodb, self.settings.table)
         return BulkRequests(
             self.bulk_operations, sweeping, self.contents, keys, outside.clock, outside.chance, _bulk_request_of
@@ -483,11 +483,11 @@ class Composition:
         return DynamoBulkStore(self._dynamodb, self.settings.table)
 
     @cached_property
-    def steering(self) -> Steering:
+    def steering(self) -> TaskControl:
         """Steers tasks that exist already."""
         outside = self.outside
-        closing = ClosingElsewhere(self.queues)
-        return Steering(
+        closing = DelegatedCompletion(self.queues)
+        return TaskControl(
             self.tasks,
             self.contents,
             self.placing,
@@ -500,14 +500,14 @@ class Composition:
         )
 
     @cached_property
-    def leasing(self) -> Leasing:
+    def leasing(self) -> LeaseService:
         """Hands out tasks to pull workers."""
         outside = self.outside
-        return Leasing(
+        return LeaseService(
             tasks=self.tasks,
             contents=self.contents,
             queues=self.queues,
-            finishing=self._finishing(ClosingElsewhere(self.queues)),
+            finishing=self._finishing(DelegatedCompletion(self.queues)),
             holding=self._holding,
             pullers=self.settings.pullers,
             clock=outside.clock,
@@ -518,14 +518,14 @@ class Composition:
         )
 
     @cached_property
-    def reporting(self) -> Reporting:
+    def reporting(self) -> LeaseReports:
         """Hears of the leases of pull workers."""
         outside = self.outside
-        return Reporting(
+        return LeaseReports(
             tasks=self.tasks,
             contents=self.contents,
             queues=self.queues,
-            finishing=self._finishing(ClosingElsewhere(self.queues)),
+            finishing=self._finishing(DelegatedCompletion(self.queues)),
             holding=self._holding,
             pullers=self.settings.pullers,
             clock=outside.clock,
@@ -534,18 +534,18 @@ class Composition:
         )
 
     @cached_property
-    def _holding(self) -> Holding:
-        return Holding(self.locking, self._held)
+    def _holding(self) -> PullLocks:
+        return PullLocks(self.locking, self._held)
 
     def _held(self, task: Task) -> HeldBack | Skipped | None:
         """Whether a task that was just claimed may not begin: for an operator, its broken handler, or its schedule."""
         return self.heeding.held(task) or self._availability.held(task) or self.recurring.heed(task)
 
     @cached_property
-    def scheduling(self) -> Scheduling:
+    def scheduling(self) -> ScheduleManager:
         """Makes and steers schedules."""
         settings, outside = self.settings, self.outside
-        return Scheduling(
+        return ScheduleManager(
             self._schedules,
             self.tasks,
             self.contents,
@@ -559,28 +559,28 @@ class Composition:
         )
 
     @cached_property
-    def foreseeing(self) -> Foreseeing:
+    def foreseeing(self) -> SchedulePreview:
         """Tells what schedules have done and will do."""
-        return Foreseeing(self._schedules, self._calendars, self.tasks, self.outside.clock)
+        return SchedulePreview(self._schedules, self._calendars, self.tasks, self.outside.clock)
 
     @cached_property
-    def keeping_calendars(self) -> KeepingCalendars:
+    def keeping_calendars(self) -> CalendarManager:
         """Keeps calendars."""
-        return KeepingCalendars(
+        return CalendarManager(
             self._calendars, self._schedules, self.outside.clock, self.outside.chance, _calendar_from_ics
         )
 
     @cached_property
-    def recurring(self) -> Recurring:
+    def recurring(self) -> OverlapControl:
         """Keeps occurrences to their schedules."""
         outside = self.outside
-        return Recurring(self._schedules, self.tasks, self.placing, self._expanding, outside.clock, outside.chance)
+        return OverlapControl(self._schedules, self.tasks, self.placing, self._expanding, outside.clock, outside.chance)
 
     @cached_property
-    def _expanding(self) -> Expanding:
+    def _expanding(self) -> ScheduleExpander:
         settings, outside = self.settings, self.outside
-        producing = Producing(self.contents, self.placing, outside.clock, self._target_rules)
-        return Expanding(
+        producing = OccurrenceTasks(self.contents, self.placing, outside.clock, self._target_rules)
+        return ScheduleExpander(
             self._schedules,
             self._calendars,
             self.tasks,
@@ -601,13 +601,13 @@ class Composition:
         return DynamoCalendarStore(self._dynamodb, self.settings.table, self.outside.crew)
 
     @cached_property
-    def waiting(self) -> Waiting:
+    def waiting(self) -> OutcomeWaiter:
         """Waits for tasks to end."""
-        return Waiting(self.tasks, self.outside.clock)
+        return OutcomeWaiter(self.tasks, self.outside.clock)
 
-    def _finishing(self, closing: Closing) -> Finishing:
+    def _finishing(self, closing: CompletionSteps) -> OutcomeWriter:
         outside = self.outside
-        return Finishing(
+        return OutcomeWriter(
             tasks=self.tasks,
             contents=self.contents,
             placing=self.placing,
@@ -619,11 +619,11 @@ class Composition:
         )
 
     @cached_property
-    def dispatching(self) -> Dispatching:
+    def dispatching(self) -> Dispatcher:
         """Reads minutes."""
         settings, outside = self.settings, self.outside
         function = outside.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
-        return Dispatching(
+        return Dispatcher(
             tasks=self.tasks,
             cursors=DynamoCursorStore(self._dynamodb, settings.table),
             queues=self.queues,
@@ -639,10 +639,10 @@ class Composition:
         )
 
     @cached_property
-    def working(self) -> Working:
+    def working(self) -> BatchWorker:
         """Works on batches of messages."""
         settings, outside = self.settings, self.outside
-        closing = ClosingHere(
+        closing = InlineCompletion(
             tasks=self.tasks,
             contents=self.contents,
             targets=self.targets,
@@ -650,17 +650,17 @@ class Composition:
             chance=outside.chance,
             telemetry=self.telemetry,
             retention=settings.retention_ms,
-            calling_back=CallingBack(HttpCallbacks(self.caller, _entry), outside.clock, self.telemetry),
+            calling_back=CallbackSender(HttpCallbacks(self.caller, _entry), outside.clock, self.telemetry),
             tell=self.recurring.follow,
             follow=self.following.follow,
         )
         finishing = self._finishing(closing)
-        attempting = Attempting(
+        attempting = AttemptRunner(
             tasks=self.tasks,
             contents=self.contents,
             targets=self.breaking,
             finishing=finishing,
-            undoing=Undoing(finishing, self.placing, outside.clock, outside.chance),
+            undoing=RollbackWriter(finishing, self.placing, outside.clock, outside.chance),
             closing=closing,
             locking=self.locking,
             clock=outside.clock,
@@ -672,7 +672,7 @@ class Composition:
             inputs=self.giving.inputs_of,
             look_after=self.overseeing.look_after,
         )
-        return Working(
+        return BatchWorker(
             tasks=self.tasks,
             queues=self.queues,
             attempting=attempting,
@@ -685,12 +685,14 @@ class Composition:
         )
 
     @cached_property
-    def burying(self) -> Burying:
+    def burying(self) -> DeadLetterService:
         """Looks into dead letters."""
         outside = self.outside
-        closing = ClosingElsewhere(self.queues)
+        closing = DelegatedCompletion(self.queues)
         finishing = self._finishing(closing)
-        return Burying(self.tasks, self.queues, self.placing, finishing, closing, outside.clock, self.telemetry)
+        return DeadLetterService(
+            self.tasks, self.queues, self.placing, finishing, closing, outside.clock, self.telemetry
+        )
 
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
         """The deliveries in a Lambda event from SQS; what cannot be read is noted and left out."""
@@ -729,10 +731,10 @@ def _calendar_from_ics(data: bytes, name: str, start: Millis, end: Millis, *, ki
     return calendar_from_ics(data, name, start, end, kind=kind, zone=zone)
 
 
-_outside: Outside | None = None
+_outside: Runtime | None = None
 
 
-def use(outside: Outside | None) -> None:
+def use(outside: Runtime | None) -> None:
     """Exchange the outside world; `None` goes back to the real one. What was composed before is forgotten."""
     global _outside  # noqa: PLW0603 - a Lambda function's process has exactly one outside
     _outside = outside
@@ -752,7 +754,7 @@ def composed() -> Composition:
 
 @cache
 def _only() -> Composition:
-    return Composition(_outside or Outside())
+    return Composition(_outside or Runtime())
 
 
 _find: Callable[[], Composition] = _only

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.admins import Operators
+from duetime.domain.admins import Admins
 from duetime.domain.dispatch.timers import Precision
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.pull_leases import Pullers
@@ -154,9 +154,9 @@ class Settings:
         return Authentication(self._required(Variable.AUTHENTICATION))
 
     @property
-    def operators(self) -> Operators:
+    def operators(self) -> Admins:
         """Who may do what concerns all owners."""
-        return Operators(frozenset(self.environ.get(Variable.OPERATORS, "").split()))
+        return Admins(frozenset(self.environ.get(Variable.OPERATORS, "").split()))
 
     @property
     def handlers(self) -> str:

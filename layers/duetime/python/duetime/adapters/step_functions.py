@@ -19,8 +19,8 @@ _ABORTED = "ABORTED"
 
 
 @dataclass(frozen=True, slots=True)
-class StepFunctionsMachine:
-    """`duetime.ports.topologies.Machine` over one state machine.
+class StepFunctionsStateMachine:
+    """`duetime.ports.topologies.StateMachine` over one state machine.
 
     Attributes:
         arn: the state machine's; empty in a function that only answers tokens.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mypy_boto3_lambda import LambdaClient
 
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class LambdaFanOut:
 
     client: LambdaClient
     function: str
-    crew: Crew
+    crew: Executor
 
     def read_groups(self, groups: Sequence[int]) -> None:
         """Have each of these groups of shards read by an invocation of its own."""

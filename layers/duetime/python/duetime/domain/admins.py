@@ -11,7 +11,7 @@ EVERYBODY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Operators:
+class Admins:
     """The identities that may do what concerns all owners.
 
     Attributes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.states import LEGAL, WAITING, Move
-from duetime.domain.tasks.task import Asked, TopologyTarget
+from duetime.domain.tasks.task import StopRequest, TopologyTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +99,7 @@ def permits(write: Write, task: Task) -> bool:
         return False
     if guard.alone and (task.member is not None or isinstance(task.target, TopologyTarget)):
         return False
-    if (guard.open and task.finished_at is not None) or (guard.not_cancelled and task.asked is Asked.CANCEL):
+    if (guard.open and task.finished_at is not None) or (guard.not_cancelled and task.asked is StopRequest.CANCEL):
         return False
     if guard.due_by is not None and task.next_at > guard.due_by:
         return False

@@ -25,7 +25,7 @@ class Clock(Protocol):
         ...
 
 
-class Chance(Protocol):
+class RandomSource(Protocol):
     """Randomness."""
 
     def bits(self, count: int) -> int:
@@ -54,7 +54,7 @@ class Job(Protocol):
         ...
 
 
-class Crew(Protocol):
+class Executor(Protocol):
     """Runs things concurrently."""
 
     def start(self, work: Callable[[], None]) -> Job:

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.dispatch.cursors import Cursors
     from duetime.domain.dispatch.shards import ShardHistory
-    from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleWake, Wake
+    from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
     from duetime.domain.locks import Holder, Lock, LockName, Waiter
     from duetime.domain.name_editions import Edition
     from duetime.domain.schedules.calendars import Calendar
-    from duetime.domain.schedules.stored_schedule import Activity, Recurrence
+    from duetime.domain.schedules.stored_schedule import Activity, StoredSchedule
     from duetime.domain.switches import Switches
     from duetime.domain.tasks.expiry import Expiry
     from duetime.domain.tasks.idempotency_keys import RememberedKey
-    from duetime.domain.tasks.task import Content, LedgerLine, Task
+    from duetime.domain.tasks.task import AttemptRecord, Content, Task
     from duetime.domain.times import Millis
 
-    MinuteItem: TypeAlias = Entry | Wake | ScheduleWake | BulkTimer
+    MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,14 @@ class TaskStore(Protocol):
         """
         ...
 
-    def add_wake(self, wake: Wake) -> None:
+    def add_wake(self, wake: Timer) -> None:
         """Write a wake into the minute of its look; writing it twice is writing it once.
 
         It replaces no wake that says anything else: that may be of a change that is accepted while this one is not.
         """
         ...
 
-    def add_schedule_wake(self, wake: ScheduleWake) -> None:
+    def add_schedule_wake(self, wake: ScheduleTimer) -> None:
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
         ...
 
@@ -155,7 +155,7 @@ class ContentStore(Protocol):
         """Let all items beside a record be removed after an instant; those that expire later already stay so."""
         ...
 
-    def keep_line(self, task_id: TaskId, line: LedgerLine) -> None:
+    def keep_line(self, task_id: TaskId, line: AttemptRecord) -> None:
         """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
         ...
 
@@ -163,7 +163,7 @@ class ContentStore(Protocol):
         """The ledger lines of a task that were kept, as the items that they are."""
         ...
 
-    def lines_of(self, task_id: TaskId) -> list[LedgerLine]:
+    def lines_of(self, task_id: TaskId) -> list[AttemptRecord]:
         """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
         ...
 
@@ -330,7 +330,7 @@ class LockStore(Protocol):
 class ScheduleStore(Protocol):
     """Schedules, and which of their occurrences goes on."""
 
-    def read(self, owner: str, name: str) -> tuple[Recurrence | None, Activity]:
+    def read(self, owner: str, name: str) -> tuple[StoredSchedule | None, Activity]:
         """Read a schedule and its activity in one request, consistently."""
         ...
 
@@ -342,7 +342,7 @@ class ScheduleStore(Protocol):
         """
         ...
 
-    def save(self, recurrence: Recurrence, nonce: str) -> bool:
+    def save(self, recurrence: StoredSchedule, nonce: str) -> bool:
         """Store a schedule, if it is still itself and at the edition that was read; a new one, if the name is vacant.
 
         Its `uid` says which schedule it is: another one of the same name is left alone, whatever its edition.
@@ -354,7 +354,7 @@ class ScheduleStore(Protocol):
         """
         ...
 
-    def remove(self, recurrence: Recurrence, nonce: str, expires_at: Millis) -> bool:
+    def remove(self, recurrence: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
         """Remove a schedule and its activity, if it is still at the edition that was read, or gone already.
 
         A deletion marker takes its place until `expires_at`; another schedule of its name is left alone.
@@ -372,7 +372,7 @@ class ScheduleStore(Protocol):
         """
         ...
 
-    def list_after(self, owner: str, after: str, limit: int) -> list[Recurrence]:
+    def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
         """An owner's schedules in order of their names, eventually consistently; the list goes on behind `after`."""
         ...
 

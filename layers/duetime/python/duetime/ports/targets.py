@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.attempts import Failed, TargetEnding
-    from duetime.domain.tasks.task import Asked, HttpTarget, Phase, Progress, Query, Task
+    from duetime.domain.tasks.task import HttpTarget, Phase, Progress, Query, StopRequest, Task
     from duetime.domain.times import Millis
 
 
@@ -36,7 +36,7 @@ class Work:
     deadline: Millis
     seconds: float
     report: Callable[[Progress | None], None]
-    asked: Callable[[], Asked | None]
+    asked: Callable[[], StopRequest | None]
     inputs: bytes | None = None
 
 

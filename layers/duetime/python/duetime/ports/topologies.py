@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.join_counters import Chunk, Tally
-    from duetime.domain.topologies.run_state import Head
+    from duetime.domain.topologies.join_counters import Chunk, JoinCount
+    from duetime.domain.topologies.run_state import RunState
     from duetime.domain.topologies.trigger_rules import Counts, Outcome
 
 
@@ -18,11 +18,11 @@ class TopologyStore(Protocol):
     A node is named by the id of its task, which is another one in each run.
     """
 
-    def read(self, topology: TaskId) -> Head | None:
+    def read(self, topology: TaskId) -> RunState | None:
         """Read how far a topology has come, consistently; `None` if it has never begun."""
         ...
 
-    def save(self, head: Head, nonce: str, expires_at: Millis | None) -> bool:
+    def save(self, head: RunState, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read. Safe to resend.
 
         Args:
@@ -52,11 +52,11 @@ class TopologyStore(Protocol):
         """
         ...
 
-    def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> Tally:
+    def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
         """Enter what a chunk has counted, unless a fuller report of it is there; answers the tally."""
         ...
 
-    def read_tally(self, node: TaskId, edges: int) -> Tally:
+    def read_tally(self, node: TaskId, edges: int) -> JoinCount:
         """Read what a node's chunks have reported, consistently."""
         ...
 
@@ -69,7 +69,7 @@ class TopologyStore(Protocol):
         ...
 
 
-class Machine(Protocol):
+class StateMachine(Protocol):
     """The state machine that frames the runs of topologies."""
 
     def start(self, topology: TaskId, fence: int) -> None:

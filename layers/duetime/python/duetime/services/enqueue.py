@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
-from duetime.domain.dispatch.timers import Message, Precision, Wake, delay_seconds, is_direct, placement
+from duetime.domain.dispatch.timers import Message, Precision, Timer, delay_seconds, is_direct, placement
 from duetime.domain.tasks.states import LEGAL
 from duetime.ports.queues import Outgoing
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import TaskStore
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
+class Enqueuer:
     """Places tasks so that somebody looks at them in time, whatever crashes in between.
 
     The order is what makes it safe. The wake comes first: a spurious one is harmless, a missing one loses a task.
@@ -37,7 +37,7 @@ class Placing:
     tasks: TaskStore
     queues: WorkQueues
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     look_ahead: Millis
     precision: Precision
 
@@ -118,5 +118,5 @@ def message_for(task: Task) -> Message:
     return Message(task.id, task.turn, task.next_at, task.priority, task.owner, task.lane)
 
 
-def _wake_for(task: Task, turn: int, at: Millis, *, sent: bool) -> Wake:
-    return Wake(task.id, turn, at, task.priority, task.owner, sent, task.lane)
+def _wake_for(task: Task, turn: int, at: Millis, *, sent: bool) -> Timer:
+    return Timer(task.id, turn, at, task.priority, task.owner, sent, task.lane)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
 
 _DEFINITION, _CREATED = "b", "n"
 _MOST = 380_000
@@ -29,7 +29,7 @@ _MOST = 380_000
 class DynamoCalendarStore:
     """`duetime.ports.stores.CalendarStore` over the tasks table; the crew reads an owner's partitions at once."""
 
-    def __init__(self, client: DynamoDBClient, table: str, crew: Crew) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, crew: Executor) -> None:
         self._client = client
         self._table = table
         self._crew = crew

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded, encoded
 from duetime.adapters.dynamodb.task_items import owner_of, told_unreadable
-from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleWake, Wake
+from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import WAKE_LIFE
 from duetime.domain.tasks.task import Priority, lane_of
@@ -28,7 +28,7 @@ ENTRY_NAMES = (
 """Names of the attributes that the trigger reads."""
 
 
-def wake_item_of(wake: Wake) -> Item:
+def wake_item_of(wake: Timer) -> Item:
     """A wake as an item.
 
     All that it says is in its key: a change that is refused has written its wake before, and must not replace that
@@ -54,7 +54,7 @@ def wake_item_of(wake: Wake) -> Item:
     return item
 
 
-def schedule_wake_item_of(wake: ScheduleWake) -> Item:
+def schedule_wake_item_of(wake: ScheduleTimer) -> Item:
     """A schedule's wake as an item, with all that it says in its key: see `wake_item_of`."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(wake.at), wake.uid.shard)),
@@ -94,14 +94,14 @@ def _entry_of(item: StoredItem) -> MinuteItem:
     if (name := item.get(schema.WAKE_SCHEDULE)) is not None:
         uid = TaskId(item[schema.SORT_KEY]["S"].partition(schema.SCHEDULE_MARK)[0])
         due = decoded(item, ("turn", "next_at"))
-        return ScheduleWake(uid, item[schema.WAKE_OWNER]["S"], name["S"], due["turn"], due["next_at"])
+        return ScheduleTimer(uid, item[schema.WAKE_OWNER]["S"], name["S"], due["turn"], due["next_at"])
     task_id, mark, _said = item[schema.SORT_KEY]["S"].partition(schema.WAKE_MARK)
     fields = decoded(item, _ENTRY_FIELDS)
     turn, next_at = fields["turn"], fields["next_at"]
     priority, sent = fields.get("priority", Priority.NORMAL), fields.get("sent", False)
     if mark:
         owner, lane = item[schema.WAKE_OWNER]["S"], fields.get("type", "")
-        return Wake(TaskId(task_id), turn, next_at, priority, owner, sent, lane)
+        return Timer(TaskId(task_id), turn, next_at, priority, owner, sent, lane)
     return Entry(
         task_id=TaskId(task_id),
         owner=owner_of(item),

@@ -14,23 +14,23 @@ from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import (
-    Asked,
     AttemptOutcome,
+    AttemptRecord,
     AwsTarget,
     Cause,
     Content,
     ContentPlace,
     HttpTarget,
-    LedgerLine,
     LockScope,
     LockSpec,
-    Member,
-    Occasion,
+    NodeRef,
     Phase,
     Priority,
     Progress,
     PullTarget,
     Query,
+    ScheduleRef,
+    StopRequest,
     Task,
     TaskError,
     TopologyTarget,
@@ -99,14 +99,14 @@ def unless_default(field: str) -> Callable[[int], Value | None]:
     return lambda value: None if value == default else {"N": str(value)}
 
 
-def asked(value: Asked) -> Value:
+def asked(value: StopRequest) -> Value:
     """What a user asks of the running attempt."""
     return {"S": value.value}
 
 
-def read_asked(value: Value) -> Asked:
+def read_asked(value: Value) -> StopRequest:
     """Read what a user asks of the running attempt."""
-    return Asked(value["S"])
+    return StopRequest(value["S"])
 
 
 def content(value: Content) -> Value:
@@ -202,29 +202,29 @@ def read_tags(value: Value) -> dict[str, str]:
     return {key: tag["S"] for key, tag in value["M"].items()}
 
 
-def occasion(value: Occasion) -> Value:
+def occasion(value: ScheduleRef) -> Value:
     """The schedule's occurrence that a task is: hexadecimal numbers, a letter, a mark, and last the name."""
     cause = _CAUSES[value.cause] + (_REPORTS if value.reports else "")
     return {"S": f"{value.revision:x} {value.nominal:x} {cause} {value.mark} {value.schedule}"}
 
 
-def read_occasion(value: Value) -> Occasion:
+def read_occasion(value: Value) -> ScheduleRef:
     """Read the schedule's occurrence that a task is."""
     revision, nominal, letters, mark, schedule = str(value["S"]).split(" ", 4)
     cause = next(cause for cause, letter in _CAUSES.items() if letter == letters[0])
-    return Occasion(schedule, int(revision, 16), int(nominal, 16), cause, mark, letters.endswith(_REPORTS))
+    return ScheduleRef(schedule, int(revision, 16), int(nominal, 16), cause, mark, letters.endswith(_REPORTS))
 
 
-def member(value: Member) -> Value:
+def member(value: NodeRef) -> Value:
     """Which node of a topology a task is: the run in hexadecimal, the topology, a note, and last the name."""
     note = (_GIVEN if value.inputs else "") + value.note
     return {"S": f"{value.run:x} {value.topology} {note} {value.key}"}
 
 
-def read_member(value: Value) -> Member:
+def read_member(value: Value) -> NodeRef:
     """Read which node of a topology a task is."""
     run, topology, note, key = str(value["S"]).split(" ", 3)
-    return Member(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))
+    return NodeRef(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))
 
 
 def progress(value: Progress) -> Value:
@@ -249,42 +249,42 @@ def read_error(value: Value) -> TaskError:
     return TaskError(kind["S"], unpacked(message).decode())
 
 
-def line(value: LedgerLine) -> Value:
+def line(value: AttemptRecord) -> Value:
     """One attempt, packed."""
     return packed(_compact(_line(value)))
 
 
-def read_line(value: Value) -> LedgerLine:
+def read_line(value: Value) -> AttemptRecord:
     """Read one attempt; before it could have an error it was a plain text."""
     text = unpacked(value).decode()
     return _read_line(json.loads(text) if text[0] in '"[' else text)
 
 
-def ledger(value: tuple[LedgerLine, ...]) -> Value | None:
+def ledger(value: tuple[AttemptRecord, ...]) -> Value | None:
     """The last attempts, packed as one, because they repeat each other; nothing for none."""
     return packed(_compact([_line(each) for each in value])) if value else None
 
 
-def read_ledger(value: Value) -> tuple[LedgerLine, ...]:
+def read_ledger(value: Value) -> tuple[AttemptRecord, ...]:
     """Read the last attempts; before they could have errors they were a list of plain texts."""
     if "L" in value:
         return tuple(_read_line(each["S"]) for each in value["L"])
     return tuple(_read_line(each) for each in json.loads(unpacked(value)))
 
 
-def _line(value: LedgerLine) -> str | list[str]:
+def _line(value: AttemptRecord) -> str | list[str]:
     """Hexadecimal numbers, and last the holder, which may hold any character; behind them the error, if any."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
     text = f"{numbers} {_OUTCOMES[value.outcome]} {value.holder}"
     return text if value.error is None else [text, value.error.kind, value.error.message]
 
 
-def _read_line(value: str | list[str]) -> LedgerLine:
+def _read_line(value: str | list[str]) -> AttemptRecord:
     text, *why = [value] if isinstance(value, str) else value
     *numbers, outcome, holder = text.split(" ", 6)
     attempt, fence, started_at, late, took = (int(number, 16) for number in numbers)
     failed = TaskError(*why) if why else None
-    return LedgerLine(attempt, fence, holder, started_at, late, took, _LETTERS[outcome], failed)
+    return AttemptRecord(attempt, fence, holder, started_at, late, took, _LETTERS[outcome], failed)
 
 
 def _compact(value: object) -> bytes:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
 
 _HOLDERS, _TURN = "m", "t"
 _HOLDERS_MARK = "#"
@@ -41,7 +41,7 @@ _DIGITS = 15
 class DynamoLockStore:
     """`duetime.ports.stores.LockStore` over the tasks table; the crew reads an owner's partitions at once."""
 
-    def __init__(self, client: DynamoDBClient, table: str, crew: Crew) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, crew: Executor) -> None:
         self._client = client
         self._table = table
         self._crew = crew

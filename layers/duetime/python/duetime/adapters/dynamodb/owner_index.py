@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Value
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
 
 
 def place_in_list(owner: str, mark: str, name: str) -> Value:
@@ -25,7 +25,7 @@ def place_in_list(owner: str, mark: str, name: str) -> Value:
     return attribute_values.text(f"{owner}{mark}{number}")
 
 
-def listed(client: DynamoDBClient, table: str, crew: Crew, after: tuple[str, str, str], limit: int) -> list[str]:
+def listed(client: DynamoDBClient, table: str, crew: Executor, after: tuple[str, str, str], limit: int) -> list[str]:
     """Sort keys in an owner's list in their order, eventually consistently.
 
     Args:

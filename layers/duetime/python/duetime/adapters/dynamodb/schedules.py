@@ -33,14 +33,14 @@ from duetime.adapters.dynamodb.versioned_items import (
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_schedule import Activity, Last, Recurrence, Remark
+from duetime.domain.schedules.stored_schedule import Activity, Last, Remark, StoredSchedule
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
 
 _HEAD_MARK = "#"
 """Before the name in the sort key of a schedule; it sorts before `_ACTIVITY`."""
@@ -53,12 +53,12 @@ _ACTIVE, _BUFFERED = "a", "w"
 class DynamoScheduleStore:
     """`duetime.ports.stores.ScheduleStore` over the tasks table; the crew reads an owner's partitions at once."""
 
-    def __init__(self, client: DynamoDBClient, table: str, crew: Crew) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, crew: Executor) -> None:
         self._client = client
         self._table = table
         self._crew = crew
 
-    def read(self, owner: str, name: str) -> tuple[Recurrence | None, Activity]:
+    def read(self, owner: str, name: str) -> tuple[StoredSchedule | None, Activity]:
         """Read a schedule and its activity in one request, consistently."""
         with translated():
             answer = self._client.query(
@@ -84,12 +84,12 @@ class DynamoScheduleStore:
             return 0
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
-    def save(self, recurrence: Recurrence, nonce: str) -> bool:
+    def save(self, recurrence: StoredSchedule, nonce: str) -> bool:
         """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
         item, identity = _item_of(recurrence), Identity(_UID, recurrence.uid.text)
         return save_next(self._client, self._table, item, recurrence.edition, nonce, identity)
 
-    def remove(self, recurrence: Recurrence, nonce: str, expires_at: Millis) -> bool:
+    def remove(self, recurrence: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
         """Replace a schedule and its activity by markers, if it is still at the edition that was read, or gone already.
 
         What is under its name by then may be another schedule, which this leaves alone.
@@ -101,7 +101,7 @@ class DynamoScheduleStore:
         self._end_activity(recurrence, expires_at)
         return True
 
-    def _end_activity(self, recurrence: Recurrence, expires_at: Millis) -> None:
+    def _end_activity(self, recurrence: StoredSchedule, expires_at: Millis) -> None:
         """Forget which occurrence goes on, at the next version, so that no late write of it can apply."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
@@ -134,7 +134,7 @@ class DynamoScheduleStore:
         }
         return save_next(self._client, self._table, item, activity.version, nonce)
 
-    def list_after(self, owner: str, after: str, limit: int) -> list[Recurrence]:
+    def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
         """An owner's schedules in order of their names, eventually consistently."""
         place = (owner, schema.SCHEDULE_LIST_MARK, f"{_HEAD_MARK}{after}")
         names = [key.removeprefix(_HEAD_MARK) for key in listed(self._client, self._table, self._crew, place, limit)]
@@ -167,7 +167,7 @@ def _texts(ids: dict[str, TaskId | None]) -> Item:
     return {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
 
 
-def _item_of(recurrence: Recurrence) -> Item:
+def _item_of(recurrence: StoredSchedule) -> Item:
     owner, name = recurrence.owner, recurrence.name
     item = {
         **_key_of(owner, name),
@@ -188,7 +188,7 @@ def _item_of(recurrence: Recurrence) -> Item:
     return item
 
 
-def _course(recurrence: Recurrence) -> list[Any]:
+def _course(recurrence: StoredSchedule) -> list[Any]:
     """How far a schedule has come; a value that is added later is added at the end."""
     last, owed = recurrence.last, recurrence.owed
     return [
@@ -209,11 +209,11 @@ def _course(recurrence: Recurrence) -> list[Any]:
     ]
 
 
-def _recurrence(owner: str, item: StoredItem) -> Recurrence:
+def _recurrence(owner: str, item: StoredItem) -> StoredSchedule:
     name = item[schema.SORT_KEY]["S"].removeprefix(_HEAD_MARK)
     shards, created_at, changed_at, state, note, revision, version, *rest = unpacked(item[_COURSE])
     tzdata, remaining, last, owed, runs, placed, skipped = rest
-    return Recurrence(
+    return StoredSchedule(
         owner=owner,
         uid=TaskId(attribute_values.string(item[_UID])),
         shards=shards,

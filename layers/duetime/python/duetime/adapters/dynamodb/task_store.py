@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import StoredItem
     from duetime.domain.conditional_writes import Write, WriteResult
-    from duetime.domain.dispatch.timers import BulkTimer, ScheduleWake, Wake
+    from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
     from duetime.domain.tasks.task import Task
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
     from duetime.ports.stores import ListQuery, MinuteItem
 
 R = TypeVar("R")
@@ -55,7 +55,7 @@ class DynamoTaskStore:
         self,
         client: DynamoDBClient,
         table: str,
-        crew: Crew,
+        crew: Executor,
         unreadable: Callable[[RecordUnreadable], None] = lambda _error: None,
     ) -> None:
         self._client = client
@@ -105,12 +105,12 @@ class DynamoTaskStore:
                 return Refused(existing)
         return Applied(task_of(answer["Attributes"]))
 
-    def add_wake(self, wake: Wake) -> None:
+    def add_wake(self, wake: Timer) -> None:
         """Write a wake into the minute of its look; writing it twice is writing it once."""
         with translated():
             self._client.put_item(TableName=self._table, Item=wake_item_of(wake))
 
-    def add_schedule_wake(self, wake: ScheduleWake) -> None:
+    def add_schedule_wake(self, wake: ScheduleTimer) -> None:
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_wake_item_of(wake))

@@ -13,8 +13,8 @@ from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.failed_conditions import refusing_item
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
-from duetime.domain.topologies.join_counters import Chunk, Tally, chunk_of
-from duetime.domain.topologies.run_state import Begun, Head
+from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of
+from duetime.domain.topologies.run_state import Begun, RunState
 from duetime.domain.topologies.trigger_rules import Counts, Outcome
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ class DynamoTopologyStore:
         self._client = client
         self._table = table
 
-    def read(self, topology: TaskId) -> Head | None:
+    def read(self, topology: TaskId) -> RunState | None:
         """Read how far a topology has come, consistently; `None` if it has never begun."""
         item = self._get(_key_of(topology, _HEAD))
         return _head(topology, item) if item else None
 
-    def save(self, head: Head, nonce: str, expires_at: Millis | None) -> bool:
+    def save(self, head: RunState, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read."""
         flags = [name for name in _NAMES if getattr(head, name)]
         item: Item = {
@@ -88,7 +88,7 @@ class DynamoTopologyStore:
                 before = _chunk(number, edges, refusing_item(refusal) or {})
         return before, before.with_edge(position, outcome)
 
-    def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> Tally:
+    def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
         """Enter what a chunk has counted, unless a fuller report of it is there; answers the tally."""
         report = f"{counts.total} {counts.succeeded} {counts.failed} {counts.skipped}"
         request: dict[str, Any] = {
@@ -115,7 +115,7 @@ class DynamoTopologyStore:
             except self._client.exceptions.ConditionalCheckFailedException as refusal:
                 return _tally(edges, refusing_item(refusal) or {})
 
-    def read_tally(self, node: TaskId, edges: int) -> Tally:
+    def read_tally(self, node: TaskId, edges: int) -> JoinCount:
         """Read what a node's chunks have reported, consistently."""
         return _tally(edges, self._get(_key_of(node, _TALLY)) or {})
 
@@ -146,10 +146,10 @@ def _key_of(task_id: TaskId, name: str) -> Item:
     }
 
 
-def _head(topology: TaskId, item: StoredItem) -> Head:
+def _head(topology: TaskId, item: StoredItem) -> RunState:
     runs = [pair.split("/") for pair in attribute_values.string(item[_RUNS]).split()]
     flags = attribute_values.string(item[_FLAGS]).split()
-    return Head(
+    return RunState(
         topology,
         runs=tuple(Begun(int(at), int(shards)) for at, shards in runs),
         fence=attribute_values.whole(item[_FENCE]),
@@ -164,10 +164,10 @@ def _chunk(number: int, edges: int, item: StoredItem) -> Chunk:
     return Chunk(Chunk.numbered(number, edges).edges, *sets)
 
 
-def _tally(edges: int, item: StoredItem) -> Tally:
+def _tally(edges: int, item: StoredItem) -> JoinCount:
     reports = {
         int(name.removeprefix(_COUNTS)): Counts(*map(int, attribute_values.string(value).split()))
         for name, value in item.items()
         if name.startswith(_COUNTS)
     }
-    return Tally(edges, reports)
+    return JoinCount(edges, reports)

@@ -13,7 +13,7 @@ from duetime.adapters.dynamodb.attribute_values import text
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.domain.tasks.states import LEGAL, WAITING, State
-from duetime.domain.tasks.task import Asked, TopologyTarget
+from duetime.domain.tasks.task import StopRequest, TopologyTarget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,7 +78,7 @@ class _Expression:
         if guard.open:
             clauses.append(f"attribute_not_exists({self._field('finished_at')})")
         if guard.not_cancelled:
-            other = self._compare("asked", "<>", "cancel", Asked.CANCEL)
+            other = self._compare("asked", "<>", "cancel", StopRequest.CANCEL)
             clauses.append(f"(attribute_not_exists({self._field('asked')}) OR {other})")
         return " AND ".join(clauses)
 

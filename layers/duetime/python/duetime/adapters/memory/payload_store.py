@@ -12,7 +12,7 @@ from duetime.domain.tasks.task import Content, ContentPlace
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.expiry import Expiry
-    from duetime.domain.tasks.task import LedgerLine
+    from duetime.domain.tasks.task import AttemptRecord
     from duetime.domain.times import Millis
 
 
@@ -26,7 +26,7 @@ class MemoryContentStore:
 
     def __init__(self) -> None:
         self.expiries: dict[tuple[TaskId, str], Millis] = {}
-        self.lines: dict[tuple[TaskId, int], LedgerLine] = {}
+        self.lines: dict[tuple[TaskId, int], AttemptRecord] = {}
         self._kept: dict[tuple[TaskId, str], bytes] = {}
         self._lock = Lock()
 
@@ -76,7 +76,7 @@ class MemoryContentStore:
                 if owner == task_id and self.expiries.get((owner, name), 0) < expiry.at:
                     self.expiries[owner, name] = expiry.at
 
-    def keep_line(self, task_id: TaskId, line: LedgerLine) -> None:
+    def keep_line(self, task_id: TaskId, line: AttemptRecord) -> None:
         """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
         with self._lock:
             self.lines[task_id, line.fence] = line
@@ -86,7 +86,7 @@ class MemoryContentStore:
         with self._lock:
             return [Content(ContentPlace.ITEM, _line(fence)) for owner, fence in self.lines if owner == task_id]
 
-    def lines_of(self, task_id: TaskId) -> list[LedgerLine]:
+    def lines_of(self, task_id: TaskId) -> list[AttemptRecord]:
         """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
         with self._lock:
             return [line for (owner, _), line in self.lines.items() if owner == task_id]

@@ -11,7 +11,7 @@ from duetime.domain.schedules.stored_schedule import Activity
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.times import Millis
 
 
@@ -19,12 +19,12 @@ class MemoryScheduleStore:
     """`duetime.ports.stores.ScheduleStore` in memory."""
 
     def __init__(self) -> None:
-        self._heads: dict[tuple[str, str], tuple[Recurrence, str]] = {}
+        self._heads: dict[tuple[str, str], tuple[StoredSchedule, str]] = {}
         self._deleted: dict[tuple[str, str], int] = {}
         self._activities: dict[tuple[str, str], tuple[Activity, str]] = {}
         self._lock = Lock()
 
-    def read(self, owner: str, name: str) -> tuple[Recurrence | None, Activity]:
+    def read(self, owner: str, name: str) -> tuple[StoredSchedule | None, Activity]:
         """Read a schedule and its activity."""
         with self._lock:
             stored = self._heads.get((owner, name))
@@ -36,7 +36,7 @@ class MemoryScheduleStore:
         with self._lock:
             return None if (owner, name) in self._heads else self._deleted.get((owner, name), 0)
 
-    def save(self, recurrence: Recurrence, nonce: str) -> bool:
+    def save(self, recurrence: StoredSchedule, nonce: str) -> bool:
         """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
         key = (recurrence.owner, recurrence.name)
         payload = recurrence.payload
@@ -54,7 +54,7 @@ class MemoryScheduleStore:
             self._deleted.pop(key, None)
             return True
 
-    def remove(self, recurrence: Recurrence, nonce: str, expires_at: Millis) -> bool:
+    def remove(self, recurrence: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
         """Remove a schedule and its activity, if it is still at the edition that was read, or gone already."""
         del nonce, expires_at  # memory forgets with its process
         key = (recurrence.owner, recurrence.name)
@@ -81,7 +81,7 @@ class MemoryScheduleStore:
             self._activities[owner, name] = (replace(activity, version=activity.version + 1), nonce)
             return True
 
-    def list_after(self, owner: str, after: str, limit: int) -> list[Recurrence]:
+    def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
         """An owner's schedules in order of their names."""
         with self._lock:
             mine = sorted(name for who, name in self._heads if who == owner and name > after)

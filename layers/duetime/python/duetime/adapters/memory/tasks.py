@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.conditional_writes import Write, WriteResult
-    from duetime.domain.dispatch.timers import BulkTimer, ScheduleWake, Wake
+    from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Content
     from duetime.ports.stores import ListQuery
@@ -30,7 +30,7 @@ class MemoryTaskStore:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._partitions: dict[str, dict[str, Task | Wake | ScheduleWake | BulkTimer]] = {}
+        self._partitions: dict[str, dict[str, Task | Timer | ScheduleTimer | BulkTimer]] = {}
         self._tasks: dict[TaskId, Task] = {}
 
     def create(self, task: Task) -> bool:
@@ -65,13 +65,13 @@ class MemoryTaskStore:
                 return Refused(task)
             return Applied(self._put(applied(write, task)))
 
-    def add_wake(self, wake: Wake) -> None:
+    def add_wake(self, wake: Timer) -> None:
         """Write a wake into the minute of its look; writing it twice is writing it once."""
         partition = partition_of(minute_of(wake.at), wake.task_id.shard)
         with self._lock:
             self._partitions.setdefault(partition, {})[f"{wake.task_id} {wake}"] = wake
 
-    def add_schedule_wake(self, wake: ScheduleWake) -> None:
+    def add_schedule_wake(self, wake: ScheduleTimer) -> None:
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
         partition = partition_of(minute_of(wake.at), wake.uid.shard)
         with self._lock:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.topologies.join_counters import Chunk, Tally, chunk_of
+from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.run_state import Head
+    from duetime.domain.topologies.run_state import RunState
     from duetime.domain.topologies.trigger_rules import Counts, Outcome
 
 
@@ -20,18 +20,18 @@ class MemoryTopologyStore:
 
     def __init__(self) -> None:
         self._mutex = Lock()
-        self._heads: dict[TaskId, tuple[Head, str]] = {}
+        self._heads: dict[TaskId, tuple[RunState, str]] = {}
         self._chunks: dict[tuple[TaskId, int], Chunk] = {}
-        self._tallies: dict[TaskId, Tally] = {}
+        self._tallies: dict[TaskId, JoinCount] = {}
         self._tokens: dict[TaskId, str] = {}
 
-    def read(self, topology: TaskId) -> Head | None:
+    def read(self, topology: TaskId) -> RunState | None:
         """Read how far a topology has come."""
         with self._mutex:
             found = self._heads.get(topology)
             return found and found[0]
 
-    def save(self, head: Head, nonce: str, expires_at: Millis | None) -> bool:
+    def save(self, head: RunState, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read."""
         del expires_at  # memory forgets with its process
         with self._mutex:
@@ -54,17 +54,17 @@ class MemoryTopologyStore:
             after = self._chunks[node, number] = before.with_edge(position, outcome)
         return before, after
 
-    def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> Tally:
+    def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
         """Enter what a chunk has counted."""
         del expires_at  # memory forgets with its process
         with self._mutex:
-            tally = self._tallies[node] = self._tallies.get(node, Tally(edges)).with_report(chunk, counts)
+            tally = self._tallies[node] = self._tallies.get(node, JoinCount(edges)).with_report(chunk, counts)
             return tally
 
-    def read_tally(self, node: TaskId, edges: int) -> Tally:
+    def read_tally(self, node: TaskId, edges: int) -> JoinCount:
         """Read what a node's chunks have reported."""
         with self._mutex:
-            return self._tallies.get(node, Tally(edges))
+            return self._tallies.get(node, JoinCount(edges))
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
         """Keep a node's token."""

@@ -27,7 +27,7 @@ class SystemClock:
             time.sleep(rest / 1e9)
 
 
-class SystemChance:
+class SystemRandom:
     """The operating system's randomness."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.timers import Message
     from duetime.domain.tasks.task import Priority
     from duetime.ports.queues import Delivery, Outgoing
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
 
 _ENTRIES_A_REQUEST = 10
 """Source: SQS API Reference, SendMessageBatch."""
@@ -39,7 +39,7 @@ class SqsQueues:
     """
 
     def __init__(
-        self, client: SQSClient, urls: Mapping[Priority, str], crew: Crew, lanes: Mapping[str, str] | None = None
+        self, client: SQSClient, urls: Mapping[Priority, str], crew: Executor, lanes: Mapping[str, str] | None = None
     ) -> None:
         self._client = client
         self._urls = urls

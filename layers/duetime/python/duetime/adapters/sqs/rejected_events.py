@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from duetime.ports.rejected_events import Reject
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
 
 REASON = "reason"
 """Name of the attribute that says why."""
@@ -29,7 +29,7 @@ class SqsRejects:
         crew: sends several at once.
     """
 
-    def __init__(self, client: SQSClient, url: str, crew: Crew) -> None:
+    def __init__(self, client: SQSClient, url: str, crew: Executor) -> None:
         self._client = client
         self._url = url
         self._crew = crew

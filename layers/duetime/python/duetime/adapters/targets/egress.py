@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
     from duetime.adapters.targets.http_calls import Call, Caller
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
 
 WINDOW = 0.005
 """Seconds that the first call of a group waits for others."""
@@ -177,7 +177,7 @@ class Egress:
     """The other end: makes the calls of an invocation, all at once."""
 
     caller: Caller
-    crew: Crew
+    crew: Executor
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Make the calls in an event and answer a reply for each."""

@@ -11,14 +11,14 @@ from duetime.domain.tasks.attempts import Deferred, NotSent
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempts import TargetEnding
     from duetime.ports.targets import Work
-    from duetime.ports.topologies import Machine
+    from duetime.ports.topologies import StateMachine
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyRunner:
     """Starts the state machine's run of an attempt."""
 
-    machine: Machine
+    machine: StateMachine
 
     def run(self, work: Work) -> TargetEnding:
         """Start the run; it is deferred until the state machine notifies.

@@ -26,7 +26,7 @@ from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the 
 )
 from duetime.domain import errors
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.bulk.request import BulkRequest, Sweep
+from duetime.domain.bulk.request import BulkRequest, FilterAction
 from duetime.domain.limits import MAX_EXAMINED, MAX_JSON_DEPTH, MAX_PAGE, MAX_SWEEP_PACE, MIN_SWEEP_PACE
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import TERMINAL, State
@@ -34,7 +34,7 @@ from duetime.domain.tasks.states import TERMINAL, State
 if TYPE_CHECKING:
     from duetime.contract.http.safe_json import Document
     from duetime.domain.bulk.operation import BulkOperation
-    from duetime.domain.bulk.request import Swept
+    from duetime.domain.bulk.request import FilterResult
     from duetime.domain.ids import TaskId
 
 CHANGE = "change"
@@ -200,7 +200,7 @@ def is_piece(body: SweepFields) -> bool:
 
 
 def _request_of(body: SweepFields, after: TaskId | None, text: bytes) -> BulkRequest:
-    sweep = Sweep(
+    sweep = FilterAction(
         wanted=body.filter.meant,
         after=after,
         descending=body.order == "desc",
@@ -226,7 +226,7 @@ def scope_of(body: SweepFields, owner: str) -> str:
     return repr((owner, type(body).__name__, body.order, body.filter.meant))
 
 
-def swept_answer(swept: Swept, scope: str) -> SweptAnswer:
+def swept_answer(swept: FilterResult, scope: str) -> SweptAnswer:
     """What a piece came to, with the token of the next."""
     return SweptAnswer(
         examined=swept.examined,

@@ -28,7 +28,7 @@ from duetime.domain.limits import (
     MIN_LEASE_SECONDS,
 )
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import Asked  # noqa: TC001 - same
+from duetime.domain.tasks.task import StopRequest  # noqa: TC001 - same
 
 
 class LeaseAsk(Body):
@@ -126,7 +126,7 @@ class LeaseState(TypedDict):
 
     task_id: str
     state: State
-    asked: Annotated[Asked | None, Field(description="What its user asks of the attempt, which should heed it.")]
+    asked: Annotated[StopRequest | None, Field(description="What its user asks of the attempt, which should heed it.")]
     ends_at: Annotated[Instant | None, Field(description="When the lease ends; null once the attempt has ended.")]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.stored_schedule import BackfillRun, Recurrence
+    from duetime.domain.schedules.stored_schedule import BackfillRun, StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -31,7 +31,7 @@ UPCOMING = 5
 """Occurrences that a schedule shows of what comes."""
 
 
-def schedule_entry(recurrence: Recurrence, next_at: Millis | None) -> ScheduleEntry:
+def schedule_entry(recurrence: StoredSchedule, next_at: Millis | None) -> ScheduleEntry:
     """A schedule as lists show it."""
     spec, timing = recurrence.spec, recurrence.spec.written
     return ScheduleEntry(
@@ -69,7 +69,9 @@ def schedule_entry(recurrence: Recurrence, next_at: Millis | None) -> ScheduleEn
     )
 
 
-def schedule_answer(recurrence: Recurrence, next_at: Millis | None, upcoming: Sequence[Occurrence]) -> ScheduleAnswer:
+def schedule_answer(
+    recurrence: StoredSchedule, next_at: Millis | None, upcoming: Sequence[Occurrence]
+) -> ScheduleAnswer:
     """A schedule, whole."""
     last = recurrence.last
     return ScheduleAnswer(
@@ -103,7 +105,7 @@ def occurrence_answer(occurrence: Occurrence, task_id: TaskId | None, task: Task
     )
 
 
-def _template(recurrence: Recurrence) -> TemplateAnswer:
+def _template(recurrence: StoredSchedule) -> TemplateAnswer:
     task = recurrence.spec.task
     answer = TemplateAnswer(
         type=task.type,

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.http.problems import Problem  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import Asked, AttemptOutcome, Cause, LockScope, Priority  # noqa: TC001 - same
+from duetime.domain.tasks.task import AttemptOutcome, Cause, LockScope, Priority, StopRequest  # noqa: TC001 - same
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 ErrorAnswer = TypedDict("ErrorAnswer", {"class": str, "message": str})
@@ -155,7 +155,7 @@ class TaskEntry(TypedDict):
     lease: Annotated[LeaseAnswer | None, Field(description="Who works on it, and until when; null while nobody does.")]
     deferred: Annotated[bool, Field(description="The target has only accepted the work, and will notify.")]
     asked: Annotated[
-        Asked | None, Field(description="What its user asks of the running attempt, which heeds it when it can.")
+        StopRequest | None, Field(description="What its user asks of the running attempt, which heeds it when it can.")
     ]
     lock: LockSpecAnswer | None
     waits_for: Annotated[

@@ -16,11 +16,11 @@ from duetime.domain.times import SECOND, to_iso
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from duetime.domain.tasks.task import LedgerLine, Task
+    from duetime.domain.tasks.task import AttemptRecord, Task
     from duetime.domain.times import Millis
 
 
-def attempts(task: Task, older: Iterable[LedgerLine]) -> AttemptsAnswer:
+def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptsAnswer:
     """The attempts of a task that have ended, oldest first.
 
     Args:
@@ -37,7 +37,7 @@ def attempts(task: Task, older: Iterable[LedgerLine]) -> AttemptsAnswer:
     return AttemptsAnswer(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
 
 
-def _attempt(line: LedgerLine, task: Task) -> AttemptAnswer:
+def _attempt(line: AttemptRecord, task: Task) -> AttemptAnswer:
     if line.outcome is AttemptOutcome.LOST:
         return _lost(line)
     return AttemptAnswer(
@@ -54,12 +54,12 @@ def _attempt(line: LedgerLine, task: Task) -> AttemptAnswer:
     )
 
 
-def _worked_here(line: LedgerLine, task: Task) -> Millis:
+def _worked_here(line: AttemptRecord, task: Task) -> Millis:
     """How long an attempt kept a worker function busy: not after its target accepted, nor while a pull worker ran."""
     return 0 if isinstance(task.target, PullTarget) else min(line.took, task.timeout_seconds * SECOND)
 
 
-def _lost(line: LedgerLine) -> AttemptAnswer:
+def _lost(line: AttemptRecord) -> AttemptAnswer:
     return AttemptAnswer(
         attempt=line.attempt,
         fence=line.fence,

@@ -120,7 +120,7 @@ def lock_spec_answer(lock: domain.LockSpec | None) -> LockSpecAnswer | None:
     return None if lock is None else LockSpecAnswer(key=lock.key, limit=lock.limit, scope=lock.scope)
 
 
-def _occasion(occasion: domain.Occasion | None) -> OccasionAnswer | None:
+def _occasion(occasion: domain.ScheduleRef | None) -> OccasionAnswer | None:
     if occasion is None:
         return None
     return OccasionAnswer(
@@ -128,7 +128,7 @@ def _occasion(occasion: domain.Occasion | None) -> OccasionAnswer | None:
     )
 
 
-def _member(member: domain.Member | None) -> MemberAnswer | None:
+def _member(member: domain.NodeRef | None) -> MemberAnswer | None:
     if member is None:
         return None
     return MemberAnswer(topology=member.topology.text, run=member.run, node=member.key, note=member.note or None)

@@ -12,7 +12,7 @@ from duetime.contract.bulk.operations import BulkAnswer, bulk_answer
 from duetime.contract.tasks.answers import ErrorAnswer, Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.encoding import error_answer, instant
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
-from duetime.domain.tasks.task import Asked  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.task import StopRequest  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import to_iso
 from duetime.domain.topologies.graph import OnFailure  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.topologies.progress import counted, critical_path, durations, percent
@@ -61,7 +61,7 @@ class TopologyAnswer(TypedDict):
     created_at: Instant
     started_at: Instant | None
     finished_at: Instant | None
-    asked: Asked | None
+    asked: StopRequest | None
     error: ErrorAnswer | None
     version: int
     run: Annotated[int, Field(description="Counts its runs; 0 before the first.")]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class FilterAction:
     """Which of an owner's tasks are meant, and how many of them at once.
 
     Attributes:
@@ -55,14 +55,14 @@ class BulkRequest:
     """
 
     kind: BulkKind
-    sweep: Sweep
+    sweep: FilterAction
     text: bytes = b""
     force: bool = False
     change: TaskChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class FilterResult:
     """What one piece of a sweep came to.
 
     Attributes:

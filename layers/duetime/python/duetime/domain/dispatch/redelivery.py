@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo:
+class DeleteMessage:
     """The message may be deleted."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class ComeBack:
+class RedeliverMessage:
     """The message must be delivered again, no earlier than `at`."""
 
     at: Millis
@@ -51,33 +51,33 @@ class LookAfter:
     task: Task
 
 
-Lifeline = LetGo | ComeBack | FollowUp | Undo | LookAfter
+Lifeline = DeleteMessage | RedeliverMessage | FollowUp | Undo | LookAfter
 
 
 def after_refusal(task: Task | None, message: Message, now: Millis) -> Lifeline:
     """What becomes of a message whose claim was refused by this record."""
     if task is None:
-        return LetGo("unknown task")
+        return DeleteMessage("unknown task")
     if task.finished_at is not None:
-        return LetGo(f"already {task.state}")
+        return DeleteMessage(f"already {task.state}")
     if task.is_terminal or task.state is State.ROLLING_BACK:
         return _after_the_attempt(task, now)
     if task.turn != message.turn:
-        return LetGo("another turn")
+        return DeleteMessage("another turn")
     if task.state is State.RUNNING and task.deferred and isinstance(task.target, TopologyTarget):
         return LookAfter(task)
     if task.state in LEASED:
-        return ComeBack((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")
+        return RedeliverMessage((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")
     if task.state in WAITING:
         return _until_due(task, max(task.next_at, (task.lease_ends_at or 0) + LEASE_RETURN_MARGIN), now)
-    return LetGo(f"{task.state}")
+    return DeleteMessage(f"{task.state}")
 
 
 def _after_the_attempt(task: Task, now: Millis) -> Lifeline:
     """What becomes of a message whose task is past its work: it has an outcome, or is to be undone."""
     over_at = (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
     if over_at > now:
-        return ComeBack((task.lease_ends_at or 0) + LEASE_RETURN_MARGIN, "leased")
+        return RedeliverMessage((task.lease_ends_at or 0) + LEASE_RETURN_MARGIN, "leased")
     if task.next_at > now:
         return _until_due(task, task.next_at, now)
     return FollowUp(task) if task.is_terminal else Undo(task)
@@ -86,5 +86,5 @@ def _after_the_attempt(task: Task, now: Millis) -> Lifeline:
 def _until_due(task: Task, at: Millis, now: Millis) -> Lifeline:
     """Not due by this worker's clock. Beyond the queue's reach the record's wake takes over."""
     if task.next_at - now > MAX_DELAY:
-        return LetGo("not due for long")
-    return ComeBack(max(at, now + SECOND), "not due")
+        return DeleteMessage("not due for long")
+    return RedeliverMessage(max(at, now + SECOND), "not due")

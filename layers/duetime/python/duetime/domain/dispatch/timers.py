@@ -59,7 +59,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class Timer:
     """A reminder in the minute of `at` to look at a task whose record lives in another minute.
 
     Attributes:
@@ -77,7 +77,7 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleWake:
+class ScheduleTimer:
     """A reminder in the minute of `at` to look at a schedule.
 
     Attributes:
@@ -190,11 +190,11 @@ def queue_of(item: Entry | Message) -> str:
     return f"{_PULLED}{item.lane}" if item.lane else item.priority.value
 
 
-def at_first_reading(item: Entry | Wake, minute: int) -> Message | None:
+def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
     """The message to send for an item that the trigger meets when it reads a minute for the first time."""
     if item.sent:
         return None
-    if isinstance(item, Wake):
+    if isinstance(item, Timer):
         return Message(item.task_id, item.turn, item.at, item.priority, item.owner, item.lane)
     waits = item.state in WAITING or (item.state in LEASED and item.leased_until is None)
     return item.message(item.next_at) if waits and minute_of(item.next_at) == minute else None

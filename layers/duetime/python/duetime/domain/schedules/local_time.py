@@ -20,7 +20,7 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class WallPattern(Protocol):
+class LocalTimePattern(Protocol):
     """Wall times in order, found by arithmetic; each of them may come, or not, by the clock of a zone."""
 
     @property

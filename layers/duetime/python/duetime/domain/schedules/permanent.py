@@ -13,12 +13,12 @@ from duetime.domain.schedules.timings import Permanent
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 
-def run_of(recurrence: Recurrence, nominal: Millis) -> Occurrence:
+def run_of(recurrence: StoredSchedule, nominal: Millis) -> Occurrence:
     """The run of a permanent schedule that is meant for an instant."""
     return Occurrence(nominal, nominal, nominal, recurrence.spec.clock.zone.text_at(nominal))
 
@@ -36,7 +36,7 @@ def run_after(schedule: Schedule, last: Last, ended_at: Millis) -> Millis | None
     return _working(schedule, None if at is None else max(at, last.nominal + 1))
 
 
-def continued(recurrence: Recurrence, nominal: Millis | None) -> Recurrence:
+def continued(recurrence: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
     """With its next run decided, or at its end."""
     if nominal is None:
         return replace(recurrence, state=ScheduleState.ENDED)

@@ -9,10 +9,10 @@ from duetime.domain.schedules.calendar_periods import Steps
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.dst_notes import gap_words, twice, written
 from duetime.domain.schedules.local_time import clock_text
-from duetime.domain.schedules.recurrences import Clock, Even, Listed, Lost, Rhythm
+from duetime.domain.schedules.recurrences import Clock, EvenRecurrence, ListedRecurrence, Lost, Recurrence
 from duetime.domain.schedules.time_zones import Fold, Gap, Zone
 from duetime.domain.schedules.timings import Dates, Interval, Permanent, Rate, Timing
-from duetime.domain.schedules.zoned_recurrence import Wallclock
+from duetime.domain.schedules.zoned_recurrence import ZonedRecurrence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1024)
-def rhythm_of(timing: Timing, clock: Clock, anchor: Millis) -> Rhythm:
+def rhythm_of(timing: Timing, clock: Clock, anchor: Millis) -> Recurrence:
     """The rhythm of a timing.
 
     Args:
@@ -35,27 +35,27 @@ def rhythm_of(timing: Timing, clock: Clock, anchor: Millis) -> Rhythm:
     """
     match timing:
         case Cron():
-            return Wallclock(timing, clock)
+            return ZonedRecurrence(timing, clock)
         case Rate(every):
-            return Even(anchor, every)
+            return EvenRecurrence(anchor, every)
         case Interval():
             return _interval(timing, clock, anchor)
         case Dates(moments):
             return _listed(moments, clock)
         case Permanent():
-            return Listed((), (), ())
+            return ListedRecurrence((), (), ())
 
 
-def _interval(interval: Interval, clock: Clock, anchor: Millis) -> Rhythm:
+def _interval(interval: Interval, clock: Clock, anchor: Millis) -> Recurrence:
     zone, start, period = clock.zone, interval.start, interval.period
     if period.elapsed:
         first = anchor if start is None else _instant(start, zone)
-        return Even(first, period.elapsed, interval.times)
+        return EvenRecurrence(first, period.elapsed, interval.times)
     if start is None:
         wall = zone.wall_at(anchor)
     else:
         wall = start.wall if start.offset is None else zone.wall_at(start.wall - start.offset)
-    return Wallclock(Steps(wall, period.months, period.days, interval.times), clock)
+    return ZonedRecurrence(Steps(wall, period.months, period.days, interval.times), clock)
 
 
 def _instant(moment: Moment, zone: Zone) -> Millis:
@@ -63,7 +63,7 @@ def _instant(moment: Moment, zone: Zone) -> Millis:
     return zone.instant_after_gap(moment.wall) if moment.offset is None else moment.wall - moment.offset
 
 
-def _listed(moments: Sequence[Moment], clock: Clock) -> Listed:
+def _listed(moments: Sequence[Moment], clock: Clock) -> ListedRecurrence:
     zone = clock.zone
     notes: dict[Millis, str] = {}
     losses: dict[Millis, Lost] = {}
@@ -85,4 +85,4 @@ def _listed(moments: Sequence[Moment], clock: Clock) -> Listed:
         for at in instants if both else instants[:1]:
             notes[at] = f"{twice(moment.wall, zone)}: {decision}" if len(instants) > 1 else ""
     order = sorted(notes)
-    return Listed(tuple(order), tuple(notes[at] for at in order), tuple(losses[at] for at in sorted(losses)))
+    return ListedRecurrence(tuple(order), tuple(notes[at] for at in order), tuple(losses[at] for at in sorted(losses)))

@@ -48,7 +48,7 @@ class Lost:
     note: str
 
 
-class Rhythm(Protocol):
+class Recurrence(Protocol):
     """The instants of a timing, each of them once, found by arithmetic."""
 
     def after(self, at: Millis) -> Millis | None:
@@ -73,7 +73,7 @@ class Rhythm(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Even:
+class EvenRecurrence:
     """Instants at an even distance of elapsed time."""
 
     start: Millis
@@ -110,7 +110,7 @@ class Even:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedRecurrence:
     """Instants of a list, in order, with what was decided about them."""
 
     instants: tuple[Millis, ...]

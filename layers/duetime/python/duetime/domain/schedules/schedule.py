@@ -10,7 +10,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_JITTER_SECONDS, MAX_NAME_LENGTH
 from duetime.domain.schedules.calendars import Searched
 from duetime.domain.schedules.recurrence_builder import rhythm_of
-from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock, Rhythm
+from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock, Recurrence
 from duetime.domain.schedules.timings import Permanent, Timing
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Schedule:
         return self.created_at if self.start_at is None else self.start_at
 
     @property
-    def rhythm(self) -> Rhythm:
+    def rhythm(self) -> Recurrence:
         """Its timing in its zone."""
         return rhythm_of(self.timing, self.clock, self.anchor)
 

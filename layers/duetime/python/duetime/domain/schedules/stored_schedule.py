@@ -10,7 +10,7 @@ from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrence_ids import derived, revision_of
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.schedule import Overlap, Schedule, ScheduleState
-from duetime.domain.tasks.task import Cause, Content, ContentPlace, Occasion, TaskSpec
+from duetime.domain.tasks.task import Cause, Content, ContentPlace, ScheduleRef, TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class Recurrence:
+class StoredSchedule:
     """A schedule as it is kept.
 
     Attributes:
@@ -211,17 +211,17 @@ class Recurrence:
         revision = 0 if purpose else self.revision_of(occurrence.nominal)
         return derived(self.uid.text, revision, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
 
-    def occasion(self, nominal: Millis, cause: Cause = Cause.RHYTHM) -> Occasion:
+    def occasion(self, nominal: Millis, cause: Cause = Cause.RHYTHM) -> ScheduleRef:
         """What an occurrence's task carries of it."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
-        return Occasion(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports)
+        return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports)
 
-    def remarked(self, at: Millis, key: str, note: str) -> Recurrence:
+    def remarked(self, at: Millis, key: str, note: str) -> StoredSchedule:
         """With one more remark."""
         log = (*self.log, Remark(at, key, note[:MAX_REMARK_LENGTH]))
         return replace(self, log=log[-MAX_REMARKS:])
 
-    def steered(self, now: Millis, calendars: Sequence[Calendar] = ()) -> Recurrence:
+    def steered(self, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
         """In its next revision: what was placed and is to come will not run, and is given back to what remains."""
         now = max((now, *self.revision_ends))
         remaining = self.remaining_runs
@@ -243,7 +243,7 @@ class Recurrence:
             revision_ends=(),
         )
 
-    def edited(self, now: Millis, calendars: Sequence[Calendar] = ()) -> Recurrence:
+    def edited(self, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
         """In its next revision, with the same timing: what is to come is placed anew, what was due still runs.
 
         That includes what was due and has not been placed, or caught up, yet: it keeps its revision, and so its id.
@@ -259,12 +259,12 @@ class Recurrence:
         task_id = after.id_of(Occurrence(last.nominal, last.nominal, last.nominal, key))
         return replace(after, last=Last(task_id, last.nominal, after.revision), remaining_runs=self.remaining_runs)
 
-    def paused(self, now: Millis, note: str, calendars: Sequence[Calendar] = ()) -> Recurrence:
+    def paused(self, now: Millis, note: str, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
         """Held, with a note that says why."""
         held = replace(self.steered(now, calendars), state=ScheduleState.PAUSED, note=note[:MAX_NOTE_LENGTH])
         return held.remarked(now, "", f"paused: {note}" if note else "paused")
 
-    def removed(self) -> Recurrence:
+    def removed(self) -> StoredSchedule:
         """What stays in the place of a schedule that was deleted.
 
         Code that knows no deletion markers, of an earlier deployment, takes it for a schedule that has ended, none of
@@ -287,7 +287,7 @@ class Recurrence:
             log=(),
         )
 
-    def with_backfill(self, run: BackfillRun) -> Recurrence:
+    def with_backfill(self, run: BackfillRun) -> StoredSchedule:
         """With a backfill as it is now; of those that have ended the latest are kept."""
         others = tuple(each for each in self.backfills if each.id != run.id)
         ended = [each for each in others if each.ended_at is not None]

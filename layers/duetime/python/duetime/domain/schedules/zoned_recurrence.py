@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.dst_notes import gap_words, twice, written
-from duetime.domain.schedules.local_time import LAST_WALL, Wall, WallPattern, clock_text
+from duetime.domain.schedules.local_time import LAST_WALL, LocalTimePattern, Wall, clock_text
 from duetime.domain.schedules.recurrences import Clock, Lost
 from duetime.domain.schedules.time_zones import Fold, Gap, Piece
 
@@ -20,10 +20,10 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wallclock:
+class ZonedRecurrence:
     """Instants at which the clock of a zone shows a time of a pattern."""
 
-    pattern: WallPattern
+    pattern: LocalTimePattern
     clock: Clock
 
     def after(self, at: Millis) -> Millis | None:

@@ -17,7 +17,7 @@ from duetime.domain.limits import (
     SHORTEST_NOT_SENT_WAIT,
 )
 from duetime.domain.tasks.states import Move
-from duetime.domain.tasks.task import AttemptOutcome, LedgerLine, Task, TaskError
+from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Task, TaskError
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.timers import Message
@@ -135,7 +135,7 @@ def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: M
     return Failed(error, retriable, wait_at_least)
 
 
-def told_ledger(task: Task) -> tuple[LedgerLine, ...]:
+def told_ledger(task: Task) -> tuple[AttemptRecord, ...]:
     """A task's ledger, its last line with the error that the record is about to forget."""
     if not has_untold_error(task) or task.error is None:
         return task.ledger
@@ -211,10 +211,10 @@ class Run:
     ended_at: Millis
     progress: Progress | None = None
 
-    def line(self, outcome: AttemptOutcome) -> LedgerLine:
+    def line(self, outcome: AttemptOutcome) -> AttemptRecord:
         """The ledger line of this run."""
         task = self.task
-        return LedgerLine(
+        return AttemptRecord(
             attempt=task.attempt,
             fence=task.fence,
             holder=task.lease_holder or "",
@@ -224,16 +224,16 @@ class Run:
             outcome=outcome,
         )
 
-    def ledger(self, outcome: AttemptOutcome) -> tuple[LedgerLine, ...]:
+    def ledger(self, outcome: AttemptOutcome) -> tuple[AttemptRecord, ...]:
         """The whole ledger after this run."""
         return (*self.ledger_before, self.line(outcome))
 
     @property
-    def ledger_before(self) -> tuple[LedgerLine, ...]:
+    def ledger_before(self) -> tuple[AttemptRecord, ...]:
         """The ledger without this run; attempts that left no line were lost with their workers."""
         task = self.task
         lost = (
-            LedgerLine(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
+            AttemptRecord(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
             for attempt in range(_attempts_told_of(task.ledger) + 1, task.attempt)
         )
         return (*told_ledger(task), *lost)
@@ -253,7 +253,7 @@ class Run:
         return changes
 
 
-def _attempts_told_of(ledger: tuple[LedgerLine, ...]) -> int:
+def _attempts_told_of(ledger: tuple[AttemptRecord, ...]) -> int:
     """How many attempts of the present count the ledger tells of: an end begins a new count, a pause takes one back."""
     if not ledger:
         return 0

@@ -198,7 +198,7 @@ class AttemptOutcome(StrEnum):
     """The target's `rollback` returned."""
 
 
-class Asked(StrEnum):
+class StopRequest(StrEnum):
     """What a user asks of a running attempt, which heeds it when it can."""
 
     PAUSE = "pause"
@@ -206,7 +206,7 @@ class Asked(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerLine:
+class AttemptRecord:
     """What is kept of one attempt.
 
     Attributes:
@@ -245,7 +245,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class ScheduleRef:
     """What a task that a schedule placed carries of it.
 
     Attributes:
@@ -266,7 +266,7 @@ class Occasion:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class NodeRef:
     """Which node of a topology a task is.
 
     Attributes:
@@ -371,8 +371,8 @@ class Task:
     callback_url: str | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
-    occasion: Occasion | None = None
-    member: Member | None = None
+    occasion: ScheduleRef | None = None
+    member: NodeRef | None = None
     turn: int = 0
     version: int = 1
     fence: int = 0
@@ -382,7 +382,7 @@ class Task:
     lease_holder: str | None = None
     lease_ends_at: Millis | None = None
     deferred_fence: int | None = None
-    asked: Asked | None = None
+    asked: StopRequest | None = None
     waits_for: str | None = None
     checkpoint: Content | None = None
     progress: Progress | None = None
@@ -392,7 +392,7 @@ class Task:
     run_at: Millis | None = None
     finished_at: Millis | None = None
     expires_at: Millis | None = None
-    ledger: tuple[LedgerLine, ...] = ()
+    ledger: tuple[AttemptRecord, ...] = ()
     reopened_fence: int | None = None
 
     @property

@@ -81,7 +81,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class JoinCount:
     """What the chunks of one node have reported.
 
     Attributes:
@@ -92,7 +92,7 @@ class Tally:
     edges: int
     reports: Mapping[int, Counts] = field(default_factory=dict)
 
-    def with_report(self, chunk: int, counts: Counts) -> Tally:
+    def with_report(self, chunk: int, counts: Counts) -> JoinCount:
         """The tally once a chunk has reported; an emptier report than the one before changes nothing."""
         known = self.reports.get(chunk)
         if known is not None and known.ended >= counts.ended:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import NOT_STARTED, WAITING, State
-from duetime.domain.tasks.task import Asked
+from duetime.domain.tasks.task import StopRequest
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.levels import undone_next
 from duetime.domain.topologies.node_status import Reason
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class NextAction:
     """Where the whole stands, and what to do about its nodes now, in the order given.
 
     Attributes:
@@ -41,7 +41,7 @@ class Course:
     undo: tuple[str, ...] = ()
 
 
-def course(graph: Graph, statuses: Statuses, asked: Asked | None = None, *, overdue: bool = False) -> Course:
+def course(graph: Graph, statuses: Statuses, asked: StopRequest | None = None, *, overdue: bool = False) -> NextAction:
     """What to do next.
 
     A failure under `stop` and `rollback` cancels what has not begun and lets the rest run to its end, with its retries.
@@ -57,16 +57,16 @@ def course(graph: Graph, statuses: Statuses, asked: Asked | None = None, *, over
     Neither a cancel nor a deadline matters if it finds nothing left to take back.
     """
     ended = all(status.has_ended for status in statuses.values())
-    if asked is Asked.CANCEL and ended and not _was_taken_back(statuses):
+    if asked is StopRequest.CANCEL and ended and not _was_taken_back(statuses):
         asked = None
-    at_once = asked is Asked.CANCEL or (overdue and not ended)
+    at_once = asked is StopRequest.CANCEL or (overdue and not ended)
     if at_once or is_stopped(graph, statuses):
         return _closing(graph, statuses, asked, at_once=at_once)
     if ended:
-        return Course(State.FAILED if unhandled(graph, statuses) else State.SUCCEEDED)
-    if asked is Asked.PAUSE:
-        return Course(State.PAUSED, pause=tuple(key for key in graph.order if statuses[key].state in WAITING))
-    return Course(State.RUNNING)
+        return NextAction(State.FAILED if unhandled(graph, statuses) else State.SUCCEEDED)
+    if asked is StopRequest.PAUSE:
+        return NextAction(State.PAUSED, pause=tuple(key for key in graph.order if statuses[key].state in WAITING))
+    return NextAction(State.RUNNING)
 
 
 def is_stopped(graph: Graph, statuses: Statuses) -> bool:
@@ -89,7 +89,7 @@ def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
     )
 
 
-def _closing(graph: Graph, statuses: Statuses, asked: Asked | None, *, at_once: bool) -> Course:
+def _closing(graph: Graph, statuses: Statuses, asked: StopRequest | None, *, at_once: bool) -> NextAction:
     upwards = graph.order[::-1]
     cancel = tuple(
         key for key in upwards if statuses[key].has_not_begun or (at_once and statuses[key].state in NOT_STARTED)
@@ -97,12 +97,12 @@ def _closing(graph: Graph, statuses: Statuses, asked: Asked | None, *, at_once: 
     running = tuple(key for key in upwards if statuses[key].state in {State.PREPARING, State.RUNNING})
     if cancel or running or not _is_settled(statuses):
         stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)
-        return Course(State.RUNNING, cancel=cancel, stop=stop)
-    if graph.on_failure is OnFailure.ROLLBACK and asked is not Asked.CANCEL:
+        return NextAction(State.RUNNING, cancel=cancel, stop=stop)
+    if graph.on_failure is OnFailure.ROLLBACK and asked is not StopRequest.CANCEL:
         return _rolling_back(graph, statuses)
     if any(status.state is State.ROLLING_BACK for status in statuses.values()):
-        return Course(State.ROLLING_BACK)
-    return Course(State.CANCELLED if asked is Asked.CANCEL else State.FAILED)
+        return NextAction(State.ROLLING_BACK)
+    return NextAction(State.CANCELLED if asked is StopRequest.CANCEL else State.FAILED)
 
 
 def _was_taken_back(statuses: Statuses) -> bool:
@@ -116,10 +116,10 @@ def _is_settled(statuses: Statuses) -> bool:
     return all(status.has_ended or status.state is State.ROLLING_BACK for status in statuses.values())
 
 
-def _rolling_back(graph: Graph, statuses: Statuses) -> Course:
+def _rolling_back(graph: Graph, statuses: Statuses) -> NextAction:
     """The next step of a rollback. It goes no further up once a node's rollback has failed for good."""
     is_stuck = any(status.rollback_failed for status in statuses.values())
     undo = () if is_stuck else undone_next(graph, statuses)
     if undo or any(status.state is State.ROLLING_BACK for status in statuses.values()):
-        return Course(State.ROLLING_BACK, undo=undo)
-    return Course(State.FAILED if is_stuck else State.ROLLED_BACK)
+        return NextAction(State.ROLLING_BACK, undo=undo)
+    return NextAction(State.FAILED if is_stuck else State.ROLLED_BACK)

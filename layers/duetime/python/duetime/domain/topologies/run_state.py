@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.task import Asked, AttemptOutcome
+from duetime.domain.tasks.task import AttemptOutcome, StopRequest
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.planning import Run
 
@@ -34,7 +34,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class RunState:
     """How far a topology has come.
 
     Attributes:
@@ -79,7 +79,7 @@ class Head:
         return Run(self.topology, number, begun.at, begun.shards).task_id(key)
 
 
-def is_of_present_run(head: Head, task: Task) -> bool:
+def is_of_present_run(head: RunState, task: Task) -> bool:
     """Whether what is kept of a topology is about the run that its task is at, or ended with.
 
     A retried topology keeps its last run's head until the next run is planned. Before that, nothing of the last run may
@@ -108,7 +108,7 @@ def status_of(task: Task | None) -> NodeStatus:
         rollback_failed=note == ROLLBACK_FAILED,
         has_result=task.result is not None,
         expires_at=task.expires_at,
-        is_stopping=task.asked is Asked.CANCEL,
+        is_stopping=task.asked is StopRequest.CANCEL,
     )
 
 

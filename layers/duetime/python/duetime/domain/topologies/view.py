@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.node_status import Statuses
-    from duetime.domain.topologies.run_state import Head
+    from duetime.domain.topologies.run_state import RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,6 @@ class View:
 
     task: Task
     graph: Graph
-    head: Head | None
+    head: RunState | None
     statuses: Statuses
     operation: BulkOperation | None = None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
     from duetime.ports.bulk import BulkStore
-    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
 
 _TRIES = 5
 
@@ -38,7 +38,7 @@ class BulkExecutor:
 
     store: BulkStore
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     telemetry: Telemetry
     step: Callable[[BulkOperation, Millis], BulkProgress]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.request import Swept
+from duetime.domain.bulk.request import FilterResult
 from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable, VersionDiffers
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.tasks.states import State
@@ -17,16 +17,16 @@ from duetime.ports.stores import ListQuery
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.bulk.request import Sweep
+    from duetime.domain.bulk.request import FilterAction
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, Crew
+    from duetime.ports.runtime import Clock, Executor
     from duetime.ports.stores import TaskStore
-    from duetime.services.tasks.control import Steering
-    from duetime.services.tasks.read import Reading
-    from duetime.services.tasks.update import Changing
+    from duetime.services.tasks.control import TaskControl
+    from duetime.services.tasks.read import TaskReader
+    from duetime.services.tasks.update import TaskUpdater
 
 
 _AT_ONCE = 48
@@ -51,22 +51,22 @@ class _Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweeping:
+class FilteredTasks:
     """Does one thing with each of an owner's tasks that a filter means; doing a piece again does no harm."""
 
     tasks: TaskStore
-    reading: Reading
-    changing: Changing
-    steering: Steering
+    reading: TaskReader
+    changing: TaskUpdater
+    steering: TaskControl
     clock: Clock
-    crew: Crew | None = None
+    crew: Executor | None = None
 
-    def cancel(self, owner: str, sweep: Sweep, *, force: bool) -> Swept:
+    def cancel(self, owner: str, sweep: FilterAction, *, force: bool) -> FilterResult:
         """Cancel a piece; by force, ask those that run to stop."""
         cancel = self.steering.cancel_by_force if force else self.changing.cancel
         return self._sweep(owner, sweep, lambda task: cancel(owner, task.id, task.version))
 
-    def change(self, owner: str, sweep: Sweep, wanted: TaskChange) -> Swept:
+    def change(self, owner: str, sweep: FilterAction, wanted: TaskChange) -> FilterResult:
         """Change a piece.
 
         Raises:
@@ -74,11 +74,11 @@ class Sweeping:
         """
         return self._sweep(owner, sweep, lambda task: self.changing.change(owner, task.id, wanted, task.version))
 
-    def redrive(self, owner: str, sweep: Sweep) -> Swept:
+    def redrive(self, owner: str, sweep: FilterAction) -> FilterResult:
         """Have a piece of the failed tasks tried again; the filter asks for that state."""
         return self._sweep(owner, sweep, lambda task: self.steering.retry(owner, task.id, task.version))
 
-    def _sweep(self, owner: str, sweep: Sweep, act: Callable[[Task], object]) -> Swept:
+    def _sweep(self, owner: str, sweep: FilterAction, act: Callable[[Task], object]) -> FilterResult:
         """One piece; raises `Unavailable` only if nothing was done yet."""
         tally = _Tally(sweep.after)
         try:
@@ -86,9 +86,9 @@ class Sweeping:
         except Unavailable:
             if not tally.changed:
                 raise
-        return Swept(tally.examined, tally.matched, tally.changed, dict(tally.refused), tally.after)
+        return FilterResult(tally.examined, tally.matched, tally.changed, dict(tally.refused), tally.after)
 
-    def _go_through(self, owner: str, sweep: Sweep, tally: _Tally, act: Callable[[Task], object]) -> None:
+    def _go_through(self, owner: str, sweep: FilterAction, tally: _Tally, act: Callable[[Task], object]) -> None:
         pace = _Pace(self.clock, sweep)
         failed_only = sweep.wanted.state is State.FAILED
         while tally.examined < MAX_EXAMINED:
@@ -105,7 +105,7 @@ class Sweeping:
                 return
             tally.after = ids[-1]
 
-    def _at_once(self, sweep: Sweep, tally: _Tally) -> int:
+    def _at_once(self, sweep: FilterAction, tally: _Tally) -> int:
         """How many tasks may be acted on at a time: one while a pace is kept, and at first, which may refuse all."""
         if sweep.is_dry:
             return MAX_EXAMINED
@@ -113,7 +113,7 @@ class Sweeping:
         return 1 if self.crew is None or sweep.per_second or is_first else min(_AT_ONCE, sweep.limit - tally.matched)
 
     def _do(
-        self, segment: Sequence[Task], sweep: Sweep, tally: _Tally, pace: _Pace, act: Callable[[Task], object]
+        self, segment: Sequence[Task], sweep: FilterAction, tally: _Tally, pace: _Pace, act: Callable[[Task], object]
     ) -> None:
         """Act on those of some tasks that are meant; the tally moves behind them all, unless the store fails."""
         meant = [task for task in segment if sweep.means(task)]
@@ -148,7 +148,7 @@ def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
     return None
 
 
-def _split(tasks: Sequence[Task], sweep: Sweep, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
+def _split(tasks: Sequence[Task], sweep: FilterAction, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
     """The first of the tasks, up to the one that makes it as many as may be acted on at once; and the rest."""
     meant = 0
     for number, task in enumerate(tasks):
@@ -158,7 +158,7 @@ def _split(tasks: Sequence[Task], sweep: Sweep, most: int) -> tuple[Sequence[Tas
     return tasks, ()
 
 
-def _act_while_meant(sweep: Sweep, act: Callable[[Task], object], task: Task) -> None:
+def _act_while_meant(sweep: FilterAction, act: Callable[[Task], object], task: Task) -> None:
     """Act on the version of a task that the filter matched; if it has another one by now, match that first.
 
     Raises:
@@ -180,7 +180,7 @@ def _act_while_meant(sweep: Sweep, act: Callable[[Task], object], task: Task) ->
 class _Pace:
     """How fast a piece goes, and when it has to end."""
 
-    def __init__(self, clock: Clock, sweep: Sweep) -> None:
+    def __init__(self, clock: Clock, sweep: FilterAction) -> None:
         self._clock = clock
         self._sweep = sweep
         self._started = clock.now()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.times import Millis
     from duetime.ports.bulk import BulkStarter, BulkStore
-    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
     from duetime.ports.stores import TaskStore
     from duetime.services.shards import Shards
 
@@ -44,7 +44,7 @@ class BulkOperations:
     tasks: TaskStore
     starter: BulkStarter
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     telemetry: Telemetry
     shards: Shards
     look_ahead: Millis

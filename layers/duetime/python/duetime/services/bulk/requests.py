@@ -15,11 +15,11 @@ from duetime.domain.times import SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.bulk.request import BulkRequest, Sweep, Swept
+    from duetime.domain.bulk.request import BulkRequest, FilterAction, FilterResult
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import ContentStore, KeyStore
-    from duetime.services.bulk.filtered_tasks import Sweeping
+    from duetime.services.bulk.filtered_tasks import FilteredTasks
     from duetime.services.bulk.operations import BulkOperations
     from duetime.services.tasks.create import IdempotencyKey
 
@@ -36,14 +36,14 @@ class BulkRequests:
     """
 
     operations: BulkOperations
-    sweeping: Sweeping
+    sweeping: FilteredTasks
     contents: ContentStore
     keys: KeyStore
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     read: Callable[[BulkKind, bytes], BulkRequest]
 
-    def piece(self, owner: str, request: BulkRequest) -> Swept:
+    def piece(self, owner: str, request: BulkRequest) -> FilterResult:
         """Do one piece of it, and nothing later."""
         return self._piece(owner, request, replace(request.sweep, budget=BULK_INLINE))
 
@@ -108,7 +108,7 @@ class BulkRequests:
         after = before.plus(examined=swept.examined, matched=swept.matched, changed=swept.changed, refused=counted)
         return replace(after, after=swept.after or before.after, is_complete=swept.after is None)
 
-    def _piece(self, owner: str, request: BulkRequest, sweep: Sweep) -> Swept:
+    def _piece(self, owner: str, request: BulkRequest, sweep: FilterAction) -> FilterResult:
         if request.kind is BulkKind.CANCEL:
             return self.sweeping.cancel(owner, sweep, force=request.force)
         if request.change is not None:

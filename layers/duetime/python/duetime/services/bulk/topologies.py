@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.tasks.states import LEASED
-from duetime.domain.tasks.task import Asked
+from duetime.domain.tasks.task import StopRequest
 from duetime.services.bulk.executor import Replaced
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation, BulkProgress
     from duetime.domain.times import Millis
-    from duetime.services.topologies.reconciler import Conducting, Work
-    from duetime.services.topologies.repository import Whole, Wholes
+    from duetime.services.topologies.reconciler import TopologyReconciler, Work
+    from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
-ASKS = {BulkKind.PAUSE: Asked.PAUSE, BulkKind.CANCEL: Asked.CANCEL, BulkKind.RESUME: None}
+ASKS = {BulkKind.PAUSE: StopRequest.PAUSE, BulkKind.CANCEL: StopRequest.CANCEL, BulkKind.RESUME: None}
 """What must be asked of the topology's task for an operation to be wanted."""
 
 
@@ -28,8 +28,8 @@ ASKS = {BulkKind.PAUSE: Asked.PAUSE, BulkKind.CANCEL: Asked.CANCEL, BulkKind.RES
 class TopologySteps:
     """Does steps of operations on topologies."""
 
-    wholes: Wholes
-    conducting: Conducting
+    wholes: TopologyRepository
+    conducting: TopologyReconciler
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
         """Do as much as fits before `until`.
@@ -53,14 +53,14 @@ class TopologySteps:
             is_complete=not work,
         )
 
-    def _work(self, operation: BulkOperation, whole: Whole) -> Work:
+    def _work(self, operation: BulkOperation, whole: TopologyRun) -> Work:
         if operation.kind is BulkKind.RESUME:
             return self.conducting.resumption(whole)
         # Of what has come to its end, the nodes are only to expire.
         return () if whole.head.ended else self.conducting.work(whole)
 
     @staticmethod
-    def _is_over(operation: BulkOperation, whole: Whole) -> bool:
+    def _is_over(operation: BulkOperation, whole: TopologyRun) -> bool:
         """Whether there is nothing more to do, as the topology has ended, or waits for another attempt or its plan."""
         if not whole.is_present:
             return True

@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.locks import Lock, Waiter
-    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import LockStore
-    from duetime.services.locks.locking import Locking
+    from duetime.services.locks.locking import LockManager
 
 _LINE_SHOWN = 100
 _TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Freeing:
+class LockAdmin:
     """Lets an owner look at its locks, and take them away from whoever holds them."""
 
     locks: LockStore
-    locking: Locking
+    locking: LockManager
     clock: Clock
-    chance: Chance
+    chance: RandomSource
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[Lock], str | None]:
         """A page of an owner's locks that were used lately, and the key to go on behind, if there are more."""

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockName
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
     from duetime.ports.stores import LockStore, TaskStore
-    from duetime.services.enqueue import Placing
+    from duetime.services.enqueue import Enqueuer
 
 _TRIES = 20
 _LINE = 10
@@ -41,7 +41,7 @@ def _no_caps(_task: Task) -> tuple[LockClaim, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Locking:
+class LockManager:
     """Takes, renews and hands on locks.
 
     Every method may raise `Unavailable`: then the hold ends by itself.
@@ -53,9 +53,9 @@ class Locking:
 
     locks: LockStore
     tasks: TaskStore
-    placing: Placing
+    placing: Enqueuer
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     telemetry: Telemetry
     lease: Millis
     caps: Callable[[Task], tuple[LockClaim, ...]] = field(default=_no_caps)

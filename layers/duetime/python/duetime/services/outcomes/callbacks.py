@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CallingBack:
+class CallbackSender:
     """Makes callbacks: at least once, unless the other side refuses; the outcome stands, whatever becomes of them."""
 
     callbacks: Callbacks

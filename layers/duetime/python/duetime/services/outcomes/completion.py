@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.targets import TargetRunner
-    from duetime.services.outcomes.callbacks import CallingBack
+    from duetime.services.outcomes.callbacks import CallbackSender
 
 
 _NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
 """Between the tries to have a target clean up whose call never left."""
 
 
-class Closing(Protocol):
+class CompletionSteps(Protocol):
     """Sees to what follows an outcome."""
 
     @property
@@ -51,7 +51,7 @@ class Closing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ClosingHere:
+class InlineCompletion:
     """Does what follows an outcome in this process, under the attempt's lease: the worker's way.
 
     Attributes:
@@ -65,10 +65,10 @@ class ClosingHere:
     contents: ContentStore
     targets: TargetRunner
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     telemetry: Telemetry
     retention: Millis
-    calling_back: CallingBack
+    calling_back: CallbackSender
     tell: Callable[[Task], None] = field(default=lambda _task: None)
     follow: Callable[[Task], bool] = field(default=lambda _task: False)
 
@@ -134,7 +134,7 @@ class ClosingHere:
 
 
 @dataclass(frozen=True, slots=True)
-class ClosingElsewhere:
+class DelegatedCompletion:
     """Has a worker do what follows an outcome: for functions that have no targets to call."""
 
     queues: WorkQueues

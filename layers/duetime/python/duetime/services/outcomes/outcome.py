@@ -29,21 +29,21 @@ from duetime.domain.tasks.attempts import (
 )
 from duetime.domain.tasks.expiry import after_record, unless_referenced
 from duetime.domain.tasks.states import LEGAL, Move, State
-from duetime.domain.tasks.task import Asked, AttemptOutcome, LedgerLine, Phase, TopologyTarget
+from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Phase, StopRequest, TopologyTarget
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from duetime.services.content_retention import let_expire, replace_content
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.services.enqueue import Placing
-    from duetime.services.outcomes.completion import Closing
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.outcomes.completion import CompletionSteps
 
 
 @dataclass(frozen=True, slots=True)
-class Finishing:
+class OutcomeWriter:
     """Ends attempts, each with one conditional write on its fence.
 
     Attributes:
@@ -52,10 +52,10 @@ class Finishing:
 
     tasks: TaskStore
     contents: ContentStore
-    placing: Placing
-    closing: Closing
+    placing: Enqueuer
+    closing: CompletionSteps
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     telemetry: Telemetry
     retention: Millis
 
@@ -150,7 +150,7 @@ class Finishing:
         now = self.clock.now()
         lines = Run(task, now, now).ledger_before
         sets = {"error": error, "attempt": last, "ledger": lines[-LEDGER_LINES_INLINE:], "deferred_fence": None}
-        if task.asked is Asked.CANCEL:
+        if task.asked is StopRequest.CANCEL:
             return self.write_outcome(task, Move.STOP, {**sets, "asked": None}, now)
         if task.rollback and Phase.ROLLBACK in phases:
             return self._undo(task, sets)
@@ -163,10 +163,10 @@ class Finishing:
             task: the record as it was read; somebody's write in between is a refusal.
         """
         now = self.clock.now()
-        line = LedgerLine(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
+        line = AttemptRecord(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
         lines = (*Run(task, now, now).ledger_before, line)
         sets = {"error": _lost(task, task.attempt).error, "ledger": lines[-LEDGER_LINES_INLINE:], "asked": None}
-        move = Move.STOP if task.asked is Asked.CANCEL else Move.GIVE_UP
+        move = Move.STOP if task.asked is StopRequest.CANCEL else Move.GIVE_UP
         return self.write_outcome(task, move, sets, now, Guard(version=task.version))
 
     def write_outcome(
@@ -310,7 +310,7 @@ def _is_cancelled(task: Task, end: WriteResult) -> bool:
         end: what became of the write.
     """
     stored = end.task
-    is_asked = isinstance(end, Refused) and stored is not None and stored.asked is Asked.CANCEL
+    is_asked = isinstance(end, Refused) and stored is not None and stored.asked is StopRequest.CANCEL
     return is_asked and stored is not None and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
 
 

@@ -14,19 +14,19 @@ from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock
-    from duetime.services.enqueue import Placing
-    from duetime.services.outcomes.outcome import Finishing
+    from duetime.ports.runtime import Clock, RandomSource
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.outcomes.outcome import OutcomeWriter
 
 
 @dataclass(frozen=True, slots=True)
-class Undoing:
+class RollbackWriter:
     """Ends rollbacks: they have their own lease, their own retries and their own outcome."""
 
-    finishing: Finishing
-    placing: Placing
+    finishing: OutcomeWriter
+    placing: Enqueuer
     clock: Clock
-    chance: Chance
+    chance: RandomSource
 
     def finish(self, run: Run, ending: Ending) -> WriteResult:
         """Write down the end of a rollback; one whose fence is no longer the task's is refused."""

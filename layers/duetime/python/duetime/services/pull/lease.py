@@ -8,12 +8,12 @@ from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
-from duetime.domain.dispatch.redelivery import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
+from duetime.domain.dispatch.redelivery import DeleteMessage, FollowUp, LookAfter, RedeliverMessage, Undo, after_refusal
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, LEAST_LEASE_SHARE, MAX_HOLD, MAX_LEASED_BYTES
 from duetime.domain.tasks.attempts import Claimant, HeldBack, Run, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.pull_leases import LeaseKey
-from duetime.domain.tasks.task import Asked, Phase
+from duetime.domain.tasks.task import Phase, StopRequest
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.queues import Delivery, Outgoing
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import PullQueues
-    from duetime.ports.runtime import Chance, Clock, Crew, Telemetry
+    from duetime.ports.runtime import Clock, Executor, RandomSource, Telemetry
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.services.outcomes.outcome import Finishing
-    from duetime.services.pull.locks import Holding
+    from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.pull.locks import PullLocks
 
 RUN_ONLY = frozenset({Phase.RUN})
 """What pull workers offer."""
@@ -72,11 +72,11 @@ class _Taken:
     """What became of one delivery: a lease, or the message's fate."""
 
     delivery: Delivery
-    end: Leased | LetGo | ComeBack
+    end: Leased | DeleteMessage | RedeliverMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Leasing:
+class LeaseService:
     """Leases the due tasks of pulled types, each by the same claim that the worker functions make.
 
     Attributes:
@@ -86,12 +86,12 @@ class Leasing:
     tasks: TaskStore
     contents: ContentStore
     queues: PullQueues
-    finishing: Finishing
-    holding: Holding
+    finishing: OutcomeWriter
+    holding: PullLocks
     pullers: Pullers
     clock: Clock
-    chance: Chance
-    crew: Crew
+    chance: RandomSource
+    crew: Executor
     telemetry: Telemetry
     inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
 
@@ -182,7 +182,7 @@ class Leasing:
         ready = [each for each in deliveries if each.message.due <= now + CLAIM_LEAD]
         early = [each for each in deliveries if each not in ready]
         ends = self.crew.map(partial(self._take_up, wanted), ready)
-        ends += [_Taken(each, ComeBack(each.message.due - SECOND, "not due")) for each in early]
+        ends += [_Taken(each, RedeliverMessage(each.message.due - SECOND, "not due")) for each in early]
         if self.clock.now() > received_at + _SLOW:
             leased = [each for each in ends if isinstance(each.end, Leased)]
             self._come_back([each.delivery for each in leased], [_returns_at(each.end) for each in leased])
@@ -202,9 +202,9 @@ class Leasing:
         except Exception as error:  # noqa: BLE001 - see above
             self.telemetry.count("worker_defects")
             self.telemetry.note("a task could not be leased", error=repr(error), delivery=delivery.id)
-            return _Taken(delivery, ComeBack(self.clock.now() + wanted.length, repr(error)))
+            return _Taken(delivery, RedeliverMessage(self.clock.now() + wanted.length, repr(error)))
 
-    def _claimed(self, wanted: LeaseRequest, delivery: Delivery) -> Leased | LetGo | ComeBack:
+    def _claimed(self, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
         claimant = Claimant(wanted.worker, self.clock.now(), wanted.length)
         result = self.tasks.apply(claimant.claim(delivery.message, self.chance.nonce()))
         if not isinstance(result, Applied):
@@ -216,7 +216,7 @@ class Leasing:
             # It has begun nothing: another try costs it no attempt.
             return self._ended(self._hold_back(task, HeldBack(self.clock.now() + SECOND, str(error))))
 
-    def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | LetGo | ComeBack:
+    def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
         """Hand a claimed task out, unless it must not begin."""
         now = self.clock.now()
         if not task.lane:
@@ -227,7 +227,7 @@ class Leasing:
             self.holding.locking.release_reservation(task)
             return self._ended(end)
         if task.asked is not None:
-            ending = Stopped() if task.asked is Asked.CANCEL else Yielded(None)
+            ending = Stopped() if task.asked is StopRequest.CANCEL else Yielded(None)
             end = self.finishing.finish(Run(task, now, now), ending, RUN_ONLY)
             self.holding.locking.release_reservation(task)
             return self._ended(end)
@@ -246,24 +246,24 @@ class Leasing:
         key = LeaseKey(task.id, task.fence, delivery.message.lane, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
-    def _refused(self, task: Task | None, delivery: Delivery) -> LetGo | ComeBack:
+    def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage:
         """What becomes of a message whose claim was refused; what follows an outcome is the worker functions'."""
         self.telemetry.count("refused")
         retain_paused(self.contents, task)
         match after_refusal(task, delivery.message, self.clock.now()):
             case FollowUp(left) | Undo(left) | LookAfter(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])
-                return self._later("not sent") if unsent else LetGo("left to the worker functions")
+                return self._later("not sent") if unsent else DeleteMessage("left to the worker functions")
             case fate:
                 return fate
 
-    def _ended(self, end: WriteResult) -> LetGo | ComeBack:
+    def _ended(self, end: WriteResult) -> DeleteMessage | RedeliverMessage:
         """The fate of a message whose task was not handed out."""
         if not isinstance(end, Applied):
             return self._later("somebody else took it over")
         if end.task.is_terminal and end.task.finished_at is None:
             self.finishing.closing.close(end.task)
-        return LetGo("done")
+        return DeleteMessage("done")
 
     def _put_back(self, leased: Leased, reason: str) -> None:
         """Take back a lease that was not handed out; the task waits for what the reason says."""
@@ -282,10 +282,10 @@ class Leasing:
     def _settle(self, ends: Sequence[_Taken]) -> None:
         """Delete the messages that are let go, and set when those come back that must."""
         try:
-            self.queues.delete([each.delivery for each in ends if isinstance(each.end, LetGo)])
+            self.queues.delete([each.delivery for each in ends if isinstance(each.end, DeleteMessage)])
         except Unavailable as error:
             self.telemetry.note("messages were not deleted", error=str(error))
-        back = [each for each in ends if isinstance(each.end, ComeBack)]
+        back = [each for each in ends if isinstance(each.end, RedeliverMessage)]
         self._come_back([each.delivery for each in back], [_returns_at(each.end) for each in back])
 
     def _come_back(self, deliveries: Sequence[Delivery], times: Sequence[Millis]) -> None:
@@ -296,19 +296,19 @@ class Leasing:
             # They come back at the visibility they have.
             self.telemetry.note("visibility was not changed", error=str(error))
 
-    def _later(self, reason: str) -> ComeBack:
-        return ComeBack(self.clock.now() + SECOND, reason)
+    def _later(self, reason: str) -> RedeliverMessage:
+        return RedeliverMessage(self.clock.now() + SECOND, reason)
 
     def _bytes(self, task: Task, content: Content) -> bytes:
         return self.contents.fetch(task.id, content) if content.data is None else content.data
 
 
-def _returns_at(end: Leased | LetGo | ComeBack) -> Millis:
+def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
     """When a message comes back whose task is leased, or whose fate is to come back."""
     match end:
         case Leased(task=task):
             return (task.lease_ends_at or 0) + LEASE_RETURN_MARGIN
-        case ComeBack(at=at):
+        case RedeliverMessage(at=at):
             return at
-        case LetGo():
+        case DeleteMessage():
             return 0

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempts import HeldBack, Skipped
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.services.locks.locking import Locking
+    from duetime.services.locks.locking import LockManager
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class PullLocks:
     """Takes, renews and gives back all that an attempt of a pull worker holds.
 
     Nothing is remembered in between, so what a task holds is what it needs.
@@ -26,7 +26,7 @@ class Holding:
         stopped: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
     """
 
-    locking: Locking
+    locking: LockManager
     stopped: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
 
     def take(self, task: Task, until: Millis) -> HeldBack | Skipped | None:

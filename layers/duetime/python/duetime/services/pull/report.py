@@ -18,7 +18,7 @@ from duetime.domain.errors import (
 from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempts import Ending, HeldBack, Run, Stopped, Yielded
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.task import Asked, PullTarget
+from duetime.domain.tasks.task import PullTarget, StopRequest
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
 from duetime.services.enqueue import message_for
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import PullQueues
-    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.services.outcomes.outcome import Finishing
-    from duetime.services.pull.locks import Holding
+    from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.pull.locks import PullLocks
 
 RELEASED = "a worker: the last one gave it back"
 """What a task waits for whose worker has released it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reporting:
+class LeaseReports:
     """Hears of leases.
 
     Every method raises `TypeNotPulled` if the caller may not pull the lease's type, `LeaseUnknown` if there is no such
@@ -50,11 +50,11 @@ class Reporting:
     tasks: TaskStore
     contents: ContentStore
     queues: PullQueues
-    finishing: Finishing
-    holding: Holding
+    finishing: OutcomeWriter
+    holding: PullLocks
     pullers: Pullers
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     telemetry: Telemetry
 
     def heartbeat(self, caller: str, key: LeaseKey, progress: Progress | None) -> Task:
@@ -158,5 +158,5 @@ def _check_asked(task: Task, ending: Ending) -> None:
     """A worker pauses or cancels only what its user wants paused or cancelled."""
     if isinstance(ending, Yielded) and task.asked is None:
         raise MoveRefused(task, "paused by its worker: nobody has asked for it")
-    if isinstance(ending, Stopped) and task.asked is not Asked.CANCEL:
+    if isinstance(ending, Stopped) and task.asked is not StopRequest.CANCEL:
         raise MoveRefused(task, "cancelled by its worker: nobody has asked for it")

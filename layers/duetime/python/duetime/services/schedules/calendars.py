@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar, Kind
     from duetime.domain.schedules.time_zones import Zone
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import CalendarStore, ScheduleStore
 
 _TRIES = 10
@@ -36,7 +36,7 @@ class CalendarReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KeepingCalendars:
+class CalendarManager:
     """Keeps an owner's calendars.
 
     Attributes:
@@ -46,7 +46,7 @@ class KeepingCalendars:
     calendars: CalendarStore
     schedules: ScheduleStore
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     read_ics: CalendarReader
 
     def put(self, owner: str, calendar: Calendar) -> Calendar:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from duetime.domain.dispatch.timers import ScheduleWake, first_unread
+from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FieldInvalid, Unavailable
 from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_LOOK
 from duetime.domain.schedules.backfill import steps
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule import Schedule
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock, Crew, Telemetry
+    from duetime.ports.runtime import Clock, Executor, RandomSource, Telemetry
     from duetime.ports.stores import CalendarStore, ScheduleStore, TaskStore
-    from duetime.services.schedules.occurrence_tasks import Producing
+    from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 
 T = TypeVar("T")
 _PASSES = 40
@@ -72,9 +72,9 @@ class _Pass:
         broken: whether it failed by a defect, which another try would only repeat.
     """
 
-    wake: ScheduleWake
-    before: Recurrence
-    after: Recurrence
+    wake: ScheduleTimer
+    before: StoredSchedule
+    after: StoredSchedule
     due: list[Due] = field(default_factory=list)
     next_at: Millis | None = None
     more: bool = False
@@ -94,7 +94,7 @@ class _Retry(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Expanding:
+class ScheduleExpander:
     """Expands schedules up to the horizon, many at once.
 
     Attributes:
@@ -104,14 +104,14 @@ class Expanding:
     schedules: ScheduleStore
     calendars: CalendarStore
     tasks: TaskStore
-    producing: Producing
+    producing: OccurrenceTasks
     clock: Clock
-    chance: Chance
-    crew: Crew
+    chance: RandomSource
+    crew: Executor
     telemetry: Telemetry
     look_ahead: Millis
 
-    def expand(self, wakes: Sequence[ScheduleWake], until: Millis | None = None) -> Expanded:
+    def expand(self, wakes: Sequence[ScheduleTimer], until: Millis | None = None) -> Expanded:
         """Expand the schedules of these wakes; a wake that is stale is dropped. Never raises `Unavailable`.
 
         Args:
@@ -127,7 +127,7 @@ class Expanding:
                 break
             ends = self.crew.map(self._begun, todo)
             passes = [end for end in ends if isinstance(end, _Pass)]
-            again = [end for end in ends if isinstance(end, ScheduleWake)]
+            again = [end for end in ends if isinstance(end, ScheduleTimer)]
             # The first alone: if it does not exist, no expansion has ever come so far.
             for number in range(2):
                 self._produce([(each, due) for each in passes for due in each.due[: each.alone][number : number + 1]])
@@ -138,7 +138,7 @@ class Expanding:
             todo = again + [wake for wake in more if wake is not None]
         return Expanded(tasks, done=False)
 
-    def calendars_of(self, recurrence: Recurrence) -> tuple[Calendar, ...]:
+    def calendars_of(self, recurrence: StoredSchedule) -> tuple[Calendar, ...]:
         """The calendars that a schedule names.
 
         Raises:
@@ -152,14 +152,14 @@ class Expanding:
             found.append(calendar)
         return tuple(found)
 
-    def known_calendars_of(self, recurrence: Recurrence) -> tuple[Calendar, ...]:
+    def known_calendars_of(self, recurrence: StoredSchedule) -> tuple[Calendar, ...]:
         """The calendars that a schedule names; none if one of them is missing."""
         try:
             return self.calendars_of(recurrence)
         except FieldInvalid:
             return ()
 
-    def _begun(self, wake: ScheduleWake) -> _Pass | ScheduleWake | bool | None:
+    def _begun(self, wake: ScheduleTimer) -> _Pass | ScheduleTimer | bool | None:
         """Look at one schedule, and place its next wake.
 
         Returns:
@@ -180,7 +180,7 @@ class Expanding:
             self._defect(wake, error)
             return True
 
-    def _looked_at(self, wake: ScheduleWake, recurrence: Recurrence) -> _Pass | bool:
+    def _looked_at(self, wake: ScheduleTimer, recurrence: StoredSchedule) -> _Pass | bool:
         now = self.clock.now()
         calendars: tuple[Calendar, ...] = ()
         try:
@@ -205,7 +205,7 @@ class Expanding:
         self._place_wake(at_work, now)
         return at_work
 
-    def _paused(self, recurrence: Recurrence, refusal: Exception, calendars: Sequence[Calendar]) -> bool:
+    def _paused(self, recurrence: StoredSchedule, refusal: Exception, calendars: Sequence[Calendar]) -> bool:
         """Pause a schedule whose tasks cannot be made; there is nothing more to do."""
         if recurrence.state is ScheduleState.ACTIVE:
             self._save(recurrence.paused(self.clock.now(), str(refusal), calendars))
@@ -252,7 +252,7 @@ class Expanding:
                 after = replace(after, state=ScheduleState.ENDED)
         at_work.after = _remarked(after, [each for each in found if not each.runs], now)
 
-    def _placed_before(self, recurrence: Recurrence, schedule: Schedule, horizon: Millis) -> Millis | None:
+    def _placed_before(self, recurrence: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
         """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed.
 
         Any but the first may be absent: they are placed at once. So the last that is there counts, up to the horizon;
@@ -264,7 +264,7 @@ class Expanding:
         ids = {recurrence.id_of(each): each.nominal for each in intended}
         return max([intended[0].nominal, *map(ids.__getitem__, self.tasks.read_many(list(ids), consistent=True))])
 
-    def _decided(self, recurrence: Recurrence, schedule: Schedule, now: Millis) -> Recurrence:
+    def _decided(self, recurrence: StoredSchedule, schedule: Schedule, now: Millis) -> StoredSchedule:
         """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
         missed_by = now - MISSED_AFTER
         found = catch_up(schedule, recurrence.done, missed_by)
@@ -328,7 +328,7 @@ class Expanding:
         if at is not None:
             at = max(unread, min(at, now + LONGEST_SLEEP))
             before = at_work.before
-            self.tasks.add_schedule_wake(ScheduleWake(before.uid, before.owner, before.name, at_work.after.turn, at))
+            self.tasks.add_schedule_wake(ScheduleTimer(before.uid, before.owner, before.name, at_work.after.turn, at))
 
     def _produce(self, dues: Sequence[tuple[_Pass, Due]]) -> None:
         self.crew.map(self._produced, [(at_work, due) for at_work, due in dues if not at_work.failed])
@@ -340,7 +340,7 @@ class Expanding:
         if task is not None:
             at_work.tasks.append(task)
 
-    def _ended(self, at_work: _Pass) -> ScheduleWake | None:
+    def _ended(self, at_work: _Pass) -> ScheduleTimer | None:
         """Save the schedule; the wake to go on with, if there is more to do or somebody's write came between."""
         if at_work.failed:
             return None
@@ -352,7 +352,7 @@ class Expanding:
             return wake
         return replace(wake, turn=at_work.after.turn) if at_work.more and not at_work.failed else None
 
-    def _save(self, recurrence: Recurrence) -> Recurrence:
+    def _save(self, recurrence: StoredSchedule) -> StoredSchedule:
         if not self.schedules.save(recurrence, self.chance.nonce()):
             raise _Retry
         return replace(recurrence, edition=recurrence.edition + 1)
@@ -372,18 +372,18 @@ class Expanding:
         at_work.failed = True
         return None
 
-    def _defect(self, wake: ScheduleWake, error: Exception) -> None:
+    def _defect(self, wake: ScheduleTimer, error: Exception) -> None:
         self.telemetry.count("expansions_failed")
         self.telemetry.note("a schedule could not be expanded", schedule=wake.name, error=repr(error))
 
 
-def _last(recurrence: Recurrence, runs: Sequence[Occurrence]) -> Last | None:
+def _last(recurrence: StoredSchedule, runs: Sequence[Occurrence]) -> Last | None:
     if not runs:
         return recurrence.last
     return Last(recurrence.id_of(runs[-1]), runs[-1].nominal, recurrence.revision_of(runs[-1].nominal))
 
 
-def _remarked(recurrence: Recurrence, skipped: Sequence[Occurrence], now: Millis) -> Recurrence:
+def _remarked(recurrence: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:
     """With a remark for each reason why some do not run."""
     counts = Counter(each.note for each in skipped)
     firsts = {each.note: each for each in reversed(skipped)}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.timers import ScheduleWake, first_unread
+from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
 from duetime.domain.errors import (
     BackfillUnknown,
     ContentExpired,
@@ -26,7 +26,7 @@ from duetime.domain.limits import DELETION_MARKER_LIFE, MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.occurrences import Occurrence, next_nominal
 from duetime.domain.schedules.schedule import ScheduleState, check
-from duetime.domain.schedules.stored_schedule import BackfillRun, Recurrence
+from duetime.domain.schedules.stored_schedule import BackfillRun, StoredSchedule
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.expiry import after_record, unless_referenced
 from duetime.domain.tasks.task import Cause, Content, ContentPlace
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.definition import ScheduleChange, ScheduleSpec, Written
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import ContentStore, ScheduleStore, TaskStore
-    from duetime.services.enqueue import Placing
-    from duetime.services.schedules.expander import Expanding
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.schedules.expander import ScheduleExpander
     from duetime.services.shards import Shards
 
 _TRIES = 10
@@ -54,7 +54,7 @@ _TAIL_BITS, _NAME_BITS, _BACKFILL_BITS = 64, 40, 32
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduling:
+class ScheduleManager:
     """Makes, changes, holds and removes schedules, each for its owner.
 
     Every method that names a schedule raises `ScheduleUnknown` if there is none of that name, and those that take a
@@ -69,15 +69,15 @@ class Scheduling:
     schedules: ScheduleStore
     tasks: TaskStore
     contents: ContentStore
-    placing: Placing
-    expanding: Expanding
+    placing: Enqueuer
+    expanding: ScheduleExpander
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     shards: Shards
     look_ahead: Millis
     retention: Millis
 
-    def create(self, owner: str, spec: ScheduleSpec) -> Recurrence:
+    def create(self, owner: str, spec: ScheduleSpec) -> StoredSchedule:
         """Make a schedule, and place what is due soon.
 
         Raises:
@@ -107,7 +107,7 @@ class Scheduling:
         self._retain(made)
         return self._expanded(replace(made, edition=vacancy + 1))
 
-    def get(self, owner: str, name: str) -> Recurrence:
+    def get(self, owner: str, name: str) -> StoredSchedule:
         """Read a schedule, its payload too."""
         recurrence = self._read(owner, name)
         payload = recurrence.payload
@@ -116,11 +116,11 @@ class Scheduling:
                 payload = replace(payload, data=self.contents.fetch(recurrence.uid, payload))
         return replace(recurrence, payload=payload)
 
-    def list(self, owner: str, after: str, limit: int) -> Sequence[Recurrence]:
+    def list(self, owner: str, after: str, limit: int) -> Sequence[StoredSchedule]:
         """An owner's schedules by their names, eventually consistently; the list goes on behind `after`."""
         return self.schedules.list_after(owner, after, limit)
 
-    def change(self, owner: str, name: str, change: ScheduleChange, version: int | None = None) -> Recurrence:
+    def change(self, owner: str, name: str, change: ScheduleChange, version: int | None = None) -> StoredSchedule:
         """Change a schedule; what was placed and is to come is placed anew.
 
         What was due by now and has not begun is dropped by a change of the timing, and by no other.
@@ -133,7 +133,7 @@ class Scheduling:
             self.expanding.producing.accept(task)
         payload: Content | None = None
 
-        def changed(recurrence: Recurrence) -> Recurrence:
+        def changed(recurrence: StoredSchedule) -> StoredSchedule:
             nonlocal payload
             spec = change.of(recurrence.spec)
             keeps_due = recurrence.state is ScheduleState.ACTIVE and spec.has_timing_of(recurrence.spec)
@@ -172,14 +172,14 @@ class Scheduling:
                 return
         raise _busy(name)
 
-    def pause(self, owner: str, name: str, note: str = "", version: int | None = None) -> Recurrence:
+    def pause(self, owner: str, name: str, note: str = "", version: int | None = None) -> StoredSchedule:
         """Hold a schedule; what was placed and has not begun does not run. One that is held gets the note.
 
         Raises:
             ScheduleMoveRefused: it has ended.
         """
 
-        def paused(recurrence: Recurrence) -> Recurrence:
+        def paused(recurrence: StoredSchedule) -> StoredSchedule:
             if recurrence.state is ScheduleState.ENDED:
                 raise ScheduleMoveRefused(name, recurrence.state, "paused")
             if recurrence.state is ScheduleState.PAUSED:
@@ -188,7 +188,7 @@ class Scheduling:
 
         return self._written(self._read(owner, name), version, paused)
 
-    def resume(self, owner: str, name: str, version: int | None = None) -> Recurrence:
+    def resume(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
         """Let a schedule go on from now: what came while it was held is not caught up.
 
         Raises:
@@ -196,7 +196,7 @@ class Scheduling:
             FieldInvalid: a calendar that it names is gone, or its task's target may not be called any more.
         """
 
-        def resumed(recurrence: Recurrence) -> Recurrence:
+        def resumed(recurrence: StoredSchedule) -> StoredSchedule:
             if recurrence.state is not ScheduleState.PAUSED:
                 return recurrence
             now = self.clock.now()
@@ -232,7 +232,7 @@ class Scheduling:
             self.schedules.save(told.remarked(now, key, f"triggered by hand: task {task.id}"), self.chance.nonce())
         return task
 
-    def backfill(self, owner: str, name: str, start: Millis, end: Millis, per_minute: int) -> Recurrence:
+    def backfill(self, owner: str, name: str, start: Millis, end: Millis, per_minute: int) -> StoredSchedule:
         """Have the occurrences of a stretch of the past run, at a pace; the backfill is the last of `backfills`.
 
         Raises:
@@ -242,7 +242,7 @@ class Scheduling:
         wanted = requested(start, end, per_minute, self.clock.now())
         run_id = f"{self.chance.bits(_BACKFILL_BITS):08x}"
 
-        def backfilled(recurrence: Recurrence) -> Recurrence:
+        def backfilled(recurrence: StoredSchedule) -> StoredSchedule:
             if len(recurrence.open_backfills) >= MAX_BACKFILLS:
                 raise ScheduleMoveRefused(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
             size = wanted.size(recurrence.schedule(self.expanding.calendars_of(recurrence)))
@@ -252,14 +252,14 @@ class Scheduling:
 
         return self._expanded(self._written(self._read(owner, name), None, backfilled, looks=True))
 
-    def cancel_backfill(self, owner: str, name: str, backfill_id: str) -> Recurrence:
+    def cancel_backfill(self, owner: str, name: str, backfill_id: str) -> StoredSchedule:
         """End a backfill; what it has placed, a few minutes' worth, still runs. One that has ended stays as it is.
 
         Raises:
             BackfillUnknown: the schedule has none of this id.
         """
 
-        def cancelled(recurrence: Recurrence) -> Recurrence:
+        def cancelled(recurrence: StoredSchedule) -> StoredSchedule:
             run = next((each for each in recurrence.backfills if each.id == backfill_id), None)
             if run is None:
                 raise BackfillUnknown(name, backfill_id)
@@ -270,8 +270,8 @@ class Scheduling:
 
         return self._written(self._read(owner, name), None, cancelled)
 
-    def _made(self, owner: str, uid: TaskId, spec: ScheduleSpec, now: Millis) -> Recurrence:
-        return Recurrence(
+    def _made(self, owner: str, uid: TaskId, spec: ScheduleSpec, now: Millis) -> StoredSchedule:
+        return StoredSchedule(
             owner=owner,
             uid=uid,
             shards=self.shards.count(),
@@ -284,7 +284,7 @@ class Scheduling:
             remaining_runs=spec.remaining_runs,
         )
 
-    def _check(self, recurrence: Recurrence) -> None:
+    def _check(self, recurrence: StoredSchedule) -> None:
         """Refuse a schedule that cannot be, or whose time never comes."""
         self.expanding.producing.check(recurrence)
         schedule = check(recurrence.schedule(self.expanding.calendars_of(recurrence)))
@@ -296,12 +296,12 @@ class Scheduling:
 
     def _written(
         self,
-        before: Recurrence,
+        before: StoredSchedule,
         version: int | None,
-        changed: Callable[[Recurrence], Recurrence],
+        changed: Callable[[StoredSchedule], StoredSchedule],
         *,
         looks: bool = False,
-    ) -> Recurrence:
+    ) -> StoredSchedule:
         """Write a change, made anew if somebody else's write comes between.
 
         Args:
@@ -323,29 +323,29 @@ class Scheduling:
             before = self._read_again(before, version)
         raise _busy(before.name)
 
-    def _expanded(self, recurrence: Recurrence) -> Recurrence:
+    def _expanded(self, recurrence: StoredSchedule) -> StoredSchedule:
         """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's wake."""
         now = self.clock.now()
         with suppress(Unavailable):
-            wake = ScheduleWake(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, now)
+            wake = ScheduleTimer(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, now)
             self.placing.send_due(self.expanding.expand([wake], now + _PATIENCE).tasks)
             return self.get(recurrence.owner, recurrence.name)
         return recurrence
 
-    def _place_wake(self, recurrence: Recurrence) -> None:
+    def _place_wake(self, recurrence: StoredSchedule) -> None:
         at = first_unread(self.clock.now(), self.look_ahead)
         self.tasks.add_schedule_wake(
-            ScheduleWake(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, at)
+            ScheduleTimer(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, at)
         )
 
-    def _read(self, owner: str, name: str, version: int | None = None) -> Recurrence:
+    def _read(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
         recurrence, _ = self.schedules.read(owner, name)
         if recurrence is None:
             raise ScheduleUnknown(name)
         _check_version(recurrence, version)
         return recurrence
 
-    def _read_again(self, recurrence: Recurrence, version: int | None) -> Recurrence:
+    def _read_again(self, recurrence: StoredSchedule, version: int | None) -> StoredSchedule:
         """The very schedule that was read before, as it is now.
 
         Raises:
@@ -362,7 +362,7 @@ class Scheduling:
         expiry = unless_referenced(self.clock.now())
         return self.contents.keep(uid, f"{PAYLOAD}.{self.chance.nonce()}", data, expiry)
 
-    def _retain(self, recurrence: Recurrence) -> None:
+    def _retain(self, recurrence: StoredSchedule) -> None:
         """Let the payload last as long as a schedule that nobody looks at; of any other the first look does."""
         if recurrence.payload.is_outside and not recurrence.is_looked_at:
             self.contents.retain(recurrence.uid, recurrence.payload)
@@ -372,7 +372,7 @@ class Scheduling:
             self.contents.expire(uid, payload, after_record(self.clock.now() + self.retention))
 
 
-def _check_version(recurrence: Recurrence, version: int | None) -> None:
+def _check_version(recurrence: StoredSchedule, version: int | None) -> None:
     if version not in (None, recurrence.version):
         raise ScheduleVersionDiffers(recurrence.name, recurrence.version)
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import ContentStore
-    from duetime.services.enqueue import Placing
+    from duetime.services.enqueue import Enqueuer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Producing:
+class OccurrenceTasks:
     """Produces the tasks of occurrences.
 
     Attributes:
@@ -46,11 +46,11 @@ class Producing:
     """
 
     contents: ContentStore
-    placing: Placing
+    placing: Enqueuer
     clock: Clock
     rules: TargetRules = DEFAULT_RULES
 
-    def check(self, recurrence: Recurrence) -> None:
+    def check(self, recurrence: StoredSchedule) -> None:
         """Refuse a schedule whose tasks nobody could run.
 
         Raises:
@@ -66,11 +66,11 @@ class Producing:
         """
         _within_task(self.rules.accept, task)
 
-    def payload_of(self, recurrence: Recurrence) -> bytes:
+    def payload_of(self, recurrence: StoredSchedule) -> bytes:
         """What each of its tasks is given."""
         return self.contents.fetch(recurrence.uid, recurrence.payload)
 
-    def payload_for(self, recurrence: Recurrence, dues: Sequence[Due]) -> bytes:
+    def payload_for(self, recurrence: StoredSchedule, dues: Sequence[Due]) -> bytes:
         """What these occurrences are given; of a schedule that has placed none yet, the payload is made to last.
 
         Raises:
@@ -82,8 +82,8 @@ class Producing:
             self.contents.retain(recurrence.uid, recurrence.payload)
         return self.payload_of(recurrence) if dues else b""
 
-    def produce(self, recurrence: Recurrence, due: Due, payload: bytes) -> Task:
-        """Make the task of an occurrence exist; `Placing.send_due` must follow.
+    def produce(self, recurrence: StoredSchedule, due: Due, payload: bytes) -> Task:
+        """Make the task of an occurrence exist; `Enqueuer.send_due` must follow.
 
         Raises:
             FieldInvalid: its target may not be called any more.

@@ -18,19 +18,19 @@ from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.schedules.stored_schedule import Activity, Recurrence
-    from duetime.domain.tasks.task import Occasion, Task
+    from duetime.domain.schedules.stored_schedule import Activity, StoredSchedule
+    from duetime.domain.tasks.task import ScheduleRef, Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import ScheduleStore, TaskStore
-    from duetime.services.enqueue import Placing
-    from duetime.services.schedules.expander import Expanding
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.schedules.expander import ScheduleExpander
 
 _TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Recurring:
+class OverlapControl:
     """Keeps occurrences to what their schedules are now, and to one after the other.
 
     Every method may raise `Unavailable`: then the message comes back, and it is done again.
@@ -38,10 +38,10 @@ class Recurring:
 
     schedules: ScheduleStore
     tasks: TaskStore
-    placing: Placing
-    expanding: Expanding
+    placing: Enqueuer
+    expanding: ScheduleExpander
     clock: Clock
-    chance: Chance
+    chance: RandomSource
 
     def heed(self, task: Task) -> HeldBack | Skipped | None:
         """Whether a task that was just claimed may begin, as far as its schedule is concerned.
@@ -79,7 +79,7 @@ class Recurring:
         if recurrence.is_permanent and occasion.cause is Cause.RHYTHM:
             self._go_on(task)
 
-    def _in_turn(self, task: Task, recurrence: Recurrence, activity: Activity) -> HeldBack | Skipped | None:
+    def _in_turn(self, task: Task, recurrence: StoredSchedule, activity: Activity) -> HeldBack | Skipped | None:
         """Let one occurrence begin at a time; where one may wait, it is the next."""
         for _ in range(_TRIES):
             seen = activity.of(recurrence.uid)
@@ -106,7 +106,7 @@ class Recurring:
                 return Skipped(f"the schedule {recurrence.name!r} was deleted")
         raise Unavailable(f"the occurrences of {recurrence.name!r} were written by others again and again")
 
-    def _make_room(self, task: Task, recurrence: Recurrence, activity: Activity) -> None:
+    def _make_room(self, task: Task, recurrence: StoredSchedule, activity: Activity) -> None:
         """Let the one that waits for this one's end begin at once, without waiting for its next look."""
         seen = activity.of(recurrence.uid)
         if seen.active != task.id:
@@ -141,7 +141,7 @@ class Recurring:
                 return
         raise Unavailable(f"the schedule {recurrence.name if recurrence else ''!r} was written again and again")
 
-    def _produce(self, recurrence: Recurrence, nominal: Millis) -> None:
+    def _produce(self, recurrence: StoredSchedule, nominal: Millis) -> None:
         producing = self.expanding.producing
         try:
             run = producing.produce(recurrence, Due(run_of(recurrence, nominal)), producing.payload_of(recurrence))
@@ -150,7 +150,7 @@ class Recurring:
             return
         self.placing.send_due([run])
 
-    def _pause(self, task: Task, occasion: Occasion) -> None:
+    def _pause(self, task: Task, occasion: ScheduleRef) -> None:
         """Pause a schedule whose task has failed for good."""
         for _ in range(_TRIES):
             recurrence, _activity = self.schedules.read(task.owner, occasion.schedule)
@@ -184,11 +184,11 @@ class Recurring:
         task = None if task_id is None else self.tasks.read(task_id)
         return task if task is not None and task.finished_at is None else None
 
-    def _save(self, recurrence: Recurrence, activity: Activity) -> bool:
+    def _save(self, recurrence: StoredSchedule, activity: Activity) -> bool:
         return self.schedules.save_activity(recurrence.owner, recurrence.name, activity, self.chance.nonce())
 
 
-def _refusal(recurrence: Recurrence, occasion: Occasion) -> str | None:
+def _refusal(recurrence: StoredSchedule, occasion: ScheduleRef) -> str | None:
     """Why an occurrence may not begin; what its owner asked for apart from the rhythm may, whatever the rhythm is."""
     if occasion.cause is not Cause.RHYTHM:
         return None
@@ -199,11 +199,11 @@ def _refusal(recurrence: Recurrence, occasion: Occasion) -> str | None:
     return None
 
 
-def _may_overlap(recurrence: Recurrence) -> bool:
+def _may_overlap(recurrence: StoredSchedule) -> bool:
     return recurrence.spec.overlap is Overlap.ALLOW_ALL and not recurrence.is_permanent
 
 
-def _may_wait(recurrence: Recurrence) -> bool:
+def _may_wait(recurrence: StoredSchedule) -> bool:
     return recurrence.spec.overlap is Overlap.BUFFER_ONE or recurrence.is_permanent
 
 

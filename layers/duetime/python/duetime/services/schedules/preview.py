@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.stored_schedule import Recurrence
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
@@ -43,7 +43,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseeing:
+class SchedulePreview:
     """Tells what comes and what came; nothing is created."""
 
     schedules: ScheduleStore
@@ -65,7 +65,7 @@ class Foreseeing:
             found.append(calendar)
         return tuple(found)
 
-    def upcoming(self, recurrence: Recurrence, count: int) -> Sequence[Occurrence]:
+    def upcoming(self, recurrence: StoredSchedule, count: int) -> Sequence[Occurrence]:
         """The next occurrences, those that do not run among them; none of a schedule that no clock moves on."""
         if recurrence.is_permanent or recurrence.state is not ScheduleState.ACTIVE:
             return []
@@ -80,7 +80,7 @@ class Foreseeing:
             schedule = replace(schedule, remaining_runs=remaining + sum(each.runs for each in coming))
         return following(schedule, now, count)
 
-    def next_at(self, recurrence: Recurrence) -> Millis | None:
+    def next_at(self, recurrence: StoredSchedule) -> Millis | None:
         """When it runs next, as far as is known."""
         if recurrence.state is not ScheduleState.ACTIVE:
             return None
@@ -105,7 +105,7 @@ class Foreseeing:
         tasks = self.tasks.read_many(list(ids.values()))
         return [self._seen(recurrence, each, ids.get(each.key), tasks) for each in found]
 
-    def _found(self, recurrence: Recurrence, start: Millis, end: Millis, limit: int) -> Sequence[Occurrence]:
+    def _found(self, recurrence: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Occurrence]:
         if recurrence.is_permanent:
             last = recurrence.last
             is_asked = last is not None and start <= last.nominal <= end
@@ -119,7 +119,7 @@ class Foreseeing:
         return [*past, *(each for each in ahead if start <= each.nominal <= end)]
 
     def _seen(
-        self, recurrence: Recurrence, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
+        self, recurrence: StoredSchedule, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
     ) -> Seen:
         task = None if task_id is None else tasks.get(task_id)
         note = occurrence.note
@@ -130,7 +130,7 @@ class Foreseeing:
             note = remark.note if remark else note
         return Seen(occurrence, None if task is None else task_id, task, note)
 
-    def _known(self, recurrence: Recurrence) -> tuple[Calendar, ...]:
+    def _known(self, recurrence: StoredSchedule) -> tuple[Calendar, ...]:
         try:
             return self.resolve(recurrence.owner, recurrence.spec.calendars)
         except FieldInvalid:

@@ -12,24 +12,24 @@ from duetime.domain.switches import SwitchKey, SwitchScope
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.admins import Operators
+    from duetime.domain.admins import Admins
     from duetime.domain.circuit_breakers import Circuit, CircuitState
     from duetime.domain.switches import Switch, Switches
-    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import CircuitStore, SwitchStore
 
 _TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Switching:
+class SwitchAdmin:
     """Sets switches: operators all, everybody else the one for the tasks of their own."""
 
     switches: SwitchStore
     circuits: CircuitStore
-    operators: Operators
+    operators: Admins
     clock: Clock
-    chance: Chance
+    chance: RandomSource
 
     def list(self, caller: str) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
         """The switches, and the circuits that are not closed; for others than operators what concerns them alone."""

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
     from duetime.ports.stores import SwitchStore
 
 
 @dataclass(slots=True)
-class Heeding:
+class SwitchGate:
     """Knows the switches in one process; reads them at most every `SWITCHES_LIFE`, and goes by the last ones else."""
 
     switches: SwitchStore
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     telemetry: Telemetry
     _known: Switches | None = field(default=None, init=False)
     _asked_at: Millis = field(default=0, init=False)

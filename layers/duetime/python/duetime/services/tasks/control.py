@@ -15,13 +15,13 @@ from duetime.domain.tasks.attempts import Run, told_ledger
 from duetime.domain.tasks.expiry import unless_referenced
 from duetime.domain.tasks.states import LEASED, LEGAL, Move, State
 from duetime.domain.tasks.task import (
-    Asked,
     AwsTarget,
     HandlerTarget,
     HttpTarget,
     LockScope,
     Phase,
     PullTarget,
+    StopRequest,
     TopologyTarget,
 )
 from duetime.domain.topologies.watchdog_times import deferred_until
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempts import Ending
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.services.enqueue import Placing
-    from duetime.services.locks.locking import Locking
-    from duetime.services.outcomes.completion import Closing
-    from duetime.services.outcomes.outcome import Finishing
-    from duetime.services.tasks.update import Changing
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.locks.locking import LockManager
+    from duetime.services.outcomes.completion import CompletionSteps
+    from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.tasks.update import TaskUpdater
 
 _TRIES = 5
 _TIME_IS_OVER = "the attempt's deadline is over"
@@ -58,7 +58,7 @@ _DONE: dict[Move, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Steering:
+class TaskControl:
     """Steers tasks: each call is one legal move, or says why it cannot be made.
 
     Every method raises `TaskUnknown` for a task that does not exist or is another owner's, `MoveRefused` if the
@@ -68,13 +68,13 @@ class Steering:
 
     tasks: TaskStore
     contents: ContentStore
-    placing: Placing
-    changing: Changing
-    finishing: Finishing
-    closing: Closing
-    locking: Locking
+    placing: Enqueuer
+    changing: TaskUpdater
+    finishing: OutcomeWriter
+    closing: CompletionSteps
+    locking: LockManager
     clock: Clock
-    chance: Chance
+    chance: RandomSource
 
     def pause(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Hold a task that has not started; ask a running one to pause, which it does when it can."""
@@ -85,11 +85,11 @@ class Steering:
             paused = self._moved(task, Move.PAUSE, _no_pause, version)
             self.locking.release_reservation(paused)
             return paused
-        return self._ask(task, Asked.PAUSE, "paused", version)
+        return self._ask(task, StopRequest.PAUSE, "paused", version)
 
     def stop(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Ask a running task to stop, which it does when it can."""
-        return self._ask(self._read(owner, task_id, version), Asked.CANCEL, "cancelled", version)
+        return self._ask(self._read(owner, task_id, version), StopRequest.CANCEL, "cancelled", version)
 
     def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None) -> Task:
         """Cancel a task that has not started, or ask it to stop if it runs: it may begin or fail meanwhile."""
@@ -111,7 +111,7 @@ class Steering:
         task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
             return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)
-        if task.asked is Asked.PAUSE:
+        if task.asked is StopRequest.PAUSE:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.ASK
             return self._moved(task, move, _pause_taken_back, version)
@@ -217,10 +217,10 @@ class Steering:
             raise VersionDiffers(task)
         return task
 
-    def _ask(self, task: Task, asked: Asked, wanted: str, version: int | None = None) -> Task:
+    def _ask(self, task: Task, asked: StopRequest, wanted: str, version: int | None = None) -> Task:
         if task.state not in LEGAL[Move.ASK].sources:
             raise MoveRefused(task, wanted)
-        if task.asked in (asked, Asked.CANCEL):
+        if task.asked in (asked, StopRequest.CANCEL):
             # What is to stop for good need not pause.
             return task
         return self._moved(task, Move.ASK, partial(_stronger, asked), version)
@@ -282,14 +282,14 @@ class Steering:
         raise NotifiedOtherwise(task)
 
 
-def _stronger(asked: Asked, task: Task) -> dict[str, Any]:
+def _stronger(asked: StopRequest, task: Task) -> dict[str, Any]:
     """Of what is asked now and what was asked before, what prevails: a pause does not replace a cancel."""
-    return {"asked": Asked.CANCEL if task.asked is Asked.CANCEL else asked}
+    return {"asked": StopRequest.CANCEL if task.asked is StopRequest.CANCEL else asked}
 
 
 def _pause_taken_back(task: Task) -> dict[str, Any]:
     """What is asked no more; somebody else may have taken it back meanwhile, or have asked the attempt to stop."""
-    if task.asked is not Asked.PAUSE:
+    if task.asked is not StopRequest.PAUSE:
         raise MoveRefused(task, "resumed")
     return {"asked": None}
 
@@ -301,7 +301,7 @@ def _goes_on_at(task: Task) -> Millis:
 
 def _no_pause(task: Task) -> dict[str, Any]:
     """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
-    return {"asked": None} if task.asked is Asked.PAUSE else {}
+    return {"asked": None} if task.asked is StopRequest.PAUSE else {}
 
 
 def _offered(task: Task) -> frozenset[Phase]:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.expiry import Expiry
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock, Crew
+    from duetime.ports.runtime import Clock, Executor, RandomSource
     from duetime.ports.stores import ContentStore, KeyStore, TaskStore
-    from duetime.services.enqueue import Placing
+    from duetime.services.enqueue import Enqueuer
     from duetime.services.shards import Shards
 
 PAYLOAD = "payload"
@@ -68,7 +68,7 @@ class _Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Creating:
+class TaskCreator:
     """Accepts tasks: once it has answered, the record is durable and everything else can be recovered.
 
     Attributes:
@@ -79,10 +79,10 @@ class Creating:
     tasks: TaskStore
     contents: ContentStore
     keys: KeyStore
-    placing: Placing
+    placing: Enqueuer
     clock: Clock
-    chance: Chance
-    crew: Crew
+    chance: RandomSource
+    crew: Executor
     shards: Shards
     rules: TargetRules = DEFAULT_RULES
 

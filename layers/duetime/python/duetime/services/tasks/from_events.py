@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.rejected_events import Rejects
     from duetime.ports.runtime import Telemetry
-    from duetime.services.tasks.create import Creating
+    from duetime.services.tasks.create import TaskCreator
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class TakingIn:
+class EventTaskCreator:
     """Makes a task of each event; delivered again, it is found to have its task already.
 
     What can never become a task is put aside at once, with the reason, so that it is not delivered again and again.
@@ -43,7 +43,7 @@ class TakingIn:
         owner: of all the tasks.
     """
 
-    creating: Creating
+    creating: TaskCreator
     rejects: Rejects
     telemetry: Telemetry
     owner: str

@@ -31,7 +31,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TaskReader:
     """Reads an owner's tasks; another owner's do not exist."""
 
     tasks: TaskStore

@@ -11,18 +11,18 @@ from duetime.domain.tasks.task import HttpTarget
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Query
-    from duetime.ports.runtime import Chance
+    from duetime.ports.runtime import RandomSource
     from duetime.ports.targets import QueryAnswer, TargetQueries
-    from duetime.services.tasks.read import Reading
+    from duetime.services.tasks.read import TaskReader
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class TargetQueryService:
     """Asks the endpoints of an owner's tasks."""
 
-    reading: Reading
+    reading: TaskReader
     queries: TargetQueries
-    chance: Chance
+    chance: RandomSource
 
     def ask(self, owner: str, task_id: TaskId, query: Query) -> QueryAnswer:
         """Ask the target of a task.

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
-    from duetime.ports.runtime import Chance, Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.services.enqueue import Placing
-    from duetime.services.locks.locking import Locking
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.locks.locking import LockManager
 
 _TRIES = 5
 """How often a change is made anew when somebody else's write comes between its read and its write."""
 
 
 @dataclass(frozen=True, slots=True)
-class Changing:
+class TaskUpdater:
     """Changes and cancels tasks; until a worker's claim, a change or a cancel wins.
 
     Attributes:
@@ -46,11 +46,11 @@ class Changing:
 
     tasks: TaskStore
     contents: ContentStore
-    placing: Placing
+    placing: Enqueuer
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     retention: Millis
-    locking: Locking
+    locking: LockManager
     rules: TargetRules = DEFAULT_RULES
     read_graph: Callable[[bytes], Graph] = field(default=outline_of)
 

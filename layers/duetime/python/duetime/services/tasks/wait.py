@@ -19,7 +19,7 @@ LONGEST_PAUSE: Millis = SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class OutcomeWaiter:
     """Waits for outcomes."""
 
     tasks: TaskStore

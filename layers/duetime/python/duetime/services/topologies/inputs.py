@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.inputs import Reference
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.services.topologies.repository import Wholes
+    from duetime.services.topologies.repository import TopologyRepository
 
 
 @dataclass(frozen=True, slots=True)
-class Giving:
+class NodeInputs:
     """Gives nodes their inputs."""
 
-    wholes: Wholes
+    wholes: TopologyRepository
     tasks: TaskStore
     contents: ContentStore
 

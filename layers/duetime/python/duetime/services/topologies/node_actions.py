@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.topologies import TopologyStore
-    from duetime.services.enqueue import Placing
-    from duetime.services.topologies.repository import Whole, Wholes
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 _TRIES = 5
 _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class NodeActions:
     """Acts on nodes.
 
     Attributes:
         retention: how long counts are kept beyond the longest deadline, in milliseconds.
     """
 
-    wholes: Wholes
+    wholes: TopologyRepository
     tasks: TaskStore
     contents: ContentStore
     store: TopologyStore
-    placing: Placing
+    placing: Enqueuer
     clock: Clock
     retention: Millis
 
-    def count(self, whole: Whole, key: str, position: int, outcome: Outcome) -> Counts:
+    def count(self, whole: TopologyRun, key: str, position: int, outcome: Outcome) -> Counts:
         """Count an edge at a node, and tell all that is known of its parents now.
 
         Should the counts be gone, they are made good: who looks after the topology decides by its nodes' states.
@@ -66,7 +66,7 @@ class Nodes:
             return self.store.add_report(task_id, edges, chunk_of(position), after.counts, expires).counts
         return self.store.read_tally(task_id, edges).counts
 
-    def act(self, whole: Whole, key: str, verdict: Verdict) -> None:
+    def act(self, whole: TopologyRun, key: str, verdict: Verdict) -> None:
         """Do what a node's rule says, if it still waits for its parents and the whole goes on."""
         if verdict is Verdict.READY:
             if whole.task.state is State.RUNNING and whole.task.asked is None and not whole.head.stopped:
@@ -74,7 +74,7 @@ class Nodes:
         elif verdict is not Verdict.WAIT:
             self.dismiss(whole, key, _REASONS[verdict], {State.BLOCKED})
 
-    def dismiss(self, whole: Whole, key: str, reason: Reason, among: Collection[State] = NOT_STARTED) -> None:
+    def dismiss(self, whole: TopologyRun, key: str, reason: Reason, among: Collection[State] = NOT_STARTED) -> None:
         """Cancel a node that has not started; a worker does what follows its end."""
 
         def sets(task: Task) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Nodes:
                 return
         raise Unavailable(f"the node {key} was written by others again and again")
 
-    def undo(self, whole: Whole, key: str) -> None:
+    def undo(self, whole: TopologyRun, key: str) -> None:
         """Have a node rolled back, once everything that follows its end is done."""
         task = self._read(whole.head.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
@@ -107,7 +107,7 @@ class Nodes:
         if isinstance(result, Applied):
             retain(self.contents, result.task, expiry)
 
-    def _release(self, whole: Whole, key: str) -> None:
+    def _release(self, whole: TopologyRun, key: str) -> None:
         task = self._read(whole.head.task_id(key))
         if task.state is State.BLOCKED:
             due = self.clock.now() + (whole.graph.by_key[key].spec.delay or 0)

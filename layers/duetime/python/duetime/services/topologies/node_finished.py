@@ -16,32 +16,32 @@ from duetime.domain.topologies.trigger_rules import verdict
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task import Member, Task
+    from duetime.domain.tasks.task import NodeRef, Task
     from duetime.domain.topologies.graph import Edge
     from duetime.domain.topologies.node_status import NodeStatus
     from duetime.domain.topologies.trigger_rules import Outcome
-    from duetime.ports.runtime import Crew
-    from duetime.ports.topologies import Machine, TopologyStore
-    from duetime.services.topologies.node_actions import Nodes
-    from duetime.services.topologies.node_tasks import Making
-    from duetime.services.topologies.reconciler import Conducting
-    from duetime.services.topologies.repository import Whole, Wholes
+    from duetime.ports.runtime import Executor
+    from duetime.ports.topologies import StateMachine, TopologyStore
+    from duetime.services.topologies.node_actions import NodeActions
+    from duetime.services.topologies.node_tasks import NodeTasks
+    from duetime.services.topologies.reconciler import TopologyReconciler
+    from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class NodeFinished:
     """Does what follows the end of a node, or of a topology.
 
     Doing it twice is doing it once, and a crash has it all done again.
     """
 
-    wholes: Wholes
-    making: Making
-    nodes: Nodes
-    conducting: Conducting
+    wholes: TopologyRepository
+    making: NodeTasks
+    nodes: NodeActions
+    conducting: TopologyReconciler
     store: TopologyStore
-    machine: Machine
-    crew: Crew
+    machine: StateMachine
+    crew: Executor
 
     def follow(self, task: Task) -> bool:
         """Do what the end of a node means for its topology, or the end of a topology for its nodes.
@@ -62,7 +62,7 @@ class Following:
         # As it was read after the node had ended: if the topology ends later, its own follow-up finds the node.
         return not whole.task.is_terminal
 
-    def _tell_all(self, task: Task, member: Member, whole: Whole | None) -> None:
+    def _tell_all(self, task: Task, member: NodeRef, whole: TopologyRun | None) -> None:
         key, status = member.key, status_of(task)
         if whole is None or status.outcome is None:
             return
@@ -80,19 +80,19 @@ class Following:
         if (token := self.store.read_token(task.id)) is not None:
             self.machine.answer(token)
 
-    def _whole_of(self, task_id: TaskId, member: Member) -> Whole | None:
+    def _whole_of(self, task_id: TaskId, member: NodeRef) -> TopologyRun | None:
         """The whole that a node belongs to; `None` if another run is under way, or about to be."""
         whole = self.wholes.read(member.topology)
         is_its = whole is not None and whole.is_present and whole.head.task_id(member.key) == task_id
         return whole if is_its else None
 
-    def _tell(self, whole: Whole, edge: Edge, outcome: Outcome) -> None:
+    def _tell(self, whole: TopologyRun, edge: Edge, outcome: Outcome) -> None:
         """Count an edge at a child, and do what the child's rule says then."""
         counts = self.nodes.count(whole, edge.child, edge.position, outcome)
         self.nodes.act(whole, edge.child, verdict(whole.graph.by_key[edge.child].rule, counts))
 
 
-def _concerns_all(whole: Whole, status: NodeStatus) -> bool:
+def _concerns_all(whole: TopologyRun, status: NodeStatus) -> bool:
     """Whether more is to be done about the whole than about the node's children."""
     if whole.task.state is not State.RUNNING:
         return False

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
-from duetime.domain.tasks.task import HandlerTarget, Member
+from duetime.domain.tasks.task import HandlerTarget, NodeRef
 from duetime.domain.topologies.planning import creation_order
 from duetime.services.tasks.create import PAYLOAD
-from duetime.services.topologies.repository import Whole
+from duetime.services.topologies.repository import TopologyRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Target, TaskSpec
-    from duetime.ports.runtime import Chance, Crew
+    from duetime.ports.runtime import Executor, RandomSource
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.topologies import TopologyStore
-    from duetime.services.topologies.repository import Wholes
+    from duetime.services.topologies.repository import TopologyRepository
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class NodeTasks:
     """Makes the tasks of nodes exist. Making one again changes nothing.
 
     Attributes:
@@ -34,15 +34,15 @@ class Making:
         rules: what the settings let tasks call.
     """
 
-    in_full: Wholes
+    in_full: TopologyRepository
     tasks: TaskStore
     contents: ContentStore
     store: TopologyStore
-    chance: Chance
-    crew: Crew
+    chance: RandomSource
+    crew: Executor
     rules: TargetRules = DEFAULT_RULES
 
-    def make(self, whole: Whole) -> None:
+    def make(self, whole: TopologyRun) -> None:
         """Make the tasks of all nodes of this run.
 
         Raises:
@@ -59,19 +59,21 @@ class Making:
         if task is None or head is None or not task.is_terminal:
             return
         if not (head.opened or head.ended):
-            self._make_all(Whole(task, self.in_full.graph_of(task), head), lambda spec: spec.target or HandlerTarget())
+            self._make_all(
+                TopologyRun(task, self.in_full.graph_of(task), head), lambda spec: spec.target or HandlerTarget()
+            )
 
-    def _make_all(self, whole: Whole, target: Callable[[TaskSpec], Target]) -> None:
+    def _make_all(self, whole: TopologyRun, target: Callable[[TaskSpec], Target]) -> None:
         keys = [key for key in whole.graph.by_key if key not in whole.head.ran]
         self.crew.map(partial(self._make, whole, target), creation_order(whole.graph, keys))
 
-    def _make(self, whole: Whole, target: Callable[[TaskSpec], Target], key: str) -> None:
+    def _make(self, whole: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> None:
         node, begun = whole.graph.by_key[key], whole.head.begun_at
         spec = replace(node.spec, target=target(node.spec))
         task_id = whole.head.task_id(key)
         content = self.contents.keep(task_id, PAYLOAD, spec.payload)
         task = new_task(task_id, spec, whole.task.owner, begun, begun, content)
-        member = Member(whole.task.id, whole.head.number, key, inputs=bool(node.inputs))
+        member = NodeRef(whole.task.id, whole.head.number, key, inputs=bool(node.inputs))
         self.tasks.create(
             replace(task, state=State.BLOCKED, name=spec.name or key, member=member, nonce=self.chance.nonce())
         )

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from duetime.domain.errors import RequestRefused
 from duetime.domain.limits import BULK_INLINE_NODES
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Asked
+from duetime.domain.tasks.task import StopRequest
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.next_actions import Course, course, is_stopped
+from duetime.domain.topologies.next_actions import NextAction, course, is_stopped
 from duetime.domain.topologies.node_status import Reason, decided
-from duetime.domain.topologies.run_state import Begun, Head
+from duetime.domain.topologies.run_state import Begun, RunState
 from duetime.domain.topologies.trigger_rules import Verdict
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
-    from duetime.ports.runtime import Clock, Crew
-    from duetime.services.tasks.control import Steering
-    from duetime.services.topologies.node_actions import Nodes
-    from duetime.services.topologies.repository import Whole, Wholes
+    from duetime.ports.runtime import Clock, Executor
+    from duetime.services.tasks.control import TaskControl
+    from duetime.services.topologies.node_actions import NodeActions
+    from duetime.services.topologies.repository import TopologyRepository, TopologyRun
     from duetime.services.topologies.retention import Retention
 
 
@@ -38,22 +38,22 @@ Work: TypeAlias = "Sequence[Callable[[], object]]"
 
 
 @dataclass(frozen=True, slots=True)
-class Conducting:
+class TopologyReconciler:
     """Does about the nodes what becomes of the whole asks for. It remembers nothing: whoever crashed asks again.
 
     Attributes:
         in_background: has what is left of a large topology ended by a bulk operation; `None` where there are none.
     """
 
-    wholes: Wholes
-    nodes: Nodes
+    wholes: TopologyRepository
+    nodes: NodeActions
     retention: Retention
-    steering: Steering
+    steering: TaskControl
     clock: Clock
-    crew: Crew
+    crew: Executor
     in_background: Callable[[str, TaskId], None] | None = None
 
-    def steer(self, whole: Whole, known: Mapping[str, NodeStatus] | None = None) -> tuple[Course, Statuses]:
+    def steer(self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> tuple[NextAction, Statuses]:
         """Look where the whole stands, and do what that asks for; if that is much, it is done in the background.
 
         Args:
@@ -65,12 +65,12 @@ class Conducting:
             self._do_or_hand_over(whole, self._work(whole, found, statuses))
         return found, statuses
 
-    def work(self, whole: Whole) -> Work:
+    def work(self, whole: TopologyRun) -> Work:
         """What there is to do about its nodes, nothing of which has been done."""
         found, statuses = self._course(whole)
         return self._work(whole, found, statuses) if statuses else ()
 
-    def resumption(self, whole: Whole) -> Work:
+    def resumption(self, whole: TopologyRun) -> Work:
         """What there is to do for what was paused with the whole to go on."""
         found, statuses = self._course(whole)
         if not statuses:
@@ -119,27 +119,27 @@ class Conducting:
         """Have a plan that was begun, and is still to enter its run, find that the topology has ended."""
         if task.fence:
             begun = Begun(self.clock.now(), 1)
-            over = Head(task.id, (begun,), task.fence, stopped=True, dissolved=True)
+            over = RunState(task.id, (begun,), task.fence, stopped=True, dissolved=True)
             # If that plan comes first, it is seen here, and taken back.
             if not self.wholes.save(over, lambda known: known).dissolved:
                 return self.dissolve(task)
         return False
 
-    def is_large(self, whole: Whole) -> bool:
+    def is_large(self, whole: TopologyRun) -> bool:
         """Whether so much may have to be done about its nodes that a bulk operation does it."""
         return self.in_background is not None and len(whole.graph.nodes) > BULK_INLINE_NODES
 
-    def hand_over(self, whole: Whole, status: NodeStatus) -> None:
+    def hand_over(self, whole: TopologyRun, status: NodeStatus) -> None:
         """Have a bulk operation do what the end of a node means for all of a large topology."""
         if status.is_failure and whole.graph.on_failure is not OnFailure.CONTINUE:
             # First of all: a stop must be known before a child of this node may start.
             self.wholes.save(whole.head, lambda head: replace(head, stopped=True))
         # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
-        is_news = status.reason is not Reason.STOPPED and whole.task.asked is not Asked.PAUSE
+        is_news = status.reason is not Reason.STOPPED and whole.task.asked is not StopRequest.PAUSE
         if is_news and self.in_background is not None:
             self.in_background(whole.task.owner, whole.task.id)
 
-    def repair(self, whole: Whole) -> tuple[Course, Statuses]:
+    def repair(self, whole: TopologyRun) -> tuple[NextAction, Statuses]:
         """Steer, and do what crashes may have left undone: nodes that wait for nothing any more are decided."""
         found, statuses = self.steer(whole)
         if not whole.task.is_terminal:
@@ -148,27 +148,27 @@ class Conducting:
         self.do(self._repairs(whole, found, statuses))
         return found, statuses
 
-    def go_on(self, whole: Whole) -> None:
+    def go_on(self, whole: TopologyRun) -> None:
         """Let what was paused with the whole go on."""
         self.do(self.resumption(whole))
 
-    def _course(self, whole: Whole, known: Mapping[str, NodeStatus] | None = None) -> tuple[Course, Statuses]:
+    def _course(self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> tuple[NextAction, Statuses]:
         if not whole.is_present:
             # It was retried: what stands of the last run is the next run's plan's to judge.
-            return Course(State.RUNNING), {}
+            return NextAction(State.RUNNING), {}
         statuses = self.wholes.statuses(whole, known)
         overdue = whole.overdue_at is not None and whole.overdue_at <= self.clock.now()
         # What is left of a topology whose task has ended is taken back, whatever was asked of it.
-        asked = Asked.CANCEL if whole.task.is_terminal else whole.task.asked
+        asked = StopRequest.CANCEL if whole.task.is_terminal else whole.task.asked
         return course(whole.graph, statuses, asked, overdue=overdue), statuses
 
-    def _do_or_hand_over(self, whole: Whole, work: Work) -> None:
+    def _do_or_hand_over(self, whole: TopologyRun, work: Work) -> None:
         if len(work) > BULK_INLINE_NODES and self.in_background is not None:
             self.in_background(whole.task.owner, whole.task.id)
         else:
             self.do(work)
 
-    def _work(self, whole: Whole, found: Course, statuses: Statuses) -> Work:
+    def _work(self, whole: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.cancel or found.stop or is_stopped(whole.graph, statuses):
             # Before any of them is cancelled: what ends meanwhile must not start others.
             self.wholes.save(whole.head, lambda head: replace(head, stopped=True))
@@ -181,7 +181,7 @@ class Conducting:
             *(partial(self.nodes.undo, whole, key) for key in found.undo if statuses[key].finished_at is not None),
         ]
 
-    def _repairs(self, whole: Whole, found: Course, statuses: Statuses) -> Work:
+    def _repairs(self, whole: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.state is not State.RUNNING or not whole.head.opened or not statuses:
             return ()
         verdicts = decided(whole.graph, statuses).items()

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
-    from duetime.domain.topologies.run_state import Head
-    from duetime.ports.runtime import Chance, Clock, Crew
+    from duetime.domain.topologies.run_state import RunState
+    from duetime.ports.runtime import Clock, Executor, RandomSource
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.topologies import TopologyStore
 
@@ -35,12 +35,12 @@ _PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class TopologyRun:
     """A topology that has begun."""
 
     task: Task
     graph: Graph
-    head: Head
+    head: RunState
 
     @property
     def is_present(self) -> bool:
@@ -55,7 +55,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Wholes:
+class TopologyRepository:
     """Reads topologies.
 
     Attributes:
@@ -66,20 +66,20 @@ class Wholes:
     tasks: TaskStore
     contents: ContentStore
     store: TopologyStore
-    chance: Chance
+    chance: RandomSource
     read_graph: Callable[[bytes], Graph]
     clock: Clock
-    crew: Crew | None = None
+    crew: Executor | None = None
     _graphs: OrderedDict[tuple[str, str], Graph] = field(default_factory=OrderedDict)
     _mutex: Lock = field(default_factory=Lock)
 
-    def read(self, topology: TaskId) -> Whole | None:
+    def read(self, topology: TaskId) -> TopologyRun | None:
         """Read a topology that has begun, as it is now; `None` if there is none."""
         task = self.tasks.read(topology)
         head = self.store.read(topology)
         if task is None or head is None or not isinstance(task.target, TopologyTarget):
             return None
-        return Whole(task, self.graph_of(task), head)
+        return TopologyRun(task, self.graph_of(task), head)
 
     def graph_of(self, task: Task) -> Graph:
         """The graph of a topology's task.
@@ -102,7 +102,7 @@ class Wholes:
                 self._graphs.popitem(last=False)
         return graph
 
-    def statuses(self, whole: Whole, known: Mapping[str, NodeStatus] | None = None) -> Statuses:
+    def statuses(self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> Statuses:
         """Where each node stands, read consistently; what is known is not read."""
         known = known or {}
         ids = {key: whole.head.task_id(key) for key in whole.graph.by_key if key not in known}
@@ -117,7 +117,7 @@ class Wholes:
         read = partial(self.tasks.read_many, consistent=True)
         return {task_id: task for found in self.crew.map(read, pages) for task_id, task in found.items()}
 
-    def save(self, head: Head, change: Callable[[Head], Head]) -> Head:
+    def save(self, head: RunState, change: Callable[[RunState], RunState]) -> RunState:
         """Change how far a run of a topology has come, again while others change it in between.
 
         A further run that was begun meanwhile is left as it is: what its caller knows is about the run before.
@@ -137,6 +137,6 @@ class Wholes:
             head = self.store.read(head.topology) or head
         raise Unavailable(f"the topology {head.topology} was written by others again and again")
 
-    def _expires_at(self, head: Head) -> Millis | None:
+    def _expires_at(self, head: RunState) -> Millis | None:
         """When it may be forgotten how far a topology has come: not while its run goes on."""
         return self.clock.now() + RUN_STATE_LIFE if head.ended or head.dissolved else None

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import Statuses
-    from duetime.ports.runtime import Chance, Clock, Crew
+    from duetime.ports.runtime import Clock, Executor, RandomSource
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.services.topologies.repository import Whole, Wholes
+    from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 _TRIES = 5
 
@@ -38,15 +38,15 @@ class Retention:
         period: how long a finished task is kept, in milliseconds.
     """
 
-    wholes: Wholes
+    wholes: TopologyRepository
     tasks: TaskStore
     contents: ContentStore
     clock: Clock
-    chance: Chance
-    crew: Crew
+    chance: RandomSource
+    crew: Executor
     period: Millis
 
-    def keep(self, whole: Whole, statuses: Statuses) -> None:
+    def keep(self, whole: TopologyRun, statuses: Statuses) -> None:
         """Keep the nodes of a run that goes on, if any of them would expire: those that a rerun keeps do."""
         ids = [whole.head.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:

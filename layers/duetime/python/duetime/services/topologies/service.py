@@ -9,7 +9,7 @@ from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import FieldInvalid, TaskUnknown
 from duetime.domain.limits import BULK_INLINE, MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.states import LEASED
-from duetime.domain.tasks.task import Asked, ContentPlace, TopologyTarget
+from duetime.domain.tasks.task import ContentPlace, StopRequest, TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.view import View
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.runtime import Clock
     from duetime.services.bulk.operations import BulkOperations
-    from duetime.services.tasks.control import Steering
-    from duetime.services.tasks.create import Creating, Order
-    from duetime.services.tasks.read import Reading
-    from duetime.services.topologies.reconciler import Conducting
-    from duetime.services.topologies.repository import Wholes
+    from duetime.services.tasks.control import TaskControl
+    from duetime.services.tasks.create import Order, TaskCreator
+    from duetime.services.tasks.read import TaskReader
+    from duetime.services.topologies.reconciler import TopologyReconciler
+    from duetime.services.topologies.repository import TopologyRepository
 
-_KINDS = {None: BulkKind.RESUME, Asked.PAUSE: BulkKind.PAUSE, Asked.CANCEL: BulkKind.CANCEL}
+_KINDS = {None: BulkKind.RESUME, StopRequest.PAUSE: BulkKind.PAUSE, StopRequest.CANCEL: BulkKind.CANCEL}
 """What is done about the nodes, by what is asked of the topology's task."""
 
 
@@ -46,17 +46,17 @@ class ControlResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Directing:
+class TopologyService:
     """Accepts, shows and steers topologies; each method raises `TaskUnknown` for what is no topology of the owner's.
 
     What is steered at a version is steered only if the topology's task is still at it.
     """
 
-    wholes: Wholes
-    conducting: Conducting
-    creating: Creating
-    reading: Reading
-    steering: Steering
+    wholes: TopologyRepository
+    conducting: TopologyReconciler
+    creating: TaskCreator
+    reading: TaskReader
+    steering: TaskControl
     clock: Clock
     bulk: BulkOperations | None = None
 

@@ -16,8 +16,8 @@ from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.planning import arrivals, opening
 from duetime.domain.topologies.progress import counted
 from duetime.domain.topologies.rerun import rerun
-from duetime.domain.topologies.run_state import Begun, Head, is_of_present_run, status_of
-from duetime.services.topologies.repository import Whole
+from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
+from duetime.services.topologies.repository import TopologyRun
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.next_actions import Course
+    from duetime.domain.topologies.next_actions import NextAction
     from duetime.domain.topologies.node_status import Statuses
-    from duetime.ports.runtime import Chance, Clock, Crew
+    from duetime.ports.runtime import Clock, Executor, RandomSource
     from duetime.ports.stores import TaskStore
-    from duetime.ports.topologies import Machine, TopologyStore
+    from duetime.ports.topologies import StateMachine, TopologyStore
     from duetime.services.shards import Shards
-    from duetime.services.tasks.control import Steering
-    from duetime.services.topologies.node_actions import Nodes
-    from duetime.services.topologies.node_tasks import Making
-    from duetime.services.topologies.reconciler import Conducting
-    from duetime.services.topologies.repository import Wholes
+    from duetime.services.tasks.control import TaskControl
+    from duetime.services.topologies.node_actions import NodeActions
+    from duetime.services.topologies.node_tasks import NodeTasks
+    from duetime.services.topologies.reconciler import TopologyReconciler
+    from duetime.services.topologies.repository import TopologyRepository
 
 _TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 _SHOWN = 5
@@ -78,7 +78,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class StateMachineSteps:
     """Runs topologies, state by state. Each state may be entered again; all raise `Unavailable`.
 
     Attributes:
@@ -87,18 +87,18 @@ class Running:
         shards: how many shards ids are spread over.
     """
 
-    wholes: Wholes
-    in_full: Wholes
-    making: Making
-    nodes: Nodes
-    conducting: Conducting
-    steering: Steering
+    wholes: TopologyRepository
+    in_full: TopologyRepository
+    making: NodeTasks
+    nodes: NodeActions
+    conducting: TopologyReconciler
+    steering: TaskControl
     tasks: TaskStore
     store: TopologyStore
-    machine: Machine
+    machine: StateMachine
     clock: Clock
-    chance: Chance
-    crew: Crew
+    chance: RandomSource
+    crew: Executor
     shards: Shards
 
     def plan(self, topology: TaskId, fence: int) -> Plan:
@@ -168,7 +168,7 @@ class Running:
         task = self.tasks.read(topology)
         return task if task is not None and task.fence == fence and task.state is State.RUNNING else None
 
-    def _begun(self, task: Task) -> Whole | None:
+    def _begun(self, task: Task) -> TopologyRun | None:
         """The topology's present run, begun and all its nodes made; `None` if it may not begin, or not yet."""
         graph = self.in_full.graph_of(task)
         head = self._head(task, graph)
@@ -177,13 +177,13 @@ class Running:
             self.steering.finishing.hold_back(task, HeldBack(self.clock.now() + RERUN_PAUSE, _LAST_RUN))
             return None
         if not (head.opened or head.dissolved):
-            self.making.make(Whole(task, graph, head))
+            self.making.make(TopologyRun(task, graph, head))
         # Making thousands takes a while: it may have been stopped since, ended, and even been run again.
         whole = self.in_full.read(task.id)
         is_same = whole is not None and whole.task.fence == task.fence and whole.head.number == head.number
         return whole if is_same and whole is not None and not whole.head.dissolved else None
 
-    def _head(self, task: Task, graph: Graph) -> Head | None:
+    def _head(self, task: Task, graph: Graph) -> RunState | None:
         """How far it has come; a first run, or one after a retry, is entered first.
 
         Returns:
@@ -192,17 +192,17 @@ class Running:
         begun = Begun(self.clock.now(), self.shards.count())
         head = self.store.read(task.id)
         if head is None:
-            return self.wholes.save(Head(task.id, (begun,), task.fence), lambda known: known)
+            return self.wholes.save(RunState(task.id, (begun,), task.fence), lambda known: known)
         if is_of_present_run(head, task):
             return head
-        statuses = self.wholes.statuses(Whole(task, graph, head))
+        statuses = self.wholes.statuses(TopologyRun(task, graph, head))
         if any(status.is_open for status in statuses.values()):
             return None
         ran = {key: head.number_of(key) for key in _kept_by_rerun(graph, statuses)}
-        further = Head(task.id, (*head.runs, begun), task.fence, ran)
+        further = RunState(task.id, (*head.runs, begun), task.fence, ran)
         return self.wholes.save(head, lambda known: replace(further, version=known.version))
 
-    def _open(self, whole: Whole) -> None:
+    def _open(self, whole: TopologyRun) -> None:
         """Let those nodes of this run start that nothing holds back; all have their tasks."""
         again = [key for key in whole.graph.by_key if key not in whole.head.ran]
         kept = self._kept(whole)
@@ -213,13 +213,13 @@ class Running:
         self.crew.map(lambda key: self.nodes.act(whole, key, verdicts[key]), verdicts)
         self.wholes.save(whole.head, lambda head: replace(head, opened=True))
 
-    def _kept(self, whole: Whole) -> Statuses:
+    def _kept(self, whole: TopologyRun) -> Statuses:
         ids = {key: whole.head.task_id(key) for key in whole.head.ran}
         found = self.tasks.read_many(list(ids.values()), consistent=True)
         kept = {key: status_of(found.get(task_id)) for key, task_id in ids.items()}
         return {key: kept.get(key, NodeStatus()) for key in whole.graph.by_key}
 
-    def _ending(self, whole: Whole, found: Course, statuses: Statuses) -> Ending:
+    def _ending(self, whole: TopologyRun, found: NextAction, statuses: Statuses) -> Ending:
         match found.state:
             case State.SUCCEEDED:
                 parts = ",".join(f'"{name}":{count}' for name, count in sorted(counted(statuses).items()))
@@ -233,10 +233,10 @@ class Running:
             return failure("DeadlineExceeded", f"not done within {whole.graph.deadline_seconds} s", retriable=False)
         return failure("NodesFailed", self._why(whole, statuses), retriable=False)
 
-    def _is_overdue(self, whole: Whole) -> bool:
+    def _is_overdue(self, whole: TopologyRun) -> bool:
         return whole.overdue_at is not None and whole.overdue_at <= self.clock.now()
 
-    def _why(self, whole: Whole, statuses: Statuses) -> str:
+    def _why(self, whole: TopologyRun, statuses: Statuses) -> str:
         """What made the whole fail: not what was undone because of that."""
         order = whole.graph.order
         why = _told([key for key in order if statuses[key].has_failed_itself], "failed")

@@ -12,31 +12,31 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RequestRefused
 from duetime.domain.tasks.attempts import HeldBack
-from duetime.domain.tasks.task import Asked
+from duetime.domain.tasks.task import StopRequest
 from duetime.domain.times import MINUTE
 from duetime.domain.topologies.watchdog_times import reminders
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Clock, Telemetry
-    from duetime.ports.topologies import Machine
-    from duetime.services.enqueue import Placing
-    from duetime.services.outcomes.outcome import Finishing
-    from duetime.services.topologies.repository import Wholes
-    from duetime.services.topologies.state_machine import Running
+    from duetime.ports.topologies import StateMachine
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.topologies.repository import TopologyRepository
+    from duetime.services.topologies.state_machine import StateMachineSteps
 
 FRAME_LOST = "its state machine's execution was lost"
 
 
 @dataclass(frozen=True, slots=True)
-class Overseeing:
+class TopologyWatchdog:
     """Looks after topologies. Each look sees to the next one first, so that no crash is the last look."""
 
-    wholes: Wholes
-    running: Running
-    machine: Machine
-    finishing: Finishing
-    placing: Placing
+    wholes: TopologyRepository
+    running: StateMachineSteps
+    machine: StateMachine
+    finishing: OutcomeWriter
+    placing: Enqueuer
     clock: Clock
     telemetry: Telemetry
 
@@ -72,7 +72,7 @@ class Overseeing:
 
     def _cancel(self, task: Task, *, is_planned: bool) -> None:
         """Cancel a topology whose execution a person has aborted: that is what they meant by it."""
-        if task.asked is not Asked.CANCEL:
+        if task.asked is not StopRequest.CANCEL:
             self.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
             # What its nodes' ends ask for takes a moment; what still runs is for the ordinary looks.
             self.placing.remind(task, self.clock.now() + MINUTE)

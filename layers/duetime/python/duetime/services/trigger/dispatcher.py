@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
 from duetime.domain.dispatch.shards import groups_of, shards_in
-from duetime.domain.dispatch.timers import Entry, Precision, Wake, at_first_reading, queue_of
+from duetime.domain.dispatch.timers import Entry, Precision, Timer, at_first_reading, queue_of
 from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
 from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS, TICK_BUDGET
 from duetime.domain.times import Millis, start_of
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from duetime.domain.dispatch.shards import ShardHistory
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Clock, Crew, FanOut, Telemetry
+    from duetime.ports.runtime import Clock, Executor, FanOut, Telemetry
     from duetime.ports.stores import CursorStore, MinuteItem, TaskStore
     from duetime.services.bulk.operations import BulkOperations
-    from duetime.services.schedules.expander import Expanding
+    from duetime.services.schedules.expander import ScheduleExpander
     from duetime.services.shards import Shards
 
 _SAVES = 5
@@ -39,7 +39,7 @@ class FirstReading:
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
         """Send what is due, of those queues that are wanted."""
-        tasks = [item for item in items if isinstance(item, Entry | Wake)]
+        tasks = [item for item in items if isinstance(item, Entry | Timer)]
         messages = [message for item in tasks if (message := at_first_reading(item, minute))]
         wanted = {queue: wants(queue) for queue in sorted({queue_of(message) for message in messages})}
         messages = [message for message in messages if wanted[queue_of(message)]]
@@ -50,7 +50,7 @@ class FirstReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Dispatching:
+class Dispatcher:
     """Reads the minutes of shard groups.
 
     A group's cursors move past a task only after its queue acknowledged the message, so a missed or broken tick is
@@ -70,12 +70,12 @@ class Dispatching:
     queues: WorkQueues
     fan_out: FanOut
     clock: Clock
-    crew: Crew
+    crew: Executor
     telemetry: Telemetry
     shards: Shards
     look_ahead: Millis
     precision: Precision
-    expanding: Expanding
+    expanding: ScheduleExpander
     bulk: BulkOperations
 
     def tick(self, holder: str) -> None:

@@ -12,7 +12,7 @@ from duetime.domain.dispatch.timers import (
     BulkTimer,
     Message,
     Precision,
-    ScheduleWake,
+    ScheduleTimer,
     delay_seconds,
     is_direct,
     queue_of,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock, Telemetry
     from duetime.ports.stores import MinuteItem
     from duetime.services.bulk.operations import BulkOperations
-    from duetime.services.schedules.expander import Expanding
+    from duetime.services.schedules.expander import ScheduleExpander
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class DueMessages:
     """
 
     queues: WorkQueues
-    expanding: Expanding
+    expanding: ScheduleExpander
     bulk: BulkOperations
     clock: Clock
     telemetry: Telemetry
@@ -69,7 +69,7 @@ class DueMessages:
 
         What the queue does not take of a schedule's tasks is found by the first recovery scan, as with every new task.
         """
-        wakes = [item for item in items if isinstance(item, ScheduleWake)]
+        wakes = [item for item in items if isinstance(item, ScheduleTimer)]
         timers = [item for item in items if isinstance(item, BulkTimer)]
         refused = set[str]()
         if wakes and wants(SCHEDULES) and not self._expand(wakes):
@@ -78,7 +78,7 @@ class DueMessages:
             refused.add(BULK_OPERATIONS)
         return frozenset(refused)
 
-    def _expand(self, wakes: Sequence[ScheduleWake]) -> bool:
+    def _expand(self, wakes: Sequence[ScheduleTimer]) -> bool:
         expanded = self.expanding.expand(wakes)
         now = self.clock.now()
         self.telemetry.count("occurrences", len(expanded.tasks))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.dispatch.cursors import Cursors, Progress
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, Crew, Telemetry
+    from duetime.ports.runtime import Clock, Executor, Telemetry
     from duetime.ports.stores import MinuteItem, MinutePage, TaskStore
 
 
@@ -39,7 +39,7 @@ class Served:
     refused: frozenset[str]
 
 
-class Reading(Protocol):
+class MinuteScan(Protocol):
     """What one kind of reading does with the items that it meets."""
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
@@ -65,13 +65,13 @@ class GroupReader:
 
     tasks: TaskStore
     clock: Clock
-    crew: Crew
+    crew: Executor
     telemetry: Telemetry
     group: int
     shards: Sequence[int]
     cursors: Cursors
     horizons: Sequence[int]
-    readings: Sequence[Reading]
+    readings: Sequence[MinuteScan]
     before: Cursors = field(init=False)
     failures: list[str] = field(default_factory=list)
     _pages: dict[tuple[int, str, int], MinutePages] = field(default_factory=dict)

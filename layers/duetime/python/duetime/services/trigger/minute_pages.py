@@ -11,7 +11,7 @@ from duetime.domain.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.ports.runtime import Crew
+    from duetime.ports.runtime import Executor
     from duetime.ports.stores import MinuteItem, MinutePage
 
 
@@ -53,7 +53,7 @@ class MinutePages:
         crew: reads shards at once.
     """
 
-    def __init__(self, read: Callable[[int, str], MinutePage], positions: Mapping[int, str], crew: Crew) -> None:
+    def __init__(self, read: Callable[[int, str], MinutePage], positions: Mapping[int, str], crew: Executor) -> None:
         self._read = read
         self._crew = crew
         self._shards = {shard: _Shard(after) for shard, after in positions.items()}

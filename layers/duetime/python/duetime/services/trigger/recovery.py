@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.timers import Entry, Wake, is_left_behind, is_open_past_due, queue_of
+from duetime.domain.dispatch.timers import Entry, Timer, is_left_behind, is_open_past_due, queue_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import PATROL_BACKLOG
 from duetime.domain.times import DAY
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Clock, Crew, Telemetry
+    from duetime.ports.runtime import Clock, Executor, Telemetry
     from duetime.ports.stores import MinuteItem, TaskStore
     from duetime.services.trigger.due_messages import DueMessages
 
@@ -34,7 +34,7 @@ class RecoveryScan:
     queues: WorkQueues
     due_messages: DueMessages
     clock: Clock
-    crew: Crew
+    crew: Executor
     telemetry: Telemetry
     is_last: bool
 
@@ -64,7 +64,7 @@ class RecoveryScan:
     def _entries(self, items: Sequence[MinuteItem]) -> list[Entry]:
         """The entries among the items, and those of the records that the timers stand for."""
         entries = {item.task_id: item for item in items if isinstance(item, Entry)}
-        timed = {item.task_id for item in items if isinstance(item, Wake)} - entries.keys()
+        timed = {item.task_id for item in items if isinstance(item, Timer)} - entries.keys()
         if not timed:
             return list(entries.values())
         return [*entries.values(), *(Entry.of(task) for task in self.tasks.read_many(sorted(timed)).values())]
@@ -86,4 +86,4 @@ class RecoveryScan:
 
     def _set_timer(self, entry: Entry) -> None:
         at = self.clock.now() + DAY
-        self.tasks.add_wake(Wake(entry.task_id, entry.turn, at, entry.priority, entry.owner, lane=entry.lane))
+        self.tasks.add_wake(Timer(entry.task_id, entry.turn, at, entry.priority, entry.owner, lane=entry.lane))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, WriteResult
-from duetime.domain.dispatch.redelivery import ComeBack, FollowUp, LetGo, LookAfter, Undo, after_refusal
+from duetime.domain.dispatch.redelivery import DeleteMessage, FollowUp, LookAfter, RedeliverMessage, Undo, after_refusal
 from duetime.domain.errors import ContentExpired, RecordUnreadable, Unavailable
 from duetime.domain.limits import (
     CALLBACK_ROOM,
@@ -33,7 +33,7 @@ from duetime.domain.tasks.attempts import (
     has_untold_error,
 )
 from duetime.domain.tasks.states import LEGAL, Move, State
-from duetime.domain.tasks.task import Asked, LockScope, Phase
+from duetime.domain.tasks.task import LockScope, Phase, StopRequest
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.topologies.watchdog_times import deferred_until
@@ -46,20 +46,20 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.task import Content, Progress, Task
     from duetime.ports.queues import Delivery
-    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.targets import TargetRunner
-    from duetime.services.locks.locking import Locking
-    from duetime.services.outcomes.completion import ClosingHere
-    from duetime.services.outcomes.outcome import Finishing
-    from duetime.services.outcomes.rollback import Undoing
+    from duetime.services.locks.locking import LockManager
+    from duetime.services.outcomes.completion import InlineCompletion
+    from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.outcomes.rollback import RollbackWriter
 
 _STORE_PAUSE: Millis = 200
 """First pause before a write that the store did not answer is made again; it doubles."""
 
 
 @dataclass(slots=True)
-class Shift:
+class DeliveryState:
     """What one delivery is at, shared between the thread that works on it and the one that watches over it.
 
     Each field has one writer at a time, and a reader that sees it a moment late does no harm: every write to the
@@ -82,12 +82,12 @@ class Shift:
     task: Task | None = None
     started_at: Millis | None = None
     ended: bool = False
-    asked: Asked | None = None
+    asked: StopRequest | None = None
     progress: Progress | None = None
     renew_at: Millis = 0
     leased_until: Millis = 0
     locks: tuple[LockClaim, ...] = ()
-    fate: LetGo | ComeBack | None = None
+    fate: DeleteMessage | RedeliverMessage | None = None
 
     def overdue_at(self) -> Millis | None:
         """When its target must have ended, if it runs."""
@@ -116,7 +116,7 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempting:
+class AttemptRunner:
     """Takes deliveries through their attempts.
 
     Attributes:
@@ -130,12 +130,12 @@ class Attempting:
     tasks: TaskStore
     contents: ContentStore
     targets: TargetRunner
-    finishing: Finishing
-    undoing: Undoing
-    closing: ClosingHere
-    locking: Locking
+    finishing: OutcomeWriter
+    undoing: RollbackWriter
+    closing: InlineCompletion
+    locking: LockManager
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     telemetry: Telemetry
     lease: Millis
     held: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
@@ -143,7 +143,7 @@ class Attempting:
     inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
     look_after: Callable[[Task], None] = field(default=lambda _task: None)
 
-    def attempt(self, shift: Shift, watch: Watch) -> None:
+    def attempt(self, shift: DeliveryState, watch: Watch) -> None:
         """Work on one delivery until the fate of its message is decided. Never raises."""
         try:
             shift.fate = self._fate(shift, watch)
@@ -153,7 +153,7 @@ class Attempting:
             # Another version of the code may read it. Seldom looked at, its message outlasts a deployment or two.
             self.telemetry.count("unreadable")
             self.telemetry.note("a record cannot be read", error=str(error), delivery=shift.delivery.id)
-            shift.fate = ComeBack(self.clock.now() + MAX_DELAY, str(error))
+            shift.fate = RedeliverMessage(self.clock.now() + MAX_DELAY, str(error))
         except Exception as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
             self.telemetry.count("worker_defects")
             self.telemetry.note("a delivery could not be worked on", error=repr(error), delivery=shift.delivery.id)
@@ -161,7 +161,7 @@ class Attempting:
         finally:
             shift.task = None
 
-    def finish_overdue(self, shift: Shift, lingers_until: Millis) -> None:
+    def finish_overdue(self, shift: DeliveryState, lingers_until: Millis) -> None:
         """Write down that a target has not ended in time.
 
         Args:
@@ -174,18 +174,18 @@ class Attempting:
         if task.is_terminal:
             # It hangs in cleaning up: the outcome stands, and cleaning up is given up.
             self.closing.finish(task)
-            shift.fate = LetGo("overdue")
+            shift.fate = DeleteMessage("overdue")
             return
         ending = replace(_timeout(task), lingers_until=lingers_until)
         end = self._written(task, Run(task, started, self.clock.now()), ending)
         shift.fate = self._decided(shift, end)
         if isinstance(end, Applied) and end.task.is_terminal:
-            shift.fate = ComeBack(lingers_until + LEASE_RETURN_MARGIN, "its process is still ending")
+            shift.fate = RedeliverMessage(lingers_until + LEASE_RETURN_MARGIN, "its process is still ending")
 
-    def _fate(self, shift: Shift, watch: Watch) -> LetGo | ComeBack:
+    def _fate(self, shift: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = shift.delivery.message
         if message.due - self.clock.now() > MAX_HOLD:
-            return ComeBack(message.due - SECOND, "not due")
+            return RedeliverMessage(message.due - SECOND, "not due")
         self.clock.sleep_until(message.due - CLAIM_LEAD)
         if watch.is_closing_time():
             return self._later("the worker is ending")
@@ -195,7 +195,9 @@ class Attempting:
         taken = self._take_over(shift, result.task, watch)
         return self._through(shift, taken.task, watch) if isinstance(taken, Applied) else taken
 
-    def _take_over(self, shift: Shift, task: Task | None, watch: Watch) -> Applied | LetGo | ComeBack:
+    def _take_over(
+        self, shift: DeliveryState, task: Task | None, watch: Watch
+    ) -> Applied | DeleteMessage | RedeliverMessage:
         """What a refused claim leads to: the rest of an attempt that somebody else left, or the message's fate."""
         self.telemetry.count("refused")
         retain_paused(self.contents, task)
@@ -207,12 +209,12 @@ class Attempting:
                 result = self.tasks.apply(self._claimant(watch).claim_rollback(left, self.chance.nonce()))
             case LookAfter(running):
                 self.look_after(running)
-                return LetGo("looked after")
+                return DeleteMessage("looked after")
             case _:
                 return fate
         return result if isinstance(result, Applied) else self._later("somebody else took it over")
 
-    def _through(self, shift: Shift, task: Task, watch: Watch) -> LetGo | ComeBack:
+    def _through(self, shift: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
         """Take a claimed task through what is left of it."""
         if task.is_terminal:
             end: WriteResult = Applied(task)
@@ -231,7 +233,7 @@ class Attempting:
         self._unlock(shift, task, end, LockScope.TASK)
         return self._decided(shift, end)
 
-    def _close(self, shift: Shift, task: Task) -> Refused | HeldBack | None:
+    def _close(self, shift: DeliveryState, task: Task) -> Refused | HeldBack | None:
         """Do what follows an outcome, unless its lock is not to be had, or the lease is another's by now."""
         self._begin(shift, task)
         # Of an attempt that another worker began, or that never came to its lock: taken now.
@@ -247,7 +249,7 @@ class Attempting:
         shift.ended = True
         return None
 
-    def _work(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
+    def _work(self, shift: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         phases = self.targets.phases(task)
         if task.attempt > task.retry.max_attempts:
             return self.finishing.give_up(task, phases)
@@ -265,7 +267,7 @@ class Attempting:
         self.telemetry.measure("duration", run.ended_at - run.started_at)
         return self._written(task, run, ending)
 
-    def _ending(self, shift: Shift, task: Task, phases: frozenset[Phase], watch: Watch) -> Ending | Refused:
+    def _ending(self, shift: DeliveryState, task: Task, phases: frozenset[Phase], watch: Watch) -> Ending | Refused:
         """Have the target prepare and run, with the lease and the state checked before each phase."""
         if requested := _requested(task):
             return requested
@@ -274,7 +276,7 @@ class Attempting:
         ended = self._prepare(shift, task, watch) if Phase.PREPARE in phases else self._lock(shift, task, LockScope.RUN)
         return ended or self._call(shift, task, Phase.RUN, watch)
 
-    def _prepare(self, shift: Shift, task: Task, watch: Watch) -> Ending | Refused | None:
+    def _prepare(self, shift: DeliveryState, task: Task, watch: Watch) -> Ending | Refused | None:
         """Have the target prepare; how the attempt ends if it cannot go on to run."""
         step = self._step(task, Move.PREPARE)
         if isinstance(step, Refused):
@@ -287,7 +289,7 @@ class Attempting:
         step = self._step(task, Move.BEGIN)
         return step if isinstance(step, Refused) else _requested(step.task)
 
-    def _roll_back(self, shift: Shift, task: Task, watch: Watch) -> WriteResult:
+    def _roll_back(self, shift: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         if task.attempt > task.retry.max_attempts:
             return self.undoing.give_up(task)
         self._begin(shift, task)
@@ -306,7 +308,7 @@ class Attempting:
             return ending
         return self._written(task, Run(task, started, self.clock.now()), ending)
 
-    def _lock(self, shift: Shift, task: Task, scope: LockScope) -> HeldBack | None:
+    def _lock(self, shift: DeliveryState, task: Task, scope: LockScope) -> HeldBack | None:
         """Take the locks of a scope; if one is not to be had, what was taken is given back after the attempt."""
         for claim in self.locking.claims(task, {scope}):
             if claim in shift.locks:
@@ -321,21 +323,21 @@ class Attempting:
         seconds = task.timeout_seconds if Phase.CLEAN in self.targets.phases(task) else 0
         return self.clock.now() + seconds * SECOND + CALLBACK_ROOM + FUNCTION_END_ROOM <= watch.ends_at
 
-    def _close_later(self, shift: Shift, task: Task, held: HeldBack) -> ComeBack:
+    def _close_later(self, shift: DeliveryState, task: Task, held: HeldBack) -> RedeliverMessage:
         """Let go of what follows an outcome until its lock is to be had: no lease is kept meanwhile."""
         shift.ended = True
         write = Write(task.id, Move.HEARTBEAT, self.chance.nonce(), Guard(fence=task.fence), {"lease_ends_at": None})
         end = self.tasks.apply(write)
         self._unlock(shift, task, end, LockScope.TASK)
-        return ComeBack(held.until, held.reason)
+        return RedeliverMessage(held.until, held.reason)
 
-    def _keep_locks(self, shift: Shift, task: Task, until: Millis) -> Ending:
+    def _keep_locks(self, shift: DeliveryState, task: Task, until: Millis) -> Ending:
         """Hold the locks until the target's deadline: before the lease is, so that they never end first."""
         if self.renew_locks(shift, task, until):
             return Deferred()
         return failure("LockLost", "a lock was lost before the target's acceptance could be written down")
 
-    def _unlock(self, shift: Shift, task: Task, end: WriteResult, scope: LockScope) -> None:
+    def _unlock(self, shift: DeliveryState, task: Task, end: WriteResult, scope: LockScope) -> None:
         """Give back what was taken, and hand on what was not to be had, unless the target still works."""
         if isinstance(end, Applied) and end.task.state is State.RUNNING:
             return
@@ -348,7 +350,7 @@ class Attempting:
         for claim in sorted(claims, key=lambda claim: claim.name):
             self.locking.give_back(task, claim)
 
-    def _call(self, shift: Shift, task: Task, phase: Phase, watch: Watch) -> Ending | Refused:
+    def _call(self, shift: DeliveryState, task: Task, phase: Phase, watch: Watch) -> Ending | Refused:
         """Have the target do one phase, in what the phases before it have left of the task's timeout.
 
         Not if the lease is another's by now.
@@ -392,7 +394,7 @@ class Attempting:
             return ending.held_back(task, self.clock.now(), self.chance.fraction())
         return ending
 
-    def _ended_unnoticed(self, shift: Shift, task: Task) -> Refused | HeldBack | None:
+    def _ended_unnoticed(self, shift: DeliveryState, task: Task) -> Refused | HeldBack | None:
         """Why the target must not be called: the lease ended while this process stood still, or nobody renewed it.
 
         A lease that is over is asked for once more, by the clock of this moment: if nobody has taken the task over,
@@ -421,7 +423,7 @@ class Attempting:
             return Applied(stored)
         return result
 
-    def _begin(self, shift: Shift, task: Task) -> None:
+    def _begin(self, shift: DeliveryState, task: Task) -> None:
         if shift.task is None:
             # What follows the outcome goes on under the same lease, which is renewed when it was to be.
             shift.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
@@ -430,7 +432,7 @@ class Attempting:
         shift.ended = False
         shift.task = task
 
-    def renew_locks(self, shift: Shift, task: Task, until: Millis) -> bool:
+    def renew_locks(self, shift: DeliveryState, task: Task, until: Millis) -> bool:
         """Let what the attempt holds last until then; says whether it still holds it all."""
         # What is given back meanwhile is refused, and is no loss.
         return all(self.locking.renew(task, claim, until) or claim not in shift.locks for claim in shift.locks)
@@ -457,19 +459,19 @@ class Attempting:
                 self.clock.sleep_until(self.clock.now() + pause)
                 pause *= 2
 
-    def _decided(self, shift: Shift, end: WriteResult) -> LetGo | ComeBack:
+    def _decided(self, shift: DeliveryState, end: WriteResult) -> DeleteMessage | RedeliverMessage:
         """The message's fate after the last write of an attempt."""
         if isinstance(end, Applied):
-            return LetGo("done")
+            return DeleteMessage("done")
         self.telemetry.count("refused")
         fate = after_refusal(end.task, shift.delivery.message, self.clock.now())
-        return fate if isinstance(fate, LetGo | ComeBack) else self._later("somebody else took it over")
+        return fate if isinstance(fate, DeleteMessage | RedeliverMessage) else self._later("somebody else took it over")
 
     def _bytes(self, task: Task, content: Content) -> bytes:
         return self.contents.fetch(task.id, content) if content.data is None else content.data
 
-    def _later(self, reason: str) -> ComeBack:
-        return ComeBack(self.clock.now() + SECOND, reason)
+    def _later(self, reason: str) -> RedeliverMessage:
+        return RedeliverMessage(self.clock.now() + SECOND, reason)
 
 
 def _timeout(task: Task) -> Failed:
@@ -480,9 +482,9 @@ def _timeout(task: Task) -> Failed:
 def _requested(task: Task) -> Ending | None:
     """How an attempt ends whose user asks it to stop or to pause before its target is called."""
     match task.asked:
-        case Asked.CANCEL:
+        case StopRequest.CANCEL:
             return Stopped()
-        case Asked.PAUSE:
+        case StopRequest.PAUSE:
             return Yielded(None)
         case None:
             return None

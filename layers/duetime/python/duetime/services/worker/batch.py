@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Refused, Write
-from duetime.domain.dispatch.redelivery import ComeBack
+from duetime.domain.dispatch.redelivery import RedeliverMessage
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import (
     HEARTBEATS_PER_LEASE,
@@ -19,16 +19,16 @@ from duetime.domain.limits import (
 )
 from duetime.domain.tasks.states import Move
 from duetime.domain.times import SECOND, Millis
-from duetime.services.worker.attempt import Shift, Watch
+from duetime.services.worker.attempt import DeliveryState, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.tasks.task import Task
     from duetime.ports.queues import Delivery, WorkQueues
-    from duetime.ports.runtime import Chance, Clock, Crew, Job, Process, Telemetry
+    from duetime.ports.runtime import Clock, Executor, Job, Process, RandomSource, Telemetry
     from duetime.ports.stores import TaskStore
-    from duetime.services.worker.attempt import Attempting
+    from duetime.services.worker.attempt import AttemptRunner
 
 _MAX_VISIBILITY = 43_200
 """Seconds; Source: SQS quotas."""
@@ -39,7 +39,7 @@ _BEAT_AGAIN: Millis = 2 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class BatchWorker:
     """Works on batches of deliveries.
 
     Attributes:
@@ -48,10 +48,10 @@ class Working:
 
     tasks: TaskStore
     queues: WorkQueues
-    attempting: Attempting
+    attempting: AttemptRunner
     clock: Clock
-    chance: Chance
-    crew: Crew
+    chance: RandomSource
+    crew: Executor
     process: Process
     telemetry: Telemetry
     lease: Millis
@@ -68,15 +68,15 @@ class Working:
         Returns:
             The deliveries that must not be deleted.
         """
-        batch = _Batch(self, [Shift(delivery) for delivery in deliveries], holder)
+        batch = _Batch(self, [DeliveryState(delivery) for delivery in deliveries], holder)
         batch.run()
-        return [shift.delivery for shift in batch.shifts if isinstance(shift.fate, ComeBack)]
+        return [shift.delivery for shift in batch.shifts if isinstance(shift.fate, RedeliverMessage)]
 
 
 class _Batch:
     """One batch at work: a job for each delivery, and this thread to watch over them."""
 
-    def __init__(self, inside: Working, shifts: Sequence[Shift], holder: str) -> None:
+    def __init__(self, inside: BatchWorker, shifts: Sequence[DeliveryState], holder: str) -> None:
         self.inside = inside
         self.shifts = shifts
         self.holder = holder
@@ -107,7 +107,7 @@ class _Batch:
         if key not in self.errands or self.errands[key].done:
             self.errands[key] = self.inside.crew.start(errand)
 
-    def _attempt(self, shift: Shift) -> None:
+    def _attempt(self, shift: DeliveryState) -> None:
         watch = Watch(self.holder, self.ends_at, lambda: self.doomed_until is not None, partial(self._beat, shift))
         self.inside.attempting.attempt(shift, watch)
 
@@ -128,7 +128,7 @@ class _Batch:
         for shift in due:
             self._run_errand(id(shift), partial(self._beat, shift))
 
-    def _beat(self, shift: Shift) -> None:
+    def _beat(self, shift: DeliveryState) -> None:
         """Renew one lease, and write down the progress that was told since."""
         task = shift.task
         if task is None or shift.ended:
@@ -136,7 +136,7 @@ class _Batch:
         if self._is_lost(task, shift) and not shift.ended:
             self._doom(self.inside.clock.now(), "a lease was lost", shift)
 
-    def _is_lost(self, task: Task, shift: Shift) -> bool:
+    def _is_lost(self, task: Task, shift: DeliveryState) -> bool:
         inside = self.inside
         progress, shift.progress = shift.progress, None
         shift.renew_at = inside.clock.now() + inside.lease // HEARTBEATS_PER_LEASE
@@ -159,7 +159,7 @@ class _Batch:
         is_taken = isinstance(result, Refused) and (result.task is None or result.task.fence != task.fence)
         return is_taken or not has_locks
 
-    def _is_overdue(self, shift: Shift) -> bool:
+    def _is_overdue(self, shift: DeliveryState) -> bool:
         end = shift.overdue_at()
         return end is not None and self.inside.clock.now() >= end + OVERDUE_GRACE
 
@@ -177,7 +177,7 @@ class _Batch:
             if shift.task and not shift.ended and now >= shift.leased_until - PROCESS_END_TIME - _LOOK_INTERVAL:
                 self._doom(now, "a lease could not be renewed", shift)
 
-    def _doom(self, until: Millis, reason: str, shift: Shift) -> None:
+    def _doom(self, until: Millis, reason: str, shift: DeliveryState) -> None:
         if self.doomed_until is None:
             self.inside.telemetry.count("processes_ended")
             self.inside.telemetry.note("ending the worker's process", reason=reason, delivery=shift.delivery.id)
@@ -203,21 +203,21 @@ class _Batch:
         overdue = [shift for shift in self.shifts if shift.fate is None and self._is_overdue(shift)]
         for shift in self.shifts:
             if shift.fate is None and shift.task is None:
-                shift.fate = ComeBack(inside.clock.now(), "the worker is ending")
+                shift.fate = RedeliverMessage(inside.clock.now(), "the worker is ending")
         jobs = [inside.crew.start(self._give_back)]
         jobs += [inside.crew.start(partial(self._finish_overdue, shift, until)) for shift in overdue]
         while (open_jobs := [job for job in jobs if not job.done]) and inside.clock.now() < until:
             inside.crew.wait(open_jobs, until)
         inside.process.end()
 
-    def _finish_overdue(self, shift: Shift, lingers_until: Millis) -> None:
+    def _finish_overdue(self, shift: DeliveryState, lingers_until: Millis) -> None:
         try:
             self.inside.attempting.finish_overdue(shift, lingers_until)
         except Unavailable as error:
             # The lease runs out, and the message comes back after it.
             self.inside.telemetry.note("a timeout was not written down", error=str(error))
             return
-        if isinstance(fate := shift.fate, ComeBack):
+        if isinstance(fate := shift.fate, RedeliverMessage):
             seconds = -(-(fate.at - self.inside.clock.now()) // SECOND)
             self._come_back([shift.delivery], [max(0, seconds)])
 
@@ -225,7 +225,7 @@ class _Batch:
         """Set when those messages come back whose fate is to come back."""
         now = self.inside.clock.now()
         fates = {index: shift.fate for index, shift in enumerate(self.shifts) if index not in self.given_back}
-        back = {index: fate for index, fate in fates.items() if isinstance(fate, ComeBack)}
+        back = {index: fate for index, fate in fates.items() if isinstance(fate, RedeliverMessage)}
         seconds = [max(0, min(-(-(fate.at - now) // SECOND), _MAX_VISIBILITY)) for fate in back.values()]
         self._come_back([self.shifts[index].delivery for index in back], seconds)
         self.given_back |= back.keys()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempts import TargetEnding
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Chance, Clock, Telemetry
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
     from duetime.ports.stores import CircuitStore
     from duetime.ports.targets import TargetRunner, Work
 
@@ -52,7 +52,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Breaking:
+class CircuitBreakers:
     """`duetime.ports.targets.TargetRunner` around another one: a host that keeps failing is left alone for a while.
 
     What a circuit cannot learn because the store is away, it does without: the host is called.
@@ -61,7 +61,7 @@ class Breaking:
     targets: TargetRunner
     circuits: CircuitStore
     clock: Clock
-    chance: Chance
+    chance: RandomSource
     telemetry: Telemetry
     _known: dict[tuple[str, str], _Known] = field(default_factory=dict, init=False)
 

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Clock, Telemetry
     from duetime.ports.stores import TaskStore
-    from duetime.services.enqueue import Placing
-    from duetime.services.outcomes.completion import Closing
-    from duetime.services.outcomes.outcome import Finishing
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.outcomes.completion import CompletionSteps
+    from duetime.services.outcomes.outcome import OutcomeWriter
 
 
 @dataclass(frozen=True, slots=True)
-class Burying:
+class DeadLetterService:
     """Decides what a dead letter means for its task."""
 
     tasks: TaskStore
     queues: WorkQueues
-    placing: Placing
-    finishing: Finishing
-    closing: Closing
+    placing: Enqueuer
+    finishing: OutcomeWriter
+    closing: CompletionSteps
     clock: Clock
     telemetry: Telemetry
 
