@@ -81,12 +81,14 @@ def comparisons() -> Iterator[Comparison]:
 def _expansion() -> Callable[[], object]:
     around, chance, tasks = _Surroundings(), SystemRandom(), MemoryTaskStore()
     contents, schedules, calendars = MemoryContentStore(), MemoryScheduleStore(), MemoryCalendarStore()
-    placing = Enqueuer(tasks, MemoryQueues(around, 0, lambda: None), around, chance, _LOOK_AHEAD, Precision.NORMAL)
-    producing = OccurrenceTasks(contents, placing, around)
-    expanding = ScheduleExpander(schedules, calendars, tasks, producing, around, chance, around, around, _LOOK_AHEAD)
+    enqueuer = Enqueuer(tasks, MemoryQueues(around, 0, lambda: None), around, chance, _LOOK_AHEAD, Precision.NORMAL)
+    occurrence_tasks = OccurrenceTasks(contents, enqueuer, around)
+    expander = ScheduleExpander(
+        schedules, calendars, tasks, occurrence_tasks, around, chance, around, around, _LOOK_AHEAD
+    )
     shards = Shards(MemoryShardStore(), around, 16)
     scheduling = ScheduleManager(
-        schedules, tasks, contents, placing, expanding, around, chance, shards, _LOOK_AHEAD, MINUTE
+        schedules, tasks, contents, enqueuer, expander, around, chance, shards, _LOOK_AHEAD, MINUTE
     )
     spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
     made = scheduling.create(_OWNER, spec)
@@ -95,7 +97,7 @@ def _expansion() -> Callable[[], object]:
         around.at += MINUTE
         recurrence, _ = schedules.read(_OWNER, _NAME)
         turn = made.turn if recurrence is None else recurrence.turn
-        expanding.expand([ScheduleTimer(made.uid, _OWNER, _NAME, turn, around.at)])
+        expander.expand([ScheduleTimer(made.uid, _OWNER, _NAME, turn, around.at)])
 
     return step
 

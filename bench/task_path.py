@@ -84,12 +84,12 @@ class _Bare:
 
 
 def _accept() -> list[object]:
-    return list(composed().creating.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)]))
+    return list(composed().task_creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)]))
 
 
 def _accept_and_work() -> None:
-    tasks = composed().creating.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
-    composed().working.work(
+    tasks = composed().task_creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
+    composed().batch_worker.work(
         [
             Delivery(Message(task.id, 0, task.next_at, Priority.NORMAL, "bench"), json.dumps(index), str(index))
             for index, task in enumerate(tasks)

@@ -139,7 +139,7 @@ def _check_call(params: dict[str, Any], model: Any, **_: Any) -> None:  # noqa: 
         # Only here: whoever runs no function should not wait for it.
         from duetime.composition import composed  # noqa: PLC0415 - see the line above
 
-        environ = composed().outside.environ
+        environ = composed().runtime.environ
         check(name, environ, model.service_model.service_name, xform_name(model.name), params)
 
 

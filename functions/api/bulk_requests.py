@@ -54,9 +54,9 @@ def change_tasks() -> Response[str]:
         raise FieldsInvalid([Fault(f"{CHANGE}.{refusal.field}", refusal.reason)]) from None
 
 
-def take(asking: Router, model: type[SweepFields]) -> Response[str]:
+def take(target_queries: Router, model: type[SweepFields]) -> Response[str]:
     """Do what a body asks for with many tasks: at once, one piece of it, or by a bulk operation."""
-    event, owner = asked(asking)
+    event, owner = asked(target_queries)
     no_query(requests.query(event))
     key = requests.idempotency_key(event)
     document = requests.body(event, wrapped=WRAPPED)

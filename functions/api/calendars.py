@@ -35,7 +35,7 @@ def list_calendars() -> Response[str]:
     query = calendar_list_query(requests.query(event))
     scope = repr((owner, routes.CALENDARS))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
-    found = composed().keeping_calendars.list(owner, after, query.limit)
+    found = composed().calendar_manager.list(owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     return answer(json_text(CalendarPage(calendars=[calendar_answer(each) for each in found], next_token=token)))
 
@@ -45,14 +45,14 @@ def get_calendar(name: str) -> Response[str]:
     """Read one calendar."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    return answer(json_text(calendar_answer(composed().keeping_calendars.get(owner, calendar_name(name)))))
+    return answer(json_text(calendar_answer(composed().calendar_manager.get(owner, calendar_name(name)))))
 
 
 @router.put(_CALENDAR)
 def put_calendar(name: str) -> Response[str]:
     """Create or replace one calendar."""
     event, owner = asked(router)
-    keeping, called = composed().keeping_calendars, new_calendar_name(name)
+    keeping, called = composed().calendar_manager, new_calendar_name(name)
     if requests.is_icalendar(event):
         query = icalendar_query(requests.query(event))
         data = requests.bytes_body(event)
@@ -69,7 +69,7 @@ def delete_calendar(name: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    keeping = composed().keeping_calendars
+    keeping = composed().calendar_manager
     before = keeping.get(owner, calendar_name(name))
     keeping.delete(owner, before.name)
     return answer(json_text(calendar_answer(before)))

@@ -26,7 +26,7 @@ def list_dead_letters() -> Response[str]:
     scope = query.scope(owner)
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
-    page = composed().reading.list(wanted, query.filter)
+    page = composed().task_reader.list(wanted, query.filter)
     return page_answer(page.tasks, None if page.after is None else page_tokens.token_of(page.after, scope))
 
 

@@ -32,7 +32,7 @@ def lease_tasks() -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     wanted = lease_decoding.lease_request(requests.body(event), caller)
-    leased = composed().leasing.lease(caller, wanted)
+    leased = composed().lease_service.lease(caller, wanted)
     return answer(lease_decoding.leases_text((each.key, each.task, each.checkpoint, each.inputs) for each in leased))
 
 
@@ -43,7 +43,7 @@ def renew_lease(lease_id: str) -> Response[str]:
     no_query(requests.query(event))
     # A sign of life need not say anything.
     progress = lease_decoding.lease_progress(requests.body(event)) if requests.has_body(event) else None
-    return answer(lease_decoding.lease_state(composed().reporting.heartbeat(caller, key_of(lease_id), progress)))
+    return answer(lease_decoding.lease_state(composed().lease_reports.heartbeat(caller, key_of(lease_id), progress)))
 
 
 @router.post(requests.pattern(routes.LEASE_COMPLETE))
@@ -70,7 +70,7 @@ def cancel_lease(lease_id: str) -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    return answer(lease_decoding.lease_state(composed().reporting.finish(caller, key_of(lease_id), Stopped())))
+    return answer(lease_decoding.lease_state(composed().lease_reports.finish(caller, key_of(lease_id), Stopped())))
 
 
 @router.post(requests.pattern(routes.LEASE_RELEASE))
@@ -79,11 +79,11 @@ def release_lease(lease_id: str) -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    return answer(lease_decoding.lease_state(composed().reporting.release(caller, key_of(lease_id))))
+    return answer(lease_decoding.lease_state(composed().lease_reports.release(caller, key_of(lease_id))))
 
 
 def _ended(lease_id: str, read: Callable[[Document], Ending]) -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     ending = read(requests.body(event))
-    return answer(lease_decoding.lease_state(composed().reporting.finish(caller, key_of(lease_id), ending)))
+    return answer(lease_decoding.lease_state(composed().lease_reports.finish(caller, key_of(lease_id), ending)))

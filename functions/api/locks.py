@@ -26,7 +26,7 @@ def list_locks() -> Response[str]:
     query = lock_list_query(requests.query(event))
     scope = repr((owner, routes.LOCKS))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
-    locks, last = composed().freeing.list(owner, after, query.limit)
+    locks, last = composed().lock_admin.list(owner, after, query.limit)
     token = None if last is None else page_tokens.text_token(last, scope)
     return answer(json_text(LockPage(locks=[lock_entry(lock) for lock in locks], next_token=token)))
 
@@ -36,7 +36,7 @@ def get_lock(key: str) -> Response[str]:
     """Read one lock."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    return answer(json_text(lock_answer(*composed().freeing.get(owner, lock_key(key)))))
+    return answer(json_text(lock_answer(*composed().lock_admin.get(owner, lock_key(key)))))
 
 
 @router.delete(_LOCK)
@@ -45,4 +45,4 @@ def free_lock(key: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    return answer(json_text(lock_entry(composed().freeing.free(owner, lock_key(key)))))
+    return answer(json_text(lock_entry(composed().lock_admin.free(owner, lock_key(key)))))

@@ -47,7 +47,7 @@ def create_schedule() -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     spec = schedule_spec(requests.body(event, wrapped=_TASK_NESTING))
-    created = composed().scheduling.create(owner, spec)
+    created = composed().schedule_manager.create(owner, spec)
     return _answer(created, HTTPStatus.CREATED, {"Location": f"{routes.SCHEDULES}/{created.name}"})
 
 
@@ -59,10 +59,10 @@ def list_schedules() -> Response[str]:
     scope = query.scope(owner)
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     inside = composed()
-    found = inside.scheduling.list(owner, after, query.limit)
+    found = inside.schedule_manager.list(owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     entries = [
-        schedule_entry(each, inside.foreseeing.next_at(each))
+        schedule_entry(each, inside.schedule_preview.next_at(each))
         for each in found
         if query.state is None or each.state is query.state
     ]
@@ -75,8 +75,8 @@ def preview_schedule() -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     inside = composed()
-    preview = preview_asked(requests.body(event), owner, inside.outside.clock.now())
-    found = preview.occurrences(tuple(inside.foreseeing.resolve(owner, preview.calendars)))
+    preview = preview_asked(requests.body(event), owner, inside.runtime.clock.now())
+    found = preview.occurrences(tuple(inside.schedule_preview.resolve(owner, preview.calendars)))
     return answer(json_text(PreviewAnswer(occurrences=[previewed(each) for each in found])))
 
 
@@ -85,7 +85,7 @@ def get_schedule(name: str) -> Response[str]:
     """Read one schedule."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    return _answer(composed().scheduling.get(owner, schedule_name(name)))
+    return _answer(composed().schedule_manager.get(owner, schedule_name(name)))
 
 
 @router.patch(_SCHEDULE)
@@ -95,7 +95,7 @@ def change_schedule(name: str) -> Response[str]:
     no_query(requests.query(event))
     version = _version(event)
     change = schedule_change(requests.body(event, wrapped=_TASK_NESTING))
-    return _answer(composed().scheduling.change(owner, schedule_name(name), change, version))
+    return _answer(composed().schedule_manager.change(owner, schedule_name(name), change, version))
 
 
 @router.delete(_SCHEDULE)
@@ -105,9 +105,9 @@ def delete_schedule(name: str) -> Response[str]:
     no_query(requests.query(event))
     requests.no_body(event)
     inside = composed()
-    before = inside.scheduling.get(owner, schedule_name(name))
+    before = inside.schedule_manager.get(owner, schedule_name(name))
     text = _text(before)
-    inside.scheduling.delete(owner, before.name, _version(event))
+    inside.schedule_manager.delete(owner, before.name, _version(event))
     return answer(text)
 
 
@@ -118,7 +118,7 @@ def pause_schedule(name: str) -> Response[str]:
     no_query(requests.query(event))
     # Nobody has to say why.
     note = pause_note(requests.body(event)) if requests.has_body(event) else ""
-    return _answer(composed().scheduling.pause(owner, schedule_name(name), note, _version(event)))
+    return _answer(composed().schedule_manager.pause(owner, schedule_name(name), note, _version(event)))
 
 
 @router.post(requests.pattern(routes.SCHEDULE_RESUME))
@@ -127,7 +127,7 @@ def resume_schedule(name: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    return _answer(composed().scheduling.resume(owner, schedule_name(name), _version(event)))
+    return _answer(composed().schedule_manager.resume(owner, schedule_name(name), _version(event)))
 
 
 @router.post(requests.pattern(routes.SCHEDULE_TRIGGER))
@@ -137,7 +137,7 @@ def trigger_schedule(name: str) -> Response[str]:
     no_query(requests.query(event))
     requests.no_body(event)
     inside = composed()
-    task = inside.reading.with_contents(inside.scheduling.trigger(owner, schedule_name(name)))
+    task = inside.task_reader.with_contents(inside.schedule_manager.trigger(owner, schedule_name(name)))
     return task_answer(task, HTTPStatus.CREATED, {"Location": f"{routes.TASKS}/{task.id}"})
 
 
@@ -147,7 +147,9 @@ def backfill_schedule(name: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     wanted = backfill_asked(requests.body(event))
-    begun = composed().scheduling.backfill(owner, schedule_name(name), wanted.start, wanted.until, wanted.per_minute)
+    begun = composed().schedule_manager.backfill(
+        owner, schedule_name(name), wanted.start, wanted.until, wanted.per_minute
+    )
     return _answer(begun, HTTPStatus.ACCEPTED)
 
 
@@ -157,7 +159,7 @@ def cancel_backfill(name: str, backfill_id: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    return _answer(composed().scheduling.cancel_backfill(owner, schedule_name(name), backfill_id))
+    return _answer(composed().schedule_manager.cancel_backfill(owner, schedule_name(name), backfill_id))
 
 
 @router.get(requests.pattern(routes.SCHEDULE_OCCURRENCES))
@@ -166,8 +168,8 @@ def list_occurrences(name: str) -> Response[str]:
     event, owner = asked(router)
     query = occurrences_query(requests.query(event))
     inside = composed()
-    start, end = query.bounds(inside.outside.clock.now())
-    seen = inside.foreseeing.occurrences(owner, schedule_name(name), start, end, query.limit)
+    start, end = query.bounds(inside.runtime.clock.now())
+    seen = inside.schedule_preview.occurrences(owner, schedule_name(name), start, end, query.limit)
     occurrences = [occurrence_answer(each.occurrence, each.task_id, each.task, each.note) for each in seen]
     return answer(json_text(OccurrencesAnswer(occurrences=occurrences)))
 
@@ -183,6 +185,6 @@ def _answer(
 
 
 def _text(recurrence: StoredSchedule) -> str:
-    foreseeing = composed().foreseeing
-    upcoming = foreseeing.upcoming(recurrence, UPCOMING)
-    return json_text(schedule_answer(recurrence, foreseeing.next_at(recurrence), upcoming))
+    schedule_preview = composed().schedule_preview
+    upcoming = schedule_preview.upcoming(recurrence, UPCOMING)
+    return json_text(schedule_answer(recurrence, schedule_preview.next_at(recurrence), upcoming))

@@ -22,7 +22,7 @@ def list_switches() -> Response[str]:
     """Read what is held back."""
     event, caller = asked(router)
     no_query(requests.query(event))
-    return answer(json_text(switches_answer(*composed().switching.list(caller))))
+    return answer(json_text(switches_answer(*composed().switch_admin.list(caller))))
 
 
 @router.put(routes.SWITCHES)
@@ -31,7 +31,7 @@ def put_switch() -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     switch = switch_of(requests.body(event))
-    return answer(json_text(switch_answer(composed().switching.put(caller, switch))))
+    return answer(json_text(switch_answer(composed().switch_admin.put(caller, switch))))
 
 
 @router.delete(routes.SWITCHES)
@@ -40,4 +40,4 @@ def remove_switch() -> Response[str]:
     event, caller = asked(router)
     key = switch_key(requests.query(event))
     requests.no_body(event)
-    return answer(json_text(switch_answer(composed().switching.remove(caller, key))))
+    return answer(json_text(switch_answer(composed().switch_admin.remove(caller, key))))

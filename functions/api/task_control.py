@@ -35,32 +35,34 @@ router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its const
 @router.post(requests.pattern(routes.PAUSE))
 def pause_task(task_id: str) -> Response[str]:
     """Hold a task that has not started; ask a running one to pause."""
-    result = composed().directing.heed(_steered(task_id, composed().steering.pause))
+    result = composed().topology_service.heed(_steered(task_id, composed().task_control.pause))
     return control_answer(result, is_done=result.task.state is State.PAUSED)
 
 
 @router.post(requests.pattern(routes.RESUME))
 def resume_task(task_id: str) -> Response[str]:
     """Let a paused task go on."""
-    return control_answer(composed().directing.heed(_steered(task_id, composed().steering.resume)), is_done=True)
+    return control_answer(
+        composed().topology_service.heed(_steered(task_id, composed().task_control.resume)), is_done=True
+    )
 
 
 @router.post(requests.pattern(routes.RUN))
 def run_task(task_id: str) -> Response[str]:
     """Have a task that has not started run now."""
-    return _answer(_steered(task_id, composed().steering.run_now))
+    return _answer(_steered(task_id, composed().task_control.run_now))
 
 
 @router.post(requests.pattern(routes.RETRY))
 def retry_task(task_id: str) -> Response[str]:
     """Have a failed task tried again."""
-    return _answer(_steered(task_id, composed().steering.retry))
+    return _answer(_steered(task_id, composed().task_control.retry))
 
 
 @router.post(requests.pattern(routes.ROLLBACK))
 def roll_back_task(task_id: str) -> Response[str]:
     """Have an ended task undone."""
-    return _answer(_steered(task_id, composed().steering.roll_back), HTTPStatus.ACCEPTED)
+    return _answer(_steered(task_id, composed().task_control.roll_back), HTTPStatus.ACCEPTED)
 
 
 @router.post(requests.pattern(routes.NOTIFY))
@@ -69,7 +71,7 @@ def notify_task(task_id: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     notice = attempt_reports.notice(requests.body(event))
-    return _answer(composed().steering.notify(owner, requests.task_id(task_id), notice.fence, notice.ending))
+    return _answer(composed().task_control.notify(owner, requests.task_id(task_id), notice.fence, notice.ending))
 
 
 @router.post(requests.pattern(routes.HEARTBEAT))
@@ -89,7 +91,7 @@ def list_attempts(task_id: str) -> Response[str]:
     """Read the ledger of a task."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    task = composed().reading.record(owner, requests.task_id(task_id))
+    task = composed().task_reader.record(owner, requests.task_id(task_id))
     return answer(json_text(attempt_history.attempts(task, composed().contents.lines_of(task.id))))
 
 
@@ -98,7 +100,7 @@ def ask_target(task_id: str) -> Response[str]:
     """Ask the endpoint of a task."""
     event, owner = asked(router)
     query = read_query(TargetQuery, requests.query(event))
-    reply = composed().asking.ask(owner, requests.task_id(task_id), Query(query.action))
+    reply = composed().target_queries.ask(owner, requests.task_id(task_id), Query(query.action))
     return answer(target_reply_text(reply.status, reply.body))
 
 
@@ -116,8 +118,8 @@ def _reported(task_id: str, read: Callable[[Document], Report]) -> Response[str]
     no_query(requests.query(event))
     report = read(requests.body(event))
     wanted = requests.task_id(task_id)
-    return _answer(composed().steering.heartbeat(owner, wanted, report.fence, report.progress))
+    return _answer(composed().task_control.heartbeat(owner, wanted, report.fence, report.progress))
 
 
 def _answer(task: Task, status: HTTPStatus = HTTPStatus.OK) -> Response[str]:
-    return task_answer(composed().reading.with_contents(task), status)
+    return task_answer(composed().task_reader.with_contents(task), status)

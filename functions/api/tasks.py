@@ -43,11 +43,11 @@ def create_task() -> Response[str]:
     document = requests.body(event)
     order = Order(task_spec(document), _key(key, document.value))
     inside = composed()
-    task = inside.creating.create(owner, order)
+    task = inside.task_creator.create(owner, order)
     if query.wait:
-        task = inside.waiting.wait(task, query.wait * SECOND)
+        task = inside.outcome_waiter.wait(task, query.wait * SECOND)
     status = HTTPStatus.ACCEPTED if query.wait and not task.is_terminal else HTTPStatus.CREATED
-    return task_answer(inside.reading.with_contents(task), status, {"Location": f"{routes.TASKS}/{task.id}"})
+    return task_answer(inside.task_reader.with_contents(task), status, {"Location": f"{routes.TASKS}/{task.id}"})
 
 
 @router.post(routes.BATCH)
@@ -63,7 +63,7 @@ def create_tasks() -> Response[str]:
         for index, item in enumerate(items)
         if isinstance(item.wanted, TaskSpec)
     ]
-    created = iter(composed().creating.create_many(owner, orders))
+    created = iter(composed().task_creator.create_many(owner, orders))
     ends = (item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items)
     results = [_result(index, end, requests.instance(event)) for index, end in enumerate(ends)]
     return answer(json_text(answers.BatchAnswer(results=results)))
@@ -74,7 +74,7 @@ def get_task(task_id: str) -> Response[str]:
     """Read one task."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    reading = composed().reading
+    reading = composed().task_reader
     task = reading.record(owner, requests.task_id(task_id))
     if is_known(requests.header(event, "If-None-Match"), task.version):
         return not_modified(task)
@@ -86,7 +86,7 @@ def list_tasks() -> Response[str]:
     """Read a page of one's tasks, or those of given ids."""
     event, owner = asked(router)
     query = task_list_query(requests.query(event))
-    reading = composed().reading
+    reading = composed().task_reader
     if query.ids:
         return page_answer(reading.get_many(owner, query.ids), None)
     scope = query.scope(owner)
@@ -104,8 +104,8 @@ def change_task(task_id: str) -> Response[str]:
     no_query(requests.query(event))
     version = version_wanted(requests.header(event, "If-Match"))
     change = task_change(requests.body(event))
-    task = composed().changing.change(owner, requests.task_id(task_id), change, version)
-    return task_answer(composed().reading.with_contents(task))
+    task = composed().task_updater.change(owner, requests.task_id(task_id), change, version)
+    return task_answer(composed().task_reader.with_contents(task))
 
 
 @router.delete(_TASK)
@@ -116,8 +116,8 @@ def cancel_task(task_id: str) -> Response[str]:
     version = version_wanted(requests.header(event, "If-Match"))
     wanted = requests.task_id(task_id)
     inside = composed()
-    cancel = inside.steering.cancel_by_force if query.force else inside.changing.cancel
-    result = inside.directing.heed(cancel(owner, wanted, version))
+    cancel = inside.task_control.cancel_by_force if query.force else inside.task_updater.cancel
+    result = inside.topology_service.heed(cancel(owner, wanted, version))
     return control_answer(result, is_done=result.task.is_terminal)
 
 

@@ -39,9 +39,9 @@ def create_topology() -> Response[str]:
     document = requests.body(event, wrapped=2)
     wanted = topology_asked(document)
     order = Order(wanted.spec, IdempotencyKey(key, requests.body_hash(document.value)) if key else None)
-    task = composed().directing.create(owner, order, wanted.graph)
+    task = composed().topology_service.create(owner, order, wanted.graph)
     location = {"Location": f"{routes.TOPOLOGIES}/{task.id}"}
-    return task_answer(composed().reading.with_contents(task), HTTPStatus.CREATED, location)
+    return task_answer(composed().task_reader.with_contents(task), HTTPStatus.CREATED, location)
 
 
 @router.get(requests.pattern(routes.TOPOLOGY))
@@ -50,34 +50,34 @@ def get_topology(task_id: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     inside = composed()
-    view = inside.directing.get(owner, requests.task_id(task_id))
-    now = inside.outside.clock.now()
+    view = inside.topology_service.get(owner, requests.task_id(task_id))
+    now = inside.runtime.clock.now()
     return answer(json_text(topology_answer(view, now)))
 
 
 @router.post(requests.pattern(routes.TOPOLOGY_RERUN))
 def rerun_topology(task_id: str) -> Response[str]:
     """Run a failed topology again."""
-    directing = composed().directing
+    directing = composed().topology_service
     return _steered(task_id, lambda *asked: ControlResult(directing.rerun(*asked)))
 
 
 @router.post(requests.pattern(routes.TOPOLOGY_CANCEL))
 def cancel_topology(task_id: str) -> Response[str]:
     """Cancel a topology."""
-    return _steered(task_id, composed().directing.cancel)
+    return _steered(task_id, composed().topology_service.cancel)
 
 
 @router.post(requests.pattern(routes.TOPOLOGY_PAUSE))
 def pause_topology(task_id: str) -> Response[str]:
     """Hold a topology."""
-    return _steered(task_id, composed().directing.pause)
+    return _steered(task_id, composed().topology_service.pause)
 
 
 @router.post(requests.pattern(routes.TOPOLOGY_RESUME))
 def resume_topology(task_id: str) -> Response[str]:
     """Let a paused topology go on."""
-    return _steered(task_id, composed().directing.resume)
+    return _steered(task_id, composed().topology_service.resume)
 
 
 def _steered(task_id: str, steer: Callable[[str, TaskId, int | None], ControlResult]) -> Response[str]:
@@ -99,4 +99,4 @@ def control_answer(result: ControlResult, *, is_done: bool | None = None) -> Res
     is_done = task.asked is None if is_done is None else is_done
     status = HTTPStatus.OK if is_done and operation is None else HTTPStatus.ACCEPTED
     headers = {} if operation is None else location(operation)
-    return task_answer(composed().reading.with_contents(task), status, headers)
+    return task_answer(composed().task_reader.with_contents(task), status, headers)

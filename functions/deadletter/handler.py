@@ -25,7 +25,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
 
 def _buried(delivery: Delivery) -> bool:
     try:
-        return composed().burying.bury(delivery.message)
+        return composed().dead_letters.bury(delivery.message)
     except Unavailable:
         return False
     except Exception as error:  # noqa: BLE001 - one letter's defect must not keep its batch

@@ -24,7 +24,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     """Take in the batch; whatever is wrong with one event, the others become tasks."""
     inside = composed()
     try:
-        again = inside.taking_in.take_in([_arrival(record) for record in event["Records"]])
+        again = inside.event_tasks.take_in([_arrival(record) for record in event["Records"]])
         return {"batchItemFailures": [{"itemIdentifier": arrival.id} for arrival in again]}
     finally:
         inside.telemetry.flush()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Do the state that the event names; what it raises is retried by the state machine."""
     inside = composed()
-    running, topology, fence = inside.running, TaskId(event["task_id"]), int(event["fence"])
+    running, topology, fence = inside.state_machine_steps, TaskId(event["task_id"]), int(event["fence"])
     try:
         match event["state"]:
             case "plan":

@@ -20,8 +20,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     holder = context.aws_request_id
     try:
         if GROUP in event:
-            inside.dispatching.read_group(int(event[GROUP]), holder)
+            inside.dispatcher.read_group(int(event[GROUP]), holder)
         else:
-            inside.dispatching.tick(holder)
+            inside.dispatcher.tick(holder)
     finally:
         inside.telemetry.flush()

@@ -15,8 +15,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     inside = composed()
     try:
         # Before the batch begins: else each of its threads would read the switches for itself.
-        inside.heeding.look()
-        kept = inside.working.work(inside.deliveries(event), context.aws_request_id[:8])
+        inside.switch_gate.look()
+        kept = inside.batch_worker.work(inside.deliveries(event), context.aws_request_id[:8])
         return {"batchItemFailures": [{"itemIdentifier": delivery.id} for delivery in kept]}
     finally:
         inside.telemetry.flush()

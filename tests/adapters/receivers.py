@@ -66,10 +66,10 @@ class MemoryReceiver:
 class SqsReceiver:
     """Receives from SQS and hands each message on in the form of a Lambda event's record."""
 
-    def __init__(self, client: SQSClient, urls: Mapping[Priority, str], crew: Executor) -> None:
+    def __init__(self, client: SQSClient, urls: Mapping[Priority, str], executor: Executor) -> None:
         mark = uuid4().hex[:8]
         self._lanes = {lane: client.create_queue(QueueName=f"{lane}-{mark}")["QueueUrl"] for lane in LANES}
-        self.queues = SqsQueues(client, urls, crew, self._lanes)
+        self.queues = SqsQueues(client, urls, executor, self._lanes)
         self._client = client
         self._urls = urls
 

@@ -60,8 +60,8 @@ def contents(field: str) -> st.SearchStrategy[Content]:
     json_like = st.builds(
         Content, st.just(ContentPlace.RECORD), st.just(field), TEXT.map(lambda text: text.encode() * 5)
     )
-    outside = st.builds(Content, st.sampled_from([ContentPlace.ITEM, ContentPlace.OBJECT]), NAMES)
-    return inside | json_like | outside
+    runtime = st.builds(Content, st.sampled_from([ContentPlace.ITEM, ContentPlace.OBJECT]), NAMES)
+    return inside | json_like | runtime
 
 
 LINES = st.builds(

@@ -78,11 +78,11 @@ class Stack:
 
     def create(self, spec: TaskSpec) -> Task:
         """Accept a task."""
-        return composed().creating.create(OWNER, Order(spec))
+        return composed().task_creator.create(OWNER, Order(spec))
 
     def get(self, task: Task) -> Task:
         """Read a task back."""
-        return composed().reading.get(OWNER, task.id)
+        return composed().task_reader.get(OWNER, task.id)
 
     def call(self, function: str, event: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the function answers
         """Invoke a function."""

@@ -92,13 +92,13 @@ def create(stack: Stack, **fields: object) -> Task:
     """Accept one ordinary task."""
     (order,) = orders(1, **fields)
     del stack
-    return composed().creating.create(OWNER, order)
+    return composed().task_creator.create(OWNER, order)
 
 
 def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
     """Ten tasks accepted in a batch and run: record, lease and outcome each; and one look at the switches."""
     stack, meter = metered
-    composed().creating.create_many(OWNER, orders(10))
+    composed().task_creator.create_many(OWNER, orders(10))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units, meter.read_units) == (30, 10, 0.5)
     assert meter.requests == {
@@ -128,7 +128,7 @@ def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, M
     """A tick writes its cursors twice, however many tasks it reads; the tasks themselves are only read."""
     stack, meter = metered
     stack.call("trigger", {})
-    composed().creating.create_many(OWNER, orders(10, delay=8 * MINUTE))
+    composed().task_creator.create_many(OWNER, orders(10, delay=8 * MINUTE))
     meter.reset()
     stack.clock.at += 5 * MINUTE
     stack.call("trigger", {})
@@ -154,10 +154,10 @@ def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None
     """The key's own item, and nothing in the list."""
     _stack, meter = metered
     order = Order(TaskSpec("report", payload=PAYLOAD), IdempotencyKey("key-1", "0" * 64))
-    composed().creating.create(OWNER, order)
+    composed().task_creator.create(OWNER, order)
     assert (meter.table_units, meter.index_units) == (1 + 1, 1)
     meter.reset()
-    composed().creating.create(OWNER, order)
+    composed().task_creator.create(OWNER, order)
     # Refused by the key's item (one unit), and the task is read.
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
 
@@ -243,7 +243,7 @@ def test_a_deferred_task_costs_its_deadline_and_its_notification(
     task = create(stack)
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2, 1)
-    composed().steering.notify(OWNER, task.id, 1, Succeeded(b"1"))
+    composed().task_control.notify(OWNER, task.id, 1, Succeeded(b"1"))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2 + 1 + 3, 1)
 
@@ -282,7 +282,7 @@ def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack,
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
-    composed().changing.change(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
+    composed().task_updater.change(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
     assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 1)
 
 
@@ -291,7 +291,7 @@ def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> No
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
-    composed().changing.cancel(OWNER, task.id, None)
+    composed().task_updater.cancel(OWNER, task.id, None)
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 0)
 
 
@@ -327,7 +327,7 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
         tags={f"{key:x>{MAX_TAG_KEY_LENGTH}}": FOUR_BYTES * MAX_TAG_VALUE_LENGTH for key in range(MAX_TAGS)},
         lock=LockSpec("k" * MAX_LOCK_KEY_LENGTH),
     )
-    composed().creating.create(OWNER, Order(spec))
+    composed().task_creator.create(OWNER, Order(spec))
     assert (meter.table_units, meter.index_units) == (6, 1)
     assert stack.work(Priority.NORMAL) == []
     # Claim, outcome with its result, `finished_at` after the callback; the lock is taken and given back.
@@ -338,7 +338,7 @@ def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[
     """20 KB that do not compress: written with an expiry, again without it, and with one again at the end."""
     stack, meter = metered
     payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5000)) + b'"'
-    composed().creating.create(OWNER, Order(TaskSpec("report", payload=payload)))
+    composed().task_creator.create(OWNER, Order(TaskSpec("report", payload=payload)))
     written = (meter.table_units - 1) // 2
     assert 15 <= written <= 45
     assert meter.table_units == 1 + 2 * written
@@ -393,7 +393,7 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
 def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
     """A claim, and back: about once a minute; beyond the home minute's patrol a wake is one more."""
     stack, meter = metered
-    switching = replace(composed().switching, operators=Admins(frozenset({OWNER})))
+    switching = replace(composed().switch_admin, operators=Admins(frozenset({OWNER})))
     switching.put(OWNER, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
     task = create(stack)
     meter.reset()
@@ -407,34 +407,36 @@ def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tupl
     """No write, however often it is called; opening its circuit is a reading, a write and a place in the list."""
     stack, meter = metered
     endpoint = Endpoint()
-    breaking = replace(composed().breaking, targets=endpoint)
+    circuit_breakers = replace(composed().circuit_breakers, targets=endpoint)
     for _ in range(20):
-        breaking.run(work(url="https://example.org/"))
+        circuit_breakers.run(work(url="https://example.org/"))
     assert (meter.requests, meter.read_units) == ({"GetItem": 1}, 0.5)
     stack.clock.at += 5 * SECOND
-    breaking.run(work(url="https://example.org/"))
+    circuit_breakers.run(work(url="https://example.org/"))
     assert (meter.requests, meter.read_units) == ({"GetItem": 2}, 1)
     meter.reset()
     endpoint.ending = failure("Http503", "")
     for _ in range(CIRCUIT_THRESHOLD):
-        breaking.run(work(url="https://example.org/"))
+        circuit_breakers.run(work(url="https://example.org/"))
     assert (meter.requests, meter.read_units) == ({"GetItem": 1, "PutItem": 1}, 1)
     assert (meter.table_units, meter.index_units) == (1, 1)
     meter.reset()
-    assert isinstance(breaking.run(work(url="https://example.org/")), HeldBack)
+    assert isinstance(circuit_breakers.run(work(url="https://example.org/")), HeldBack)
     assert meter.total_requests == 0
 
 
 def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stack, Meter]) -> None:
     """A unit for each task that is cancelled; the list and the records are read, and nothing else is written."""
     _stack, meter = metered
-    composed().creating.create_many(OWNER, orders(30, delay=20 * MINUTE))
+    composed().task_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
-    swept = composed().bulk_requests.sweeping.cancel(OWNER, FilterAction(TaskFilter(type="report")), force=False)
+    swept = composed().bulk_requests.filtered_tasks.cancel(OWNER, FilterAction(TaskFilter(type="report")), force=False)
     assert (swept.changed, meter.table_units, meter.index_units) == (30, 30, 0)
     meter.reset()
     assert (
-        composed().bulk_requests.sweeping.cancel(OWNER, FilterAction(TaskFilter(type="report")), force=False).matched
+        composed()
+        .bulk_requests.filtered_tasks.cancel(OWNER, FilterAction(TaskFilter(type="report")), force=False)
+        .matched
         == 0
     )
     assert meter.table_units == 0
@@ -443,7 +445,7 @@ def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stac
 def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter]) -> None:
     """And one each for its item, its timer and being taken up; a minute that it lasts is a write and a read."""
     stack, meter = metered
-    composed().creating.create_many(OWNER, orders(30, delay=20 * MINUTE))
+    composed().task_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
     request = read_stored(BulkKind.CANCEL, b'{"filter": {"type": "report"}, "per_second": 2}')
     operation = composed().bulk_requests.take(OWNER, request, None)

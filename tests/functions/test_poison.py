@@ -166,5 +166,5 @@ def test_damaged_records_are_left_out_of_their_list(stack: Stack) -> None:
     tasks = [stack.create(TaskSpec("report")) for _ in range(len(damages) + 3)]
     for task, damage in zip(tasks, damages, strict=False):
         damaged(stack, task, damage)
-    page = composed().reading.list(ListQuery(OWNER, None, descending=False, limit=100), TaskFilter())
+    page = composed().task_reader.list(ListQuery(OWNER, None, descending=False, limit=100), TaskFilter())
     assert [task.id for task in page.tasks] == sorted(task.id for task in tasks[len(damages) :])

@@ -55,12 +55,12 @@ def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 
 def lease(most: int = 10) -> list[Leased]:
     """Lease what is there."""
-    return composed().leasing.lease(OWNER, LeaseRequest((TYPE,), most, 0, 30 * SECOND, "w1"))
+    return composed().lease_service.lease(OWNER, LeaseRequest((TYPE,), most, 0, 30 * SECOND, "w1"))
 
 
 def complete(leased: Leased) -> None:
     """Tell that it is done."""
-    composed().reporting.finish(OWNER, leased.key, Succeeded(b'{"rows":3}'))
+    composed().lease_reports.finish(OWNER, leased.key, Succeeded(b'{"rows":3}'))
 
 
 def test_a_pulled_task_costs_what_any_other_does(metered: tuple[Stack, Meter]) -> None:
@@ -83,7 +83,7 @@ def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> 
     stack.create(TaskSpec(TYPE, payload=PAYLOAD))
     (leased,) = lease()
     meter.reset()
-    composed().reporting.heartbeat(OWNER, leased.key, None)
+    composed().lease_reports.heartbeat(OWNER, leased.key, None)
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
     assert meter.requests["ChangeMessageVisibilityBatch"] == 1
 
@@ -137,8 +137,8 @@ def test_a_worker_function_leaves_a_pulled_task_to_pull_workers(stack: Stack) ->
     task = stack.create(TaskSpec(TYPE))
     for name in known:
         del stack.environ[name]
-    composition.use(composition.Runtime(environ=stack.environ, clock=stack.clock, clients=composed().outside.clients))
-    composed().placing.send_due([task])
+    composition.use(composition.Runtime(environ=stack.environ, clock=stack.clock, clients=composed().runtime.clients))
+    composed().enqueuer.send_due([task])
     assert stack.work(Priority.NORMAL) == []
     seen = stack.get(task)
     assert (seen.state, seen.attempt, seen.waits_for) == (State.POSTPONED, 0, f"pull workers of {TYPE}")

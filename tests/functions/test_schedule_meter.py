@@ -25,7 +25,9 @@ __all__ = ["metered"]
 
 def schedule(written: Written, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
     """Make an ordinary schedule of the type `report`."""
-    return composed().scheduling.create(OWNER, ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields))
+    return composed().schedule_manager.create(
+        OWNER, ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields)
+    )
 
 
 def ticked(stack: Stack, minutes: int) -> None:

@@ -119,7 +119,7 @@ def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> Non
     graphs.work()
     graphs.state("plan", topology)
     graphs.stack.clock.at += SHORTEST_LOOK
-    composed().queues.send([Outgoing(message_for(composed().reading.get(OWNER, TaskId(topology))), 0)])
+    composed().queues.send([Outgoing(message_for(composed().task_reader.get(OWNER, TaskId(topology))), 0)])
     graphs.meter.reset()
     graphs.work()
     assert graphs.meter.table_units == 2

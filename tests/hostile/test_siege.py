@@ -157,7 +157,7 @@ def test_a_siege_tells_what_is_broken(fresh: Siege, monkeypatch: pytest.MonkeyPa
     """A defect in a route, and a refusal that has written, are found."""
     monkeypatch.setattr("duetime.services.tasks.read.Reading.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
-    creating = composition.composed().creating
+    creating = composition.composed().task_creator
     create = type(creating).create
     monkeypatch.setattr(type(creating), "create", lambda *given: (create(*given), 1 / 0))
     fresh.send(Hostile("POST", TASKS, raw=json.dumps(BODIES["createTask"])))

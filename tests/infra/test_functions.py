@@ -173,12 +173,12 @@ def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> No
 def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
     """Every function has our two layers, the worker alone the handlers too, and who takes tasks in their types."""
     layers = {name: [referred(layer) for layer in body["Layers"]] for name, body in every.functions().items()}
-    own, taking_in = layers["trigger"], {"api", "intake"} & set(layers)
+    own, event_tasks = layers["trigger"], {"api", "intake"} & set(layers)
     assert len(own) == 2
     assert all(given[:2] == own for given in layers.values())
-    assert {name for name, given in layers.items() if len(given) > 2} == {"worker"} | taking_in
+    assert {name for name, given in layers.items() if len(given) > 2} == {"worker"} | event_tasks
     assert len(every.of_type("AWS::Lambda::LayerVersion")) == 4
-    for name in taking_in:
+    for name in event_tasks:
         assert layers[name][2:] == layers["api"][2:] != layers["worker"][2:]
         assert every.functions()[name]["Environment"]["Variables"][Variable.HANDLER_TYPES.value] == MODULE
 

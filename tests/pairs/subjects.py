@@ -374,7 +374,7 @@ def _scheduled(world: World, in_minutes: int = 1, **fields: object) -> None:
     world.about["schedule"] = name
 
 
-def recurring(world: World) -> None:
+def overlap_control(world: World) -> None:
     """A schedule of some minutes; its next occurrence is placed, and the trigger is about to place another."""
     _scheduled(world, in_minutes=3)
     world.time.run_until(world.time.now() + MINUTE)
@@ -402,7 +402,7 @@ def recurring_held(world: World) -> None:
 
 def recurring_gone(world: World) -> None:
     """It was deleted while an occurrence was placed."""
-    recurring(world)
+    overlap_control(world)
     reply = _answer(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
     assert reply.status == 200, reply
 
@@ -542,7 +542,7 @@ SUBJECTS = (
     Subject("bulk-changing", bulk_changing, operations.OF_BULK + _ON_BULK + _TICK),
     Subject("bulk-redriving", bulk_redriving, operations.OF_BULK + _named("get retry rollback", _TASKS) + _DEAD),
     Subject("nothing", nothing, operations.OF_KEYS),
-    Subject("recurring", recurring, operations.OF_SCHEDULES),
+    Subject("recurring", overlap_control, operations.OF_SCHEDULES),
     Subject("recurring-due", recurring_due, operations.OF_SCHEDULES),
     Subject("recurring-busy", recurring_busy, operations.OF_SCHEDULES),
     Subject("recurring-held", recurring_held, operations.OF_SCHEDULES),

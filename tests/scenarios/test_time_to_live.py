@@ -176,10 +176,10 @@ class Down:
 def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
     """However often its probe fails, and it stays open for longer."""
     circuits, time = RecordedCircuits(), VirtualTime(NOW)
-    breaking = CircuitBreakers(Down(), circuits, time, SeededRandom(), Facts())
+    circuit_breakers = CircuitBreakers(Down(), circuits, time, SeededRandom(), Facts())
     for _ in range(200):
         for _ in range(CIRCUIT_THRESHOLD):
-            breaking.run(work(url="https://example.org/"))
+            circuit_breakers.run(work(url="https://example.org/"))
         time.run_until(time.now() + MINUTE)
     assert len(circuits.stored) > 5
     assert all(expires_at >= circuit.open_until + MAX_CLOCK_DIFFERENCE for circuit, expires_at in circuits.stored)

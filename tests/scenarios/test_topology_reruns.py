@@ -171,7 +171,7 @@ def follow_up(graphs: Graphs, ended: Task) -> Strand:
     worker = Machine(graphs, "worker", 0, 0, graphs.generation, dict(graphs.environ))
 
     def follow() -> None:
-        worker.composition.following.follow(ended)
+        worker.composition.node_finished.follow(ended)
 
     return graphs.time.start_process(follow)
 

@@ -31,7 +31,7 @@ def spec_of(cron: str | None = EVERY_MINUTE, *, zone: str = "UTC", **fields: Any
 
 def make(world: World, cron: str | None = EVERY_MINUTE, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
     """Make a schedule in a world."""
-    return world.scheduling.create(OWNER, spec_of(cron, **fields))
+    return world.schedule_manager.create(OWNER, spec_of(cron, **fields))
 
 
 def tasks_of(world: World, name: str = NAME) -> list[Task]:
@@ -54,4 +54,4 @@ def skipped(world: World, name: str = NAME) -> list[str]:
 
 def stored(world: World, name: str = NAME) -> StoredSchedule:
     """A schedule as it is now."""
-    return world.scheduling.get(OWNER, name)
+    return world.schedule_manager.get(OWNER, name)

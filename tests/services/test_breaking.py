@@ -58,7 +58,7 @@ class Process:
         self.facts = Facts()
         self.endpoint = endpoint
         self.clock = clock
-        self.breaking = CircuitBreakers(endpoint, circuits, clock, CHANCE, self.facts)
+        self.circuit_breakers = CircuitBreakers(endpoint, circuits, clock, CHANCE, self.facts)
 
     def call(
         self,
@@ -71,7 +71,7 @@ class Process:
         """Call the endpoint, which ends so."""
         self.endpoint.ending = ending or self.endpoint.ending
         wanted = work(url=url, phase=phase, seconds=seconds)
-        return self.breaking.run(replace(wanted, task=replace(wanted.task, owner=owner)))
+        return self.circuit_breakers.run(replace(wanted, task=replace(wanted.task, owner=owner)))
 
     def fail(self, times: int = CIRCUIT_THRESHOLD) -> None:
         """Fail so many times in a row."""
@@ -193,7 +193,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Faulty
 
     class Slow(Endpoint):
         def run(self, work_: Work) -> TargetEnding:
-            outcomes.extend([other.call(), process.breaking.run(work_)] if not outcomes else [])
+            outcomes.extend([other.call(), process.circuit_breakers.run(work_)] if not outcomes else [])
             return super().run(work_)
 
     slow = CircuitBreakers(Slow(), circuits, process.clock, CHANCE, Facts())
@@ -248,7 +248,7 @@ def test_a_process_keeps_no_more_hosts_in_mind_than_it_may(process: Process) -> 
     """Owners may name as many hosts as they like."""
     for number in range(MAX_CIRCUITS_KNOWN + 5):
         process.call(url=f"https://h{number}.example.org/")
-    assert len(process.breaking._known) <= MAX_CIRCUITS_KNOWN
+    assert len(process.circuit_breakers._known) <= MAX_CIRCUITS_KNOWN
 
 
 def test_an_old_reading_does_not_undo_what_was_written_here(process: Process, circuits: FaultyCircuitStore) -> None:

@@ -117,7 +117,7 @@ def test_an_outcome_that_a_target_notifies_is_told_by_a_worker() -> None:
     world.behave = lambda _work: Deferred()
     task = world.create(SPEC)
     world.pass_time(MINUTE)
-    world.steering.notify(OWNER, task.id, world.get(task).fence, Succeeded(b"1"))
+    world.task_control.notify(OWNER, task.id, world.get(task).fence, Succeeded(b"1"))
     world.pass_time(5 * MINUTE)
     assert [told.state for told, _ in world.told] == [State.SUCCEEDED]
     assert world.get(task).finished_at is not None
@@ -127,7 +127,7 @@ def test_a_task_that_is_cancelled_before_it_ran_tells_nobody() -> None:
     """Who cancels is answered; that is one write and no worker."""
     world = World()
     task = world.create(TaskSpec("report", callback_url=URL, delay=HOUR))
-    world.changing.cancel(OWNER, task.id, None)
+    world.task_updater.cancel(OWNER, task.id, None)
     world.pass_time(2 * HOUR)
     assert world.told == []
 
@@ -138,6 +138,6 @@ def test_a_retried_task_tells_each_outcome() -> None:
     world.behave = lambda work: world.fail(work, 0 if work.task.fence > 1 else 1, retriable=False)
     task = world.create(SPEC)
     world.pass_time(MINUTE)
-    world.steering.retry(OWNER, task.id)
+    world.task_control.retry(OWNER, task.id)
     world.pass_time(MINUTE)
     assert [(told.state, told.ledger[-1].fence) for told, _ in world.told] == [(State.FAILED, 1), (State.SUCCEEDED, 2)]

@@ -82,11 +82,11 @@ def test_a_replayed_request_makes_the_task_that_was_lost_on_the_way() -> None:
     order = Order(TaskSpec("report", delay=MINUTE), IdempotencyKey("k", "hash"))
     world.tasks.creatable = False
     with pytest.raises(Unavailable):
-        world.creating.create(OWNER, order)
+        world.task_creator.create(OWNER, order)
     world.tasks.creatable = True
     world.pass_time(10 * SECOND)
-    first = world.creating.create(OWNER, order)
-    again = world.creating.create(OWNER, order)
+    first = world.task_creator.create(OWNER, order)
+    again = world.task_creator.create(OWNER, order)
     assert first.id == again.id
     assert first.due_at == START + MINUTE
     world.pass_time(5 * MINUTE)

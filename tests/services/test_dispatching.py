@@ -72,10 +72,10 @@ def test_overlapping_ticks_run_nothing_twice(stall: Millis) -> None:
 
     world.queues.refuses = slow
     for number in range(5):
-        world.time.start_process(partial(world.dispatching.tick, f"tick {number} at once"))
+        world.time.start_process(partial(world.dispatcher.tick, f"tick {number} at once"))
     world.pass_time(GROUP_HOLD)
     assert world.facts.counts["groups_held_elsewhere"] == 4
-    world.time.start_process(partial(world.dispatching.tick, "a later tick"))
+    world.time.start_process(partial(world.dispatcher.tick, "a later tick"))
     world.pass_time(10 * MINUTE)
     assert world.facts.counts["groups_held_elsewhere"] == 4
     assert len(world.queues.sent) == (20 if stall < GROUP_HOLD else 40)

@@ -50,7 +50,7 @@ class Deployment:
         self.sent: dict[tuple[int, Priority], list[Millis]] = defaultdict(list)
         self.seen: dict[tuple[int, int], bytearray] = {}
         self.facts = Facts()
-        self.dispatching = self._dispatching(self)
+        self.dispatcher = self._dispatching(self)
 
     def _dispatching(self, ports: Any) -> Dispatcher:  # noqa: ANN401 - it stands in for every port
         cursors, shards = MemoryCursorStore(), Shards(MemoryShardStore(), ports, SHARDS)
@@ -105,7 +105,7 @@ class Deployment:
         while not is_over():
             tick += 1
             before = self.time
-            self.dispatching.tick(f"tick-{tick}")
+            self.dispatcher.tick(f"tick-{tick}")
             self.time = max(self.time, (before // MINUTE + 1) * MINUTE)
 
     def dispatched(self) -> int:

@@ -137,12 +137,12 @@ def test_locks_of_other_keys_and_owners_are_other_locks() -> None:
     world = Crowd()
     world.create(locked())
     world.create(TaskSpec("report", lock=LockSpec("other")))
-    other = world.creating.create("you", world.order_of(locked()))
+    other = world.task_creator.create("you", world.order_of(locked()))
     world.pass_time(SECOND)
     assert world.most == 3
     with pytest.raises(LockUnknown):
-        world.freeing.get("them", KEY)
-    assert [holder.task_id for holder in world.freeing.get("you", KEY)[0].holders] == [other.id]
+        world.lock_admin.get("them", KEY)
+    assert [holder.task_id for holder in world.lock_admin.get("you", KEY)[0].holders] == [other.id]
 
 
 def test_a_dead_holder_lets_go_by_itself() -> None:
@@ -217,7 +217,7 @@ def test_a_rollback_needs_the_lock_too() -> None:
     world.pass_time(10 * SECOND)
     second = world.create(locked(START + 10 * SECOND))
     world.pass_time(SECOND)
-    world.steering.roll_back(OWNER, first.id)
+    world.task_control.roll_back(OWNER, first.id)
     world.pass_time(2 * SECOND)
     assert world.get(first).state is State.ROLLING_BACK
     assert [effect.phase for effect in world.effects] == [Phase.RUN, Phase.RUN]
@@ -234,8 +234,8 @@ def test_a_deferred_task_keeps_its_lock_until_it_is_notified_of() -> None:
     second = world.create(locked(START + SECOND))
     world.pass_time(10 * MINUTE)
     assert world.get(second).state is State.POSTPONED
-    world.steering.heartbeat(OWNER, first.id, world.get(first).fence, None)
-    world.steering.notify(OWNER, first.id, world.get(first).fence, Succeeded(b"1"))
+    world.task_control.heartbeat(OWNER, first.id, world.get(first).fence, None)
+    world.task_control.notify(OWNER, first.id, world.get(first).fence, Succeeded(b"1"))
     now = world.time.now()
     world.pass_time(MINUTE)
     assert world.get(second).run_at == now
@@ -255,7 +255,7 @@ def test_a_deferred_task_that_ended_holds_nothing_even_if_its_lock_was_not_given
 
     world.locks.save = lost  # type: ignore[method-assign] # the store is away for a moment
     with pytest.raises(Unavailable):
-        world.steering.notify(OWNER, first.id, world.get(first).fence, Succeeded(b"1"))
+        world.task_control.notify(OWNER, first.id, world.get(first).fence, Succeeded(b"1"))
     world.locks.save = save  # type: ignore[method-assign] # and back
     world.pass_time(LOCK_LOOK_INTERVAL + MINUTE)
     assert world.get(second).state is State.SUCCEEDED
@@ -268,9 +268,9 @@ def test_those_who_left_the_line_hold_nobody_up() -> None:
     gone = [world.create(locked(START + second * SECOND)) for second in (1, 2, 3)]
     last = world.create(locked(START + 4 * SECOND))
     world.pass_time(10 * SECOND)
-    world.changing.cancel(OWNER, gone[0].id, None)
-    world.steering.pause(OWNER, gone[1].id)
-    world.changing.change(OWNER, gone[2].id, TaskChange({}, due_at=START + DAY), None)
+    world.task_updater.cancel(OWNER, gone[0].id, None)
+    world.task_control.pause(OWNER, gone[1].id)
+    world.task_updater.change(OWNER, gone[2].id, TaskChange({}, due_at=START + DAY), None)
     world.pass_time(15 * SECOND)
     assert world.get(last).run_at == START + 20 * SECOND
 
@@ -282,9 +282,9 @@ def test_a_task_that_was_paused_in_the_line_looks_at_once_when_it_is_resumed() -
     world.create(locked(START + SECOND))
     last = world.create(locked(START + 2 * SECOND))
     world.pass_time(10 * SECOND)
-    world.steering.pause(OWNER, last.id)
+    world.task_control.pause(OWNER, last.id)
     world.pass_time(MINUTE)
-    world.steering.resume(OWNER, last.id)
+    world.task_control.resume(OWNER, last.id)
     world.pass_time(SECOND)
     assert (world.get(last).state, world.get(last).run_at) == (State.RUNNING, START + 70 * SECOND)
 
@@ -297,8 +297,8 @@ def test_a_reservation_that_nobody_takes_up_ends() -> None:
     world.pass_time(19 * SECOND)
     world.receiving = False
     world.pass_time(2 * SECOND)
-    assert [holder.fence for holder in world.freeing.get(OWNER, KEY)[0].holders] == [0]
-    world.changing.cancel(OWNER, second.id, None)
+    assert [holder.fence for holder in world.lock_admin.get(OWNER, KEY)[0].holders] == [0]
+    world.task_updater.cancel(OWNER, second.id, None)
     world.receiving = True
     world._look_for_messages()
     world.pass_time(LOCK_LOOK_INTERVAL + MINUTE)
@@ -313,7 +313,7 @@ def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
     second = world.create(locked(START + SECOND))
     world.pass_time(3 * SECOND)
     world.took = 5 * SECOND
-    world.freeing.free(OWNER, KEY)
+    world.lock_admin.free(OWNER, KEY)
     world.pass_time(SECOND)
     assert world.get(second).state is State.RUNNING
     world.pass_time(20 * SECOND)
@@ -329,9 +329,9 @@ def test_a_deferred_task_learns_from_its_heartbeat_that_its_lock_is_gone() -> No
     world.behave = lambda _work: Deferred()
     task = world.create(locked())
     world.pass_time(SECOND)
-    world.freeing.free(OWNER, KEY)
+    world.lock_admin.free(OWNER, KEY)
     with pytest.raises(LockLost):
-        world.steering.heartbeat(OWNER, task.id, world.get(task).fence, None)
+        world.task_control.heartbeat(OWNER, task.id, world.get(task).fence, None)
 
 
 def test_locks_are_listed_by_their_keys() -> None:
@@ -340,8 +340,8 @@ def test_locks_are_listed_by_their_keys() -> None:
     for number in range(5):
         world.create(TaskSpec("report", lock=LockSpec(f"lock-{number}")))
     world.pass_time(SECOND)
-    page, last = world.freeing.list(OWNER, "", 3)
-    rest, end = world.freeing.list(OWNER, last or "", 3)
+    page, last = world.lock_admin.list(OWNER, "", 3)
+    rest, end = world.lock_admin.list(OWNER, last or "", 3)
     assert [lock.name.key for lock in (*page, *rest)] == [f"lock-{number}" for number in range(5)]
     assert {len(lock.holders) for lock in page} == {1}
     assert end is None

@@ -53,7 +53,7 @@ def test_a_message_of_an_older_turn_runs_nothing() -> None:
     """After a change of its due time the old message is let go, and the task runs at the new time only."""
     world = World()
     task = world.create(TaskSpec("report", delay=10 * SECOND))
-    changed = world.changing.change(OWNER, task.id, TaskChange({}, delay=10 * MINUTE), None)
+    changed = world.task_updater.change(OWNER, task.id, TaskChange({}, delay=10 * MINUTE), None)
     world.pass_time(MINUTE)
     assert world.get(task) == changed
     assert world.queues.next_visible_at() is None
@@ -66,7 +66,7 @@ def test_a_due_time_changed_forth_and_back_runs_once() -> None:
     world = World()
     task = world.create(TaskSpec("report", delay=5 * MINUTE))
     for delay in (15 * MINUTE, HOUR, MINUTE):
-        changed = world.changing.change(OWNER, task.id, TaskChange({}, delay=delay), None)
+        changed = world.task_updater.change(OWNER, task.id, TaskChange({}, delay=delay), None)
     world.pass_time(2 * HOUR)
     assert [effect.at for effect in world.effects] == pytest.approx([changed.due_at], abs=20)
 
@@ -91,7 +91,7 @@ def test_a_change_that_cannot_be_reminded_of_is_not_made() -> None:
 
     world.tasks.add_wake = away  # type: ignore[method-assign]  # no reminder can be written
     with pytest.raises(Unavailable):
-        world.changing.change(OWNER, task.id, TaskChange({}, delay=10 * MINUTE), None)
+        world.task_updater.change(OWNER, task.id, TaskChange({}, delay=10 * MINUTE), None)
     assert world.get(task) == before
 
 
@@ -99,7 +99,7 @@ def test_a_priority_change_moves_the_task_to_the_other_queue() -> None:
     """The message on the old queue is of an older turn."""
     world = World()
     task = world.create(TaskSpec("report", delay=MINUTE))
-    world.changing.change(OWNER, task.id, TaskChange({"priority": Priority.HIGH}), None)
+    world.task_updater.change(OWNER, task.id, TaskChange({"priority": Priority.HIGH}), None)
     world.pass_time(2 * MINUTE)
     assert len(world.effects) == 1
     assert world.queues.sent[-1].message.priority is Priority.HIGH

@@ -81,7 +81,7 @@ def test_no_phase_is_counted_whose_call_never_left(phase: Phase) -> None:
     task = world.create(TaskSpec("report", retry=RetryPolicy(max_attempts=1)))
     if phase is Phase.ROLLBACK:
         world.pass_time(SECOND)
-        world.steering.roll_back(task.owner, task.id)
+        world.task_control.roll_back(task.owner, task.id)
     world.pass_time(20 * MINUTE)
     done = world.get(task)
     assert done.state is (State.ROLLED_BACK if phase is Phase.ROLLBACK else State.SUCCEEDED)

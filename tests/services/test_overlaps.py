@@ -86,7 +86,7 @@ def test_pull_workers_are_held_to_the_schedule_too() -> None:
     world.pass_time(10 * MINUTE)
     assert most_at_once(world, 90 * SECOND) == 1
     assert list(ran(world)) == [FIRST + 2 * number * MINUTE for number in range(len(ran(world)))]
-    world.scheduling.pause(OWNER, NAME)
+    world.schedule_manager.pause(OWNER, NAME)
     count = len(world.effects)
     world.pass_time(10 * MINUTE)
     assert len(world.effects) == count
@@ -110,7 +110,7 @@ def test_an_end_that_nobody_could_tell_of_holds_nothing_up() -> None:
     world.pass_time(FIRST + MINUTE + SECOND - START)
     first = tasks_of(world)[0]
     world.behave = lambda _work: Succeeded(b"1")
-    world.changing.cancel(OWNER, first.id, None)
+    world.task_updater.cancel(OWNER, first.id, None)
     world.pass_time(MINUTE + 5 * SECOND)
     assert tasks_of(world)[1].state is State.SUCCEEDED
 
@@ -133,7 +133,7 @@ def test_a_broken_chain_mends_itself() -> None:
     world = World()
     make(world, permanent=30)
     world.pass_time(45 * SECOND)
-    world.changing.cancel(OWNER, tasks_of(world)[-1].id, None)
+    world.task_updater.cancel(OWNER, tasks_of(world)[-1].id, None)
     world.pass_time(10 * MINUTE)
     before = len(world.effects)
     assert world.effects[-1].at > world.time.now() - MINUTE
@@ -150,17 +150,17 @@ def test_a_permanent_schedule_is_paused_changed_and_resumed() -> None:
     world = World()
     make(world, permanent=10)
     world.pass_time(MINUTE)
-    world.scheduling.pause(OWNER, NAME)
+    world.schedule_manager.pause(OWNER, NAME)
     count = len(world.effects)
     world.pass_time(10 * MINUTE)
     assert len(world.effects) == count
-    world.scheduling.resume(OWNER, NAME)
+    world.schedule_manager.resume(OWNER, NAME)
     world.pass_time(MINUTE)
     assert count + 5 <= len(world.effects) <= count + 7
     before = stored(world)
     assert before.spec.written.permanent == 10
     changed = ScheduleChange({"end_at": world.time.now() + 25 * SECOND})
-    world.scheduling.change(OWNER, NAME, changed, None)
+    world.schedule_manager.change(OWNER, NAME, changed, None)
     world.pass_time(10 * MINUTE)
     assert stored(world).state is ScheduleState.ENDED
 
@@ -185,7 +185,7 @@ def test_a_failure_pauses_where_that_is_wished() -> None:
     assert known.state is ScheduleState.PAUSED
     assert failed.id.text in known.note
     assert len(world.effects) == 2
-    world.scheduling.resume(OWNER, NAME)
+    world.schedule_manager.resume(OWNER, NAME)
     world.pass_time(5 * MINUTE)
     assert len(world.effects) == 7
 
@@ -206,7 +206,7 @@ def test_a_backfill_goes_at_its_pace() -> None:
     world.pass_time(2 * MINUTE)
     asked_at = world.time.now()
     start = (START // HOUR - 5) * HOUR
-    made = world.scheduling.backfill(OWNER, NAME, start, start + HOUR - 1, 10)
+    made = world.schedule_manager.backfill(OWNER, NAME, start, start + HOUR - 1, 10)
     assert (made.backfills[-1].size, made.version) == (60, 2)
     world.pass_time(8 * MINUTE)
     tasks = [task for task in tasks_of(world) if task.occasion and task.occasion.cause is Cause.BACKFILL]
@@ -223,21 +223,21 @@ def test_a_backfill_is_cancelled() -> None:
     world = World()
     make(world)
     start = (START // DAY - 2) * DAY
-    made = world.scheduling.backfill(OWNER, NAME, start, start + DAY, 6)
+    made = world.schedule_manager.backfill(OWNER, NAME, start, start + DAY, 6)
     world.pass_time(2 * MINUTE)
-    world.scheduling.cancel_backfill(OWNER, NAME, made.backfills[-1].id)
+    world.schedule_manager.cancel_backfill(OWNER, NAME, made.backfills[-1].id)
     world.pass_time(30 * MINUTE)
     tasks = [task for task in tasks_of(world) if task.occasion and task.occasion.cause is Cause.BACKFILL]
     assert 2 * 6 <= len(tasks) <= 7 * 6
     with pytest.raises(BackfillUnknown):
-        world.scheduling.cancel_backfill(OWNER, NAME, "none")
+        world.schedule_manager.cancel_backfill(OWNER, NAME, "none")
 
 
 def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
     """Where a save takes four seconds the caller is answered after the first thousand; the others come, once each."""
     world = World()
     make(world, "* * * * * *", overlap=Overlap.ALLOW_ALL)
-    world.scheduling.pause(OWNER, NAME)
+    world.schedule_manager.pause(OWNER, NAME)
     save = world.schedules.save
 
     def slowly(recurrence: StoredSchedule, nonce: str) -> bool:
@@ -245,7 +245,7 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
         return save(recurrence, nonce)
 
     world.schedules.save = slowly  # type: ignore[method-assign]
-    world.scheduling.backfill(OWNER, NAME, START - 1_200 * SECOND, START - 1, 6_000)
+    world.schedule_manager.backfill(OWNER, NAME, START - 1_200 * SECOND, START - 1, 6_000)
     world.schedules.save = save  # type: ignore[method-assign]
     assert sum(task.occasion is not None and task.occasion.cause is Cause.BACKFILL for task in tasks_of(world)) == 1_000
     world.pass_time(5 * MINUTE)
@@ -259,9 +259,9 @@ def test_a_backfill_goes_on_while_the_schedule_is_held() -> None:
     world = World()
     make(world, "0 0 1 * *")
     start = (START // DAY - 365) * DAY
-    world.scheduling.backfill(OWNER, NAME, start, START, 1)
-    world.scheduling.pause(OWNER, NAME)
-    world.scheduling.change(OWNER, NAME, ScheduleChange({"catch_up_seconds": 1}), None)
+    world.schedule_manager.backfill(OWNER, NAME, start, START, 1)
+    world.schedule_manager.pause(OWNER, NAME)
+    world.schedule_manager.change(OWNER, NAME, ScheduleChange({"catch_up_seconds": 1}), None)
     world.pass_time(20 * MINUTE)
     assert len(world.effects) == 12
 
@@ -271,12 +271,12 @@ def test_only_so_many_backfills_at_once() -> None:
     world = World()
     make(world, "0 0 * * *")
     for _ in range(5):
-        world.scheduling.backfill(OWNER, NAME, START - 100 * DAY, START, 1)
+        world.schedule_manager.backfill(OWNER, NAME, START - 100 * DAY, START, 1)
     with pytest.raises(ScheduleMoveRefused):
-        world.scheduling.backfill(OWNER, NAME, START - 100 * DAY, START, 1)
+        world.schedule_manager.backfill(OWNER, NAME, START - 100 * DAY, START, 1)
     make(world, "0 0 1 1 *", name="yearly")
     with pytest.raises(FieldInvalid, match="from"):
-        world.scheduling.backfill(OWNER, "yearly", START - DAY, START, 1)
+        world.schedule_manager.backfill(OWNER, "yearly", START - DAY, START, 1)
 
 
 def keeping(world: World) -> CalendarManager:
@@ -325,6 +325,6 @@ def test_a_calendar_that_is_used_is_kept() -> None:
     known = stored(world)
     assert known.state is ScheduleState.PAUSED
     assert "there is no calendar 'off'" in known.note
-    world.scheduling.delete(OWNER, NAME)
+    world.schedule_manager.delete(OWNER, NAME)
     with pytest.raises(CalendarUnknown):
         calendars.delete(OWNER, "off")

@@ -222,7 +222,7 @@ def test_a_rollback_message_that_is_lost_is_made_good_by_a_patrol() -> None:
     task = world.create()
     world.pass_time(SECOND)
     world.offered = frozenset({Phase.RUN, Phase.ROLLBACK})
-    world.steering.roll_back(OWNER, task.id)
+    world.task_control.roll_back(OWNER, task.id)
     world.lose_messages()
     world.pass_time(4 * MINUTE)
     assert world.get(task).state is State.ROLLED_BACK
@@ -241,7 +241,7 @@ def test_a_deferred_task_waits_for_its_notification() -> None:
         world.effects[0].at + 1800 * SECOND,
     )
     assert world.queues.next_visible_at() is None
-    world.steering.notify(OWNER, task.id, running.fence, Succeeded(b"7"))
+    world.task_control.notify(OWNER, task.id, running.fence, Succeeded(b"7"))
     world.pass_time(SECOND)
     done = world.get(task)
     assert (done.state, done.result and done.result.data) == (State.SUCCEEDED, b"7")
@@ -298,7 +298,7 @@ def test_a_notification_that_comes_before_the_deferral_wins() -> None:
     world = World()
 
     def notify_first(work: Work) -> Ending:
-        world.steering.notify(OWNER, work.task.id, work.task.fence, Succeeded(b'"early"'))
+        world.task_control.notify(OWNER, work.task.id, work.task.fence, Succeeded(b'"early"'))
         return Deferred()
 
     world.behave = notify_first
@@ -316,7 +316,7 @@ def test_what_follows_an_early_notification_waits_for_the_call_to_end() -> None:
 
     def notify_and_go_on(work: Work) -> Ending:
         if work.phase is Phase.RUN:
-            world.steering.notify(OWNER, work.task.id, work.task.fence, Succeeded(b"1"))
+            world.task_control.notify(OWNER, work.task.id, work.task.fence, Succeeded(b"1"))
             return world.take(20 * SECOND)
         return Succeeded(b"null")
 
@@ -341,7 +341,7 @@ def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
     world.behave = stop_when_asked
     task = world.create(TaskSpec("report", timeout_seconds=600))
     world.pass_time(5 * SECOND)
-    world.steering.stop(OWNER, task.id)
+    world.task_control.stop(OWNER, task.id)
     world.pass_time(5 * SECOND)
     done = world.get(task)
     assert (done.state, done.asked, done.finished_at is not None) == (State.CANCELLED, None, True)

@@ -40,7 +40,7 @@ def world() -> PullingWorld:
 
 def lease_one(world: PullingWorld) -> Leased:
     """Lease the one task that is due."""
-    (lease,) = world.leasing.lease(OWNER, world.wanted(wait=0))
+    (lease,) = world.lease_service.lease(OWNER, world.wanted(wait=0))
     return lease
 
 
@@ -108,7 +108,7 @@ def test_an_overdue_attempt_is_told_so(world: PullingWorld) -> None:
     lease = lease_one(world)
     world.pass_time(10 * SECOND)
     with pytest.raises(AttemptOverdue):
-        world.reporting.heartbeat(OWNER, lease.key, None)
+        world.lease_reports.heartbeat(OWNER, lease.key, None)
 
 
 def test_a_heartbeat_of_a_lease_that_arrives_late_does_not_shorten_it(world: PullingWorld) -> None:
@@ -124,9 +124,9 @@ def test_a_heartbeat_of_a_lease_that_arrives_late_does_not_shorten_it(world: Pul
 
     world.tasks.before_write = hold_up_the_first
     with pytest.raises(Unavailable):
-        world.reporting.heartbeat(OWNER, lease.key, None)
+        world.lease_reports.heartbeat(OWNER, lease.key, None)
     world.pass_time(10 * SECOND)
-    leased_until = world.reporting.heartbeat(OWNER, lease.key, None).lease_ends_at
+    leased_until = world.lease_reports.heartbeat(OWNER, lease.key, None).lease_ends_at
     assert isinstance(world.tasks.apply(late[0]), Refused)
     assert world.get(task).lease_ends_at == leased_until
 
@@ -185,8 +185,8 @@ def test_a_changed_target_leaves_the_old_queue(world: PullingWorld) -> None:
     world.start_puller("w1")
     there = world.create(pulled(delay=MINUTE))
     back = world.create(pulled(delay=MINUTE, target=HandlerTarget()))
-    world.changing.change(OWNER, there.id, TaskChange({"target": HandlerTarget()}), None)
-    world.changing.change(OWNER, back.id, TaskChange({"target": PullTarget()}), None)
+    world.task_updater.change(OWNER, there.id, TaskChange({"target": HandlerTarget()}), None)
+    world.task_updater.change(OWNER, back.id, TaskChange({"target": PullTarget()}), None)
     world.pass_time(2 * MINUTE)
     assert (world.get(there).lease_holder, world.get(back).lease_holder) == ("worker", "w1")
     assert len(world.effects) == 2
@@ -196,7 +196,7 @@ def test_a_wake_of_a_pulled_task_leads_to_its_queue(world: PullingWorld) -> None
     """A due time moved to another minute is found by its wake, and sent to the pull workers."""
     world.start_puller("w1")
     task = world.create(pulled(delay=20 * MINUTE))
-    world.changing.change(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
+    world.task_updater.change(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
     world.pass_time(41 * MINUTE)
     assert world.get(task).lease_holder == "w1"
 
@@ -205,7 +205,7 @@ def test_a_result_outside_the_record_needs_no_follow_up(world: PullingWorld) -> 
     """It is written with its expiry: the outcome is the last write."""
     world.create(pulled())
     lease = lease_one(world)
-    ended = world.reporting.finish(OWNER, lease.key, Succeeded(BIG))
+    ended = world.lease_reports.finish(OWNER, lease.key, Succeeded(BIG))
     assert (ended.state, ended.finished_at is None) == (State.SUCCEEDED, False)
 
 
@@ -213,7 +213,7 @@ def test_a_payload_outside_the_record_is_followed_up_by_the_worker_functions(wor
     """What lies outside the record expires after it: that is seen to without any pull worker."""
     world.create(pulled(payload=BIG))
     lease = lease_one(world)
-    ended = world.reporting.finish(OWNER, lease.key, Succeeded(b"1"))
+    ended = world.lease_reports.finish(OWNER, lease.key, Succeeded(b"1"))
     assert (ended.state, ended.finished_at) == (State.SUCCEEDED, None)
     world.pass_time(20 * SECOND)
     assert world.tasks._tasks[ended.id].finished_at is not None
@@ -225,7 +225,7 @@ def test_a_follow_up_whose_message_was_lost_is_found_by_a_patrol(world: PullingW
     world.create(pulled(callback_url="https://example.org/done"))
     lease = lease_one(world)
     world.queues.refuses = lambda: True
-    ended = world.reporting.finish(OWNER, lease.key, Succeeded(b"1"))
+    ended = world.lease_reports.finish(OWNER, lease.key, Succeeded(b"1"))
     assert ended.finished_at is None
     world.queues.refuses = lambda: False
     world.pass_time(LEASE + RECOVERY + MINUTE)
@@ -237,10 +237,10 @@ def test_a_lost_lease_of_a_finished_task_is_let_go(world: PullingWorld) -> None:
     task = world.create(pulled())
     lease = lease_one(world)
     ended = replace(lease.key, receipt="another/1")
-    world.reporting.finish(OWNER, ended, Succeeded(b"1"))
+    world.lease_reports.finish(OWNER, ended, Succeeded(b"1"))
     world.pass_time(LEASE + LEASE_RETURN_MARGIN + SECOND)
     assert world.queues.backlog(task.priority, PULLED) == 1
-    assert world.leasing.lease(OWNER, world.wanted(wait=0)) == []
+    assert world.lease_service.lease(OWNER, world.wanted(wait=0)) == []
     world.pass_time(HOUR)
     assert world.queues.backlog(task.priority, PULLED) == 0
 
@@ -258,7 +258,7 @@ def test_an_end_told_twice_is_told_once(world: PullingWorld, ending: Ending, sta
     task = world.create(pulled(retry=RetryPolicy(initial_seconds=600)))
     lease = lease_one(world)
     for _ in range(2):
-        assert world.reporting.finish(OWNER, lease.key, ending).state is state
+        assert world.lease_reports.finish(OWNER, lease.key, ending).state is state
     assert len(world.get(task).ledger) == 1
 
 
@@ -266,10 +266,10 @@ def test_an_end_told_twice_is_known_even_when_the_next_attempt_has_begun(world: 
     """The first worker's repeat of its failure is no conflict, and does not touch the second's attempt."""
     world.create(pulled(retry=RetryPolicy(initial_seconds=0)))
     first = lease_one(world)
-    world.reporting.finish(OWNER, first.key, failure("Boom", "no"))
+    world.lease_reports.finish(OWNER, first.key, failure("Boom", "no"))
     world.pass_time(2 * SECOND)
     second = lease_one(world)
-    assert world.reporting.finish(OWNER, first.key, failure("Boom", "no")).fence == second.key.fence
+    assert world.lease_reports.finish(OWNER, first.key, failure("Boom", "no")).fence == second.key.fence
 
 
 def test_a_pause_while_leased_is_heeded_and_goes_on_with_its_checkpoint(world: PullingWorld) -> None:
@@ -286,10 +286,10 @@ def test_a_pause_while_leased_is_heeded_and_goes_on_with_its_checkpoint(world: P
     world.start_puller()
     task = world.create(pulled(timeout_seconds=300))
     world.pass_time(SECOND)
-    world.steering.pause(OWNER, task.id)
+    world.task_control.pause(OWNER, task.id)
     world.pass_time(LEASE)
     assert world.get(task).state is State.PAUSED
-    world.steering.resume(OWNER, task.id)
+    world.task_control.resume(OWNER, task.id)
     world.pass_time(MINUTE)
     done = world.get(task)
     assert (done.state, done.attempt) == (State.SUCCEEDED, 1)
@@ -303,10 +303,10 @@ def test_what_was_asked_of_a_lost_attempt_is_heeded_at_the_next_claim(world: Pul
     world.start_puller()
     task = world.create(pulled())
     world.pass_time(SECOND)
-    world.steering.stop(OWNER, task.id)
+    world.task_control.stop(OWNER, task.id)
     world.kill_pullers()
     world.pass_time(LEASE + LEASE_RETURN_MARGIN + SECOND)
-    assert world.leasing.lease(OWNER, world.wanted(wait=0)) == []
+    assert world.lease_service.lease(OWNER, world.wanted(wait=0)) == []
     assert world.get(task).state is State.CANCELLED
 
 
@@ -327,9 +327,9 @@ def test_a_lock_taken_by_force_is_noticed_by_the_next_heartbeat(world: PullingWo
     """The worker learns that it should stop."""
     world.create(pulled(lock=LockSpec("db")))
     lease = lease_one(world)
-    world.freeing.free(OWNER, "db")
+    world.lock_admin.free(OWNER, "db")
     with pytest.raises(LockLost):
-        world.reporting.heartbeat(OWNER, lease.key, None)
+        world.lease_reports.heartbeat(OWNER, lease.key, None)
 
 
 def test_a_lease_whose_payload_cannot_be_read_is_put_back(world: PullingWorld) -> None:
@@ -342,7 +342,7 @@ def test_a_lease_whose_payload_cannot_be_read_is_put_back(world: PullingWorld) -
         raise Unavailable("away")
 
     world.contents.fetch = fail  # type: ignore[method-assign, assignment] # for a moment
-    assert world.leasing.lease(OWNER, world.wanted(wait=0)) == []
+    assert world.lease_service.lease(OWNER, world.wanted(wait=0)) == []
     world.contents.fetch = fetch  # type: ignore[method-assign] # as it was
     assert (world.get(task).state, world.get(task).attempt) == (State.POSTPONED, 0)
     world.pass_time(2 * SECOND)
@@ -363,9 +363,9 @@ def test_leases_that_were_had_are_answered_although_the_queue_fails_then(world: 
 
     world.queues.receive = once  # type: ignore[method-assign, assignment] # for this test
     wanted = replace(world.wanted(most=2, wait=0), types=(PULLED,))
-    assert len(world.leasing.lease(OWNER, wanted)) == 1
+    assert len(world.lease_service.lease(OWNER, wanted)) == 1
     with pytest.raises(Unavailable):
-        world.leasing.lease(OWNER, wanted)
+        world.lease_service.lease(OWNER, wanted)
 
 
 def test_a_zombie_commits_nothing(world: PullingWorld) -> None:
@@ -375,10 +375,10 @@ def test_a_zombie_commits_nothing(world: PullingWorld) -> None:
     world.pass_time(LEASE + LEASE_RETURN_MARGIN + SECOND)
     second = lease_one(world)
     with pytest.raises(FenceDiffers):
-        world.reporting.finish(OWNER, first.key, Succeeded(b'"zombie"'))
+        world.lease_reports.finish(OWNER, first.key, Succeeded(b'"zombie"'))
     with pytest.raises(FenceDiffers):
-        world.reporting.heartbeat(OWNER, first.key, None)
-    done = world.reporting.finish(OWNER, second.key, Succeeded(b'"second"'))
+        world.lease_reports.heartbeat(OWNER, first.key, None)
+    done = world.lease_reports.finish(OWNER, second.key, Succeeded(b'"second"'))
     assert done.result is not None
     assert done.result.data == b'"second"'
 
@@ -391,11 +391,11 @@ def test_an_end_between_read_and_write_is_decided_by_the_fence(world: PullingWor
     def interfere(write: Write) -> None:
         if write.move is Move.SUCCEED:
             world.tasks.before_write = lambda _write: None
-            world.reporting.finish(OWNER, lease.key, failure("Boom", "first", retriable=False))
+            world.lease_reports.finish(OWNER, lease.key, failure("Boom", "first", retriable=False))
 
     world.tasks.before_write = interfere
     with suppress(Exception):
-        world.reporting.finish(OWNER, lease.key, Succeeded(b"1"))
+        world.lease_reports.finish(OWNER, lease.key, Succeeded(b"1"))
     assert world.get(lease.task).state is State.FAILED
 
 
@@ -404,7 +404,7 @@ def test_a_dead_letter_of_a_pulled_task_is_placed_on_its_queue(world: PullingWor
     task = world.create(pulled())
     (delivery,) = world.queues.receive(PULLED, 10, 0, 60)
     world.queues.delete([delivery])
-    assert world.burying.bury(delivery.message)
+    assert world.dead_letters.bury(delivery.message)
     world.start_puller("w1")
     world.pass_time(MINUTE)
     assert world.get(task).lease_holder == "w1"
@@ -413,7 +413,7 @@ def test_a_dead_letter_of_a_pulled_task_is_placed_on_its_queue(world: PullingWor
 def test_a_release_lets_another_worker_begin_at_once(world: PullingWorld) -> None:
     """Nobody waits for the end of the lease, and the count of attempts is as before."""
     task = world.create(pulled())
-    world.reporting.release(OWNER, lease_one(world).key)
+    world.lease_reports.release(OWNER, lease_one(world).key)
     again = lease_one(world)
     assert (again.task.id, again.task.attempt, again.key.fence) == (task.id, 1, 2)
     assert world.time.now() == START
@@ -423,6 +423,6 @@ def test_ends_of_a_cancelled_attempt_are_the_same_twice(world: PullingWorld) -> 
     """A worker that heeded a cancel may say so again."""
     task = world.create(pulled())
     lease = lease_one(world)
-    world.steering.stop(OWNER, task.id)
+    world.task_control.stop(OWNER, task.id)
     for _ in range(2):
-        assert world.reporting.finish(OWNER, lease.key, Stopped()).state is State.CANCELLED
+        assert world.lease_reports.finish(OWNER, lease.key, Stopped()).state is State.CANCELLED

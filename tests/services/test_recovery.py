@@ -128,11 +128,11 @@ def test_a_creation_that_comes_after_its_own_minute_is_not_lost() -> None:
     order = Order(LOST, key=IdempotencyKey("once", "hash"))
     world.tasks.creatable = False
     with pytest.raises(Unavailable):
-        world.creating.create(OWNER, order)
+        world.task_creator.create(OWNER, order)
     world.tasks.creatable = True
     world.pass_time(20 * MINUTE)
     world.queues.refuses = lambda: True
-    task = world.creating.create(OWNER, order)
+    task = world.task_creator.create(OWNER, order)
     world.queues.refuses = lambda: False
     world.pass_time(4 * MINUTE)
     assert world.get(task).state is State.SUCCEEDED

@@ -80,7 +80,7 @@ def test_far_ahead_nothing_is_placed() -> None:
     made = make(world, "0 0 23 11 *")
     world.pass_time(HOUR)
     assert tasks_of(world) == []
-    assert world.foreseeing.next_at(made) == world.foreseeing.upcoming(made, 1)[0].nominal
+    assert world.schedule_preview.next_at(made) == world.schedule_preview.upcoming(made, 1)[0].nominal
     world.pass_time(2 * DAY)
     assert sum(ran(world).values()) == 1
 
@@ -158,7 +158,7 @@ def test_a_change_takes_effect_on_what_is_queued() -> None:
     world.pass_time(5 * MINUTE)
     changed_at = world.time.now()
     change = ScheduleChange({"written": Written(cron="*/2 * * * *"), "task": TaskSpec("other", b"[1]")})
-    world.scheduling.change(OWNER, NAME, change, 1)
+    world.schedule_manager.change(OWNER, NAME, change, 1)
     world.pass_time(9 * MINUTE)
     after = [at for at in ran(world) if at > changed_at]
     assert after == [at for at in minutes(changed_at, world.time.now()) if at // MINUTE % 2 == 0]
@@ -175,11 +175,11 @@ def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up() -> None:
     make(world)
     world.pass_time(5 * MINUTE)
     paused_at = world.time.now()
-    paused = world.scheduling.pause(OWNER, NAME, "the printer is broken")
+    paused = world.schedule_manager.pause(OWNER, NAME, "the printer is broken")
     assert (paused.state, paused.note) == (ScheduleState.PAUSED, "the printer is broken")
     world.pass_time(10 * MINUTE)
     resumed_at = world.time.now()
-    world.scheduling.resume(OWNER, NAME)
+    world.schedule_manager.resume(OWNER, NAME)
     world.pass_time(5 * MINUTE)
     times = ran(world)
     assert [at for at in times if at > paused_at] == minutes(resumed_at, world.time.now())
@@ -192,9 +192,9 @@ def test_a_short_pause_loses_nothing() -> None:
     world = World()
     make(world)
     world.pass_time(5 * MINUTE + 10 * SECOND)
-    world.scheduling.pause(OWNER, NAME)
+    world.schedule_manager.pause(OWNER, NAME)
     world.pass_time(SECOND)
-    world.scheduling.resume(OWNER, NAME)
+    world.schedule_manager.resume(OWNER, NAME)
     world.pass_time(10 * MINUTE)
     assert dict(ran(world)) == dict.fromkeys(minutes(START, world.time.now()), 1)
 
@@ -205,7 +205,7 @@ def test_what_a_deleted_schedule_placed_is_dropped() -> None:
     make(world)
     world.pass_time(5 * MINUTE)
     gone_at = world.time.now()
-    world.scheduling.delete(OWNER, NAME, None)
+    world.schedule_manager.delete(OWNER, NAME, None)
     with pytest.raises(ScheduleUnknown):
         stored(world)
     make(world, "*/5 * * * *")
@@ -220,7 +220,7 @@ def test_only_so_many_runs() -> None:
     """Three runs remain: three run, and the schedule has ended."""
     world = World()
     made = make(world, remaining_runs=3)
-    assert len(world.foreseeing.upcoming(made, 10)) == 3
+    assert len(world.schedule_preview.upcoming(made, 10)) == 3
     world.pass_time(10 * MINUTE)
     assert dict(ran(world)) == dict.fromkeys(minutes(START, START + 3 * MINUTE), 1)
     assert stored(world).state is ScheduleState.ENDED
@@ -232,7 +232,7 @@ def test_runs_that_a_change_drops_are_given_back() -> None:
     make(world, rate="30 seconds", remaining_runs=5)
     world.pass_time(45 * SECOND)
     assert stored(world).remaining_runs == 0
-    world.scheduling.change(OWNER, NAME, ScheduleChange({"catch_up_seconds": 60}), None)
+    world.schedule_manager.change(OWNER, NAME, ScheduleChange({"catch_up_seconds": 60}), None)
     world.pass_time(10 * MINUTE)
     assert list(ran(world)) == [START + number * 30 * SECOND for number in range(5)]
     assert stored(world).state is ScheduleState.ENDED
@@ -253,10 +253,10 @@ def test_a_name_is_taken_once() -> None:
     make(world)
     with pytest.raises(ScheduleExists):
         make(world)
-    world.scheduling.create("other", spec_of())
+    world.schedule_manager.create("other", spec_of())
     unnamed = make(world, name="")
     assert unnamed.name.startswith("schedule-")
-    assert [each.name for each in world.scheduling.list(OWNER, "", 10)] == sorted([NAME, unnamed.name])
+    assert [each.name for each in world.schedule_manager.list(OWNER, "", 10)] == sorted([NAME, unnamed.name])
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -268,7 +268,7 @@ def test_what_cannot_be_is_refused() -> None:
         make(world, calendars=("none",))
     with pytest.raises(FieldInvalid, match="end_at"):
         make(world, start_at=START + DAY, end_at=START + HOUR)
-    assert world.scheduling.list(OWNER, "", 10) == []
+    assert world.schedule_manager.list(OWNER, "", 10) == []
 
 
 def test_a_change_for_another_version_is_refused() -> None:
@@ -277,11 +277,11 @@ def test_a_change_for_another_version_is_refused() -> None:
     make(world)
     world.pass_time(10 * MINUTE)
     assert stored(world).version == 1
-    world.scheduling.change(OWNER, NAME, ScheduleChange({"jitter_seconds": 5}), 1)
+    world.schedule_manager.change(OWNER, NAME, ScheduleChange({"jitter_seconds": 5}), 1)
     with pytest.raises(ScheduleVersionDiffers):
-        world.scheduling.change(OWNER, NAME, ScheduleChange({"jitter_seconds": 6}), 1)
+        world.schedule_manager.change(OWNER, NAME, ScheduleChange({"jitter_seconds": 6}), 1)
     with pytest.raises(ScheduleVersionDiffers):
-        world.scheduling.delete(OWNER, NAME, 1)
+        world.schedule_manager.delete(OWNER, NAME, 1)
 
 
 def test_a_change_of_one_field_leaves_the_others() -> None:
@@ -289,7 +289,7 @@ def test_a_change_of_one_field_leaves_the_others() -> None:
     world = World()
     before = make(world)
     change = ScheduleChange({"timezone": zone_named("Europe/Berlin"), "jitter_seconds": 9})
-    after = world.scheduling.change(OWNER, NAME, change, None)
+    after = world.schedule_manager.change(OWNER, NAME, change, None)
     assert (after.spec.clock.zone.name, after.spec.jitter_seconds) == ("Europe/Berlin", 9)
     assert (after.spec.written, after.spec.task, after.payload) == (
         before.spec.written,
@@ -303,8 +303,8 @@ def test_triggered_by_hand_it_runs_at_once() -> None:
     """Even of a paused schedule, once, and without touching its rhythm."""
     world = World()
     make(world, "0 0 1 * *")
-    world.scheduling.pause(OWNER, NAME)
-    task = world.scheduling.trigger(OWNER, NAME)
+    world.schedule_manager.pause(OWNER, NAME)
+    task = world.schedule_manager.trigger(OWNER, NAME)
     world.pass_time(SECOND)
     assert [effect.task_id for effect in world.effects] == [task.id]
     assert "triggered" in stored(world).log[-1].note
@@ -319,7 +319,7 @@ def test_a_changed_number_of_shards_changes_no_id() -> None:
     behave, effects, tasks = world.behave, world.effects, world.tasks
     world._wire()
     world.behave, world.effects, world.tasks = behave, effects, tasks
-    world.scheduling.change(OWNER, NAME, ScheduleChange({"jitter_seconds": 0}), None)
+    world.schedule_manager.change(OWNER, NAME, ScheduleChange({"jitter_seconds": 0}), None)
     world.pass_time(20 * MINUTE)
     assert dict(ran(world)) == dict.fromkeys(minutes(START, world.time.now()), 1)
     assert {task.id.shard for task in tasks_of(world)} == set(range(4))
@@ -367,7 +367,7 @@ def test_occurrences_are_shown_with_their_tasks() -> None:
     make(world)
     world.pass_time(10 * MINUTE)
     now = world.time.now()
-    seen = world.foreseeing.occurrences(OWNER, NAME, START, now + 10 * MINUTE, 100)
+    seen = world.schedule_preview.occurrences(OWNER, NAME, START, now + 10 * MINUTE, 100)
     assert [each.occurrence.nominal for each in seen] == minutes(START, now + 10 * MINUTE)
     states = [each.task.state.value if each.task else None for each in seen]
     assert states[:10] == ["succeeded"] * 10

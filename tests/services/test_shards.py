@@ -18,11 +18,11 @@ NUMBERS = [(4, 16), (16, 24), (16, 32), (24, 32), (4, 40)]
 
 def _deploy_api(world: World, shards: int) -> None:
     """The API makes ids with another number from now on; the trigger has still the number that it had."""
-    world.creating = replace(world.creating, shards=replace(world.shards, configured=shards))
+    world.task_creator = replace(world.task_creator, shards=replace(world.shards, configured=shards))
 
 
 def _deploy_trigger(world: World, shards: int) -> None:
-    world.dispatching = replace(world.dispatching, shards=replace(world.shards, configured=shards))
+    world.dispatcher = replace(world.dispatcher, shards=replace(world.shards, configured=shards))
 
 
 @pytest.mark.parametrize(("before", "after"), NUMBERS)
@@ -74,12 +74,12 @@ def test_an_event_is_one_task_while_shards_grow() -> None:
     """Delivered before a deploy and again after it, by a process that knows more shards, it makes the same task."""
     world = World(shards=16)
     origins = [Origin("com.example.orders", f"order-{number}", START) for number in range(20)]
-    first = [world.creating.create(OWNER, Order(TaskSpec("report"), origin=origin)) for origin in origins]
+    first = [world.task_creator.create(OWNER, Order(TaskSpec("report"), origin=origin)) for origin in origins]
     for _ in range(8):
         world.pass_time(15 * MINUTE)
         _deploy_api(world, 48)
-        again = [world.creating.create(OWNER, Order(TaskSpec("report"), origin=origin)) for origin in origins]
+        again = [world.task_creator.create(OWNER, Order(TaskSpec("report"), origin=origin)) for origin in origins]
         assert [task.id for task in again] == [task.id for task in first]
     later = Origin("com.example.orders", "later", world.time.now())
     orders = [Order(TaskSpec("report"), origin=replace(later, id=str(number))) for number in range(60)]
-    assert max(world.creating.create(OWNER, order).id.shard for order in orders) >= 16
+    assert max(world.task_creator.create(OWNER, order).id.shard for order in orders) >= 16

@@ -41,10 +41,10 @@ def test_a_paused_task_does_not_run_until_it_is_resumed() -> None:
     """Held beyond its due time, nothing runs and nothing is lost; resumed, it runs at once."""
     world = World()
     task = world.create(TaskSpec("report", delay=5 * MINUTE))
-    assert world.steering.pause(OWNER, task.id).state is State.PAUSED
+    assert world.task_control.pause(OWNER, task.id).state is State.PAUSED
     world.pass_time(2 * DAY)
     assert not world.effects
-    world.steering.resume(OWNER, task.id)
+    world.task_control.resume(OWNER, task.id)
     world.pass_time(SECOND)
     assert world.get(task).state is State.SUCCEEDED
 
@@ -53,9 +53,9 @@ def test_a_task_resumed_in_time_keeps_its_due_time() -> None:
     """Paused and resumed before it is due: it runs when it was to run."""
     world = World()
     task = world.create(TaskSpec("report", delay=30 * MINUTE))
-    world.steering.pause(OWNER, task.id)
+    world.task_control.pause(OWNER, task.id)
     world.pass_time(10 * MINUTE)
-    world.steering.resume(OWNER, task.id)
+    world.task_control.resume(OWNER, task.id)
     world.pass_time(HOUR)
     assert [effect.at for effect in world.effects] == pytest.approx([START + 30 * MINUTE], abs=20)
 
@@ -65,7 +65,7 @@ def test_a_pause_wins_over_a_message_under_way() -> None:
     world = World()
     task = world.create(TaskSpec("report", delay=2 * SECOND))
     world.pass_time(1_900)
-    world.steering.pause(OWNER, task.id)
+    world.task_control.pause(OWNER, task.id)
     world.pass_time(5 * MINUTE)
     assert (world.get(task).state, world.effects) == (State.PAUSED, [])
     assert world.queues.next_visible_at() is None
@@ -77,13 +77,13 @@ def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint() -> 
     yielding(world, b'{"row":17}')
     task = world.create(TaskSpec("report", timeout_seconds=600, retry=RetryPolicy(max_attempts=1)))
     world.pass_time(5 * SECOND)
-    assert world.steering.pause(OWNER, task.id).asked is StopRequest.PAUSE
+    assert world.task_control.pause(OWNER, task.id).asked is StopRequest.PAUSE
     world.pass_time(LEASE)
     paused = world.get(task)
     assert (paused.state, paused.attempt, paused.asked) == (State.PAUSED, 0, None)
     assert paused.checkpoint is not None
     assert paused.checkpoint.place is ContentPlace.RECORD
-    world.steering.resume(OWNER, task.id)
+    world.task_control.resume(OWNER, task.id)
     world.pass_time(MINUTE)
     done = world.get(task)
     assert (done.state, done.attempt, done.fence) == (State.SUCCEEDED, 1, 2)
@@ -98,7 +98,7 @@ def test_a_checkpoint_that_is_too_large_fails_the_attempt() -> None:
     yielding(world, b'"' + b"x" * MAX_CHECKPOINT_BYTES + b'"')
     task = world.create(TaskSpec("report", timeout_seconds=600))
     world.pass_time(5 * SECOND)
-    world.steering.pause(OWNER, task.id)
+    world.task_control.pause(OWNER, task.id)
     world.pass_time(LEASE)
     failed = world.get(task)
     assert failed.state is State.FAILED
@@ -112,8 +112,8 @@ def test_a_pause_that_is_taken_back_is_not_heeded() -> None:
     yielding(world, None)
     task = world.create(TaskSpec("report", timeout_seconds=600))
     world.pass_time(SECOND)
-    world.steering.pause(OWNER, task.id)
-    world.steering.resume(OWNER, task.id)
+    world.task_control.pause(OWNER, task.id)
+    world.task_control.resume(OWNER, task.id)
     world.pass_time(2 * MINUTE)
     assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 1)
 
@@ -124,7 +124,7 @@ def test_a_request_outlives_the_worker_that_was_asked() -> None:
     world.behave = lambda work: world.hang(work, attempts=9)
     task = world.create(TaskSpec("report", timeout_seconds=600))
     world.pass_time(SECOND)
-    world.steering.pause(OWNER, task.id)
+    world.task_control.pause(OWNER, task.id)
     world.kill_workers()
     world.pass_time(LEASE + MINUTE)
     assert (world.get(task).state, len(world.effects)) == (State.PAUSED, 1)
@@ -137,7 +137,7 @@ def test_a_request_outlives_the_attempt_that_failed_under_it(asked: str, state: 
     world.behave = lambda work: world.take(5 * SECOND) and world.fail(work, 9)
     task = world.create(TaskSpec("report", retry=RetryPolicy(initial_seconds=5)))
     world.pass_time(SECOND)
-    (world.steering.pause if asked == "pause" else world.steering.stop)(OWNER, task.id)
+    (world.task_control.pause if asked == "pause" else world.task_control.stop)(OWNER, task.id)
     world.pass_time(MINUTE)
     assert (world.get(task).state, len(world.effects)) == (state, 1)
 
@@ -148,7 +148,7 @@ def failed_while_asked_to_pause() -> tuple[World, Task]:
     world.behave = lambda work: world.take(5 * SECOND) and world.fail(work, 1)
     task = world.create(TaskSpec("report", retry=RetryPolicy(initial_seconds=60)))
     world.pass_time(SECOND)
-    world.steering.pause(OWNER, task.id)
+    world.task_control.pause(OWNER, task.id)
     world.pass_time(5 * SECOND)
     return world, task
 
@@ -158,7 +158,7 @@ def test_a_request_is_taken_back_while_the_retry_waits() -> None:
     world, task = failed_while_asked_to_pause()
     waiting = world.get(task)
     assert (waiting.state, waiting.asked) == (State.POSTPONED, StopRequest.PAUSE)
-    resumed = world.steering.resume(OWNER, task.id)
+    resumed = world.task_control.resume(OWNER, task.id)
     assert (resumed.state, resumed.asked, resumed.next_at) == (State.POSTPONED, None, waiting.next_at)
     world.pass_time(2 * MINUTE)
     assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 2)
@@ -167,9 +167,9 @@ def test_a_request_is_taken_back_while_the_retry_waits() -> None:
 def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once() -> None:
     """Its retry waited with the request: held meanwhile and resumed, it runs on, and is not paused again."""
     world, task = failed_while_asked_to_pause()
-    paused = world.steering.pause(OWNER, task.id)
+    paused = world.task_control.pause(OWNER, task.id)
     assert (paused.state, paused.asked) == (State.PAUSED, None)
-    world.steering.resume(OWNER, task.id)
+    world.task_control.resume(OWNER, task.id)
     world.pass_time(2 * MINUTE)
     assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 2)
 
@@ -179,9 +179,9 @@ def test_a_task_can_be_run_now() -> None:
     world = World()
     tomorrow = world.create(TaskSpec("report", delay=DAY))
     paused = world.create(TaskSpec("report", delay=DAY))
-    world.steering.pause(OWNER, paused.id)
+    world.task_control.pause(OWNER, paused.id)
     for task in (tomorrow, paused):
-        world.steering.run_now(OWNER, task.id)
+        world.task_control.run_now(OWNER, task.id)
     world.pass_time(2 * DAY)
     assert sorted(effect.task_id for effect in world.effects) == sorted([tomorrow.id, paused.id])
     assert max(effect.at for effect in world.effects) < START + SECOND
@@ -202,7 +202,7 @@ def test_a_failed_task_can_be_tried_again() -> None:
         return Succeeded(b"1")
 
     world.behave = succeed
-    reopened = world.steering.retry(OWNER, task.id)
+    reopened = world.task_control.retry(OWNER, task.id)
     assert (reopened.expires_at, reopened.finished_at, reopened.attempt) == (None, None, 0)
     assert not world.contents.expiries
     world.pass_time(SECOND)
@@ -218,7 +218,7 @@ def test_an_ended_task_can_be_rolled_back() -> None:
     world.offered = frozenset({Phase.RUN, Phase.ROLLBACK})
     task = world.create()
     world.pass_time(DAY)
-    assert world.steering.roll_back(OWNER, task.id).state is State.ROLLING_BACK
+    assert world.task_control.roll_back(OWNER, task.id).state is State.ROLLING_BACK
     world.pass_time(SECOND)
     done = world.get(task)
     assert (done.state, done.finished_at is not None, done.expires_at is not None) == (State.ROLLED_BACK, True, True)
@@ -231,8 +231,8 @@ def test_a_target_that_offers_no_rollback_is_not_asked() -> None:
     handler = world.create()
     world.pass_time(SECOND)
     with pytest.raises(MoveRefused, match="offers no rollback"):
-        world.steering.roll_back(OWNER, http.id)
-    world.steering.roll_back(OWNER, handler.id)
+        world.task_control.roll_back(OWNER, http.id)
+    world.task_control.roll_back(OWNER, handler.id)
     world.pass_time(SECOND)
     failed = world.get(handler)
     assert failed.error is not None
@@ -251,21 +251,21 @@ def test_an_equal_notification_is_answered_the_same() -> None:
     """Told twice, it ends once."""
     world = World()
     task = deferred(world)
-    first = world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
-    again = world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+    first = world.task_control.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+    again = world.task_control.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
     assert (first.state, again.state, again.fence) == (State.SUCCEEDED, State.SUCCEEDED, first.fence)
     world.pass_time(SECOND)
-    assert world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7")).state is State.SUCCEEDED
+    assert world.task_control.notify(OWNER, task.id, task.fence, Succeeded(b"7")).state is State.SUCCEEDED
 
 
 def test_a_different_notification_is_refused() -> None:
     """An outcome is not changed by a second word."""
     world = World()
     task = deferred(world)
-    world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+    world.task_control.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
     for ending in (Succeeded(b"8"), failure("Boom", "no")):
         with pytest.raises(NotifiedOtherwise):
-            world.steering.notify(OWNER, task.id, task.fence, ending)
+            world.task_control.notify(OWNER, task.id, task.fence, ending)
     assert world.get(task).state is State.SUCCEEDED
 
 
@@ -273,8 +273,8 @@ def test_a_failure_that_is_notified_is_retried_by_the_policy() -> None:
     """As if the target had failed here."""
     world = World()
     task = deferred(world, retry=RetryPolicy(max_attempts=2, initial_seconds=1))
-    assert world.steering.notify(OWNER, task.id, task.fence, failure("Boom", "no")).state is State.POSTPONED
-    assert world.steering.notify(OWNER, task.id, task.fence, failure("Boom", "no")).state is State.POSTPONED
+    assert world.task_control.notify(OWNER, task.id, task.fence, failure("Boom", "no")).state is State.POSTPONED
+    assert world.task_control.notify(OWNER, task.id, task.fence, failure("Boom", "no")).state is State.POSTPONED
     world.pass_time(5 * SECOND)
     assert (world.get(task).state, world.get(task).fence) == (State.RUNNING, 2)
 
@@ -283,13 +283,13 @@ def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(
     """The answer was lost, the retry is quick: told again, it is answered; told otherwise, it is refused as such."""
     world = World()
     task = deferred(world, retry=RetryPolicy(max_attempts=2, initial_seconds=1))
-    world.steering.notify(OWNER, task.id, task.fence, failure("Boom", "no"))
+    world.task_control.notify(OWNER, task.id, task.fence, failure("Boom", "no"))
     world.pass_time(5 * SECOND)
     running = world.get(task)
     assert (running.state, running.fence) == (State.RUNNING, 2)
-    assert world.steering.notify(OWNER, task.id, 1, failure("Boom", "no")) == running
+    assert world.task_control.notify(OWNER, task.id, 1, failure("Boom", "no")) == running
     with pytest.raises(NotifiedOtherwise):
-        world.steering.notify(OWNER, task.id, 1, Succeeded(b"7"))
+        world.task_control.notify(OWNER, task.id, 1, Succeeded(b"7"))
 
 
 def test_a_success_that_was_notified_is_known_again_while_it_is_undone() -> None:
@@ -298,12 +298,12 @@ def test_a_success_that_was_notified_is_known_again_while_it_is_undone() -> None
     task = deferred(world)
     world.offered = frozenset({Phase.RUN, Phase.ROLLBACK})
     world.behave = lambda _work: world.take(10 * SECOND)
-    world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+    world.task_control.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
     world.pass_time(SECOND)
-    world.steering.roll_back(OWNER, task.id)
-    assert world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7")).state is State.ROLLING_BACK
+    world.task_control.roll_back(OWNER, task.id)
+    assert world.task_control.notify(OWNER, task.id, task.fence, Succeeded(b"7")).state is State.ROLLING_BACK
     with pytest.raises(NotifiedOtherwise):
-        world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"8"))
+        world.task_control.notify(OWNER, task.id, task.fence, Succeeded(b"8"))
 
 
 def test_a_failure_that_a_handlers_task_is_notified_of_is_undone() -> None:
@@ -312,7 +312,7 @@ def test_a_failure_that_a_handlers_task_is_notified_of_is_undone() -> None:
     world.offered = frozenset({Phase.RUN, Phase.ROLLBACK})
     task = deferred(world, rollback=True, retry=RetryPolicy(max_attempts=1))
     world.behave = lambda _work: Succeeded(b"null")
-    assert world.steering.notify(OWNER, task.id, 1, failure("Boom", "no")).state is State.ROLLING_BACK
+    assert world.task_control.notify(OWNER, task.id, 1, failure("Boom", "no")).state is State.ROLLING_BACK
     world.pass_time(SECOND)
     done = world.get(task)
     assert [effect.phase for effect in world.effects] == [Phase.RUN, Phase.ROLLBACK]
@@ -324,14 +324,14 @@ def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollba
     world = World()
     task = deferred(world, rollback=True, retry=RetryPolicy(max_attempts=2, initial_seconds=0))
     for fence in (1, 2):
-        world.steering.notify(OWNER, task.id, fence, failure("Boom", "no"))
+        world.task_control.notify(OWNER, task.id, fence, failure("Boom", "no"))
         world.pass_time(5 * SECOND)
     failed = world.get(task)
     assert (failed.state, failed.attempt, failed.finished_at is not None) == (State.FAILED, 2, True)
     assert failed.error is not None
     assert failed.error.kind == "Boom"
     assert [line.outcome for line in failed.ledger] == [AttemptOutcome.RETRIED, AttemptOutcome.FAILED]
-    world.steering.roll_back(OWNER, task.id)
+    world.task_control.roll_back(OWNER, task.id)
     world.pass_time(SECOND)
     asked = world.get(task)
     assert (asked.state, asked.error and asked.error.kind) == (State.FAILED, "RollbackUnknown")
@@ -345,7 +345,7 @@ def test_a_notified_attempt_is_entered_with_its_own_times() -> None:
     world.pass_time(310 * SECOND)
     second = world.get(task)
     world.pass_time(20 * SECOND)
-    world.steering.notify(OWNER, task.id, second.fence, Succeeded(b"7"))
+    world.task_control.notify(OWNER, task.id, second.fence, Succeeded(b"7"))
     world.pass_time(SECOND)
     line = world.get(task).ledger[-1]
     assert line.started_at >= START + 300 * SECOND
@@ -359,22 +359,22 @@ def test_a_cancel_is_not_softened_to_a_pause() -> None:
     world.behave = lambda _work: world.take(MINUTE)
     task = world.create(TaskSpec("report", timeout_seconds=100))
     world.pass_time(SECOND)
-    world.steering.stop(OWNER, task.id)
-    assert world.steering.pause(OWNER, task.id).asked is StopRequest.CANCEL
+    world.task_control.stop(OWNER, task.id)
+    assert world.task_control.pause(OWNER, task.id).asked is StopRequest.CANCEL
 
 
 def test_a_cancel_by_force_takes_a_task_as_it_finds_it() -> None:
     """Waiting: cancelled. Running: asked to stop. Ended: refused."""
     world = World()
     waiting = world.create(TaskSpec("report", delay=HOUR))
-    assert world.steering.cancel_by_force(OWNER, waiting.id, None).state is State.CANCELLED
+    assert world.task_control.cancel_by_force(OWNER, waiting.id, None).state is State.CANCELLED
     world.behave = lambda _work: world.take(MINUTE)
     running = world.create(TaskSpec("report", timeout_seconds=100))
     world.pass_time(SECOND)
-    assert world.steering.cancel_by_force(OWNER, running.id, None).asked is StopRequest.CANCEL
+    assert world.task_control.cancel_by_force(OWNER, running.id, None).asked is StopRequest.CANCEL
     world.pass_time(2 * MINUTE)
     with pytest.raises(MoveRefused, match="succeeded"):
-        world.steering.cancel_by_force(OWNER, running.id, None)
+        world.task_control.cancel_by_force(OWNER, running.id, None)
 
 
 @pytest.mark.parametrize("fence", [0, 2])
@@ -383,7 +383,7 @@ def test_a_notification_under_another_fence_is_refused(fence: int) -> None:
     world = World()
     task = deferred(world)
     with pytest.raises(FenceDiffers):
-        world.steering.notify(OWNER, task.id, fence, Succeeded(b"7"))
+        world.task_control.notify(OWNER, task.id, fence, Succeeded(b"7"))
     assert world.get(task) == task
 
 
@@ -393,9 +393,9 @@ def test_a_notification_after_the_deadline_is_refused() -> None:
     task = deferred(world, deadline_seconds=60)
     world.pass_time(61 * SECOND)
     with pytest.raises(FenceDiffers, match="deadline is over"):
-        world.steering.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
+        world.task_control.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
     with pytest.raises(FenceDiffers, match="deadline is over"):
-        world.steering.heartbeat(OWNER, task.id, task.fence, None)
+        world.task_control.heartbeat(OWNER, task.id, task.fence, None)
 
 
 def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again() -> None:
@@ -404,7 +404,7 @@ def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again() -> None
     task = deferred(world, deadline_seconds=60)
     for percent in range(10, 60, 10):
         world.pass_time(40 * SECOND)
-        beaten = world.steering.heartbeat(OWNER, task.id, task.fence, Progress(percent, "on its way"))
+        beaten = world.task_control.heartbeat(OWNER, task.id, task.fence, Progress(percent, "on its way"))
         assert beaten.progress == Progress(percent, "on its way")
     assert len(world.effects) == 1
     world.pass_time(70 * SECOND)
@@ -424,9 +424,9 @@ def test_a_heartbeat_of_a_deferred_attempt_that_arrives_late_does_not_shorten_it
 
     world.tasks.before_write = hold_up_the_first
     with pytest.raises(Unavailable):
-        world.steering.heartbeat(OWNER, task.id, task.fence, None)
+        world.task_control.heartbeat(OWNER, task.id, task.fence, None)
     world.pass_time(40 * SECOND)
-    leased_until = world.steering.heartbeat(OWNER, task.id, task.fence, None).lease_ends_at
+    leased_until = world.task_control.heartbeat(OWNER, task.id, task.fence, None).lease_ends_at
     assert isinstance(world.tasks.apply(late[0]), Refused)
     assert world.get(task).lease_ends_at == leased_until
 
@@ -435,7 +435,7 @@ def test_another_owners_task_cannot_be_steered() -> None:
     """For others it does not exist."""
     world = World()
     task = deferred(world)
-    steering = world.steering
+    steering = world.task_control
     calls: list[Callable[[], Task]] = [
         lambda: steering.pause("you", task.id),
         lambda: steering.stop("you", task.id),
@@ -458,7 +458,12 @@ def test_a_finished_task_can_be_neither_paused_resumed_nor_run() -> None:
     task = world.create()
     world.pass_time(SECOND)
     done = world.get(task)
-    for call in (world.steering.pause, world.steering.resume, world.steering.run_now, world.steering.retry):
+    for call in (
+        world.task_control.pause,
+        world.task_control.resume,
+        world.task_control.run_now,
+        world.task_control.retry,
+    ):
         with pytest.raises(MoveRefused, match="succeeded"):
             call(OWNER, task.id)
     assert world.get(task) == done

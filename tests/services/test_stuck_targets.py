@@ -100,7 +100,7 @@ def test_nobody_hurries_what_a_dying_process_still_does(world: SlowWorld, spent:
 
     def hurry() -> None:
         with suppress(MoveRefused):
-            (world.steering.retry if spent else world.steering.run_now)(OWNER, task.id)
+            (world.task_control.retry if spent else world.task_control.run_now)(OWNER, task.id)
 
     while world.time.now() < OVERDUE + 20 * SECOND:
         world.time.start_process(hurry)

@@ -36,16 +36,18 @@ class SweptWorld(World):
     def __init__(self) -> None:
         super().__init__()
         self.clock = StandingClock(START)
-        self.sweeping = FilteredTasks(self.tasks, self.reading, self.changing, self.steering, self.clock)
+        self.filtered_tasks = FilteredTasks(
+            self.tasks, self.task_reader, self.task_updater, self.task_control, self.clock
+        )
 
     def fill(self, count: int, kind: str = "report", owner: str = OWNER, delay: int = HOUR) -> list[Task]:
         """Accept so many tasks, a second apart."""
         specs = (TaskSpec(kind, delay=delay + number * SECOND) for number in range(count))
-        return [self.creating.create(owner, Order(spec)) for spec in specs]
+        return [self.task_creator.create(owner, Order(spec)) for spec in specs]
 
     def cancel(self, sweep: FilterAction = EVERYTHING, *, force: bool = False) -> FilterResult:
         """One piece of a cancel."""
-        return self.sweeping.cancel(OWNER, sweep, force=force)
+        return self.filtered_tasks.cancel(OWNER, sweep, force=force)
 
     def cancel_all(self, sweep: FilterAction) -> list[FilterResult]:
         """Piece by piece, to the end."""
@@ -64,7 +66,7 @@ def test_what_the_filter_means_is_cancelled_and_nothing_else() -> None:
     assert (swept.examined, swept.matched, swept.changed, swept.refused, swept.after) == (8, 5, 5, {}, None)
     assert {world.get(task).state for task in mine} == {State.CANCELLED}
     assert {world.get(task).version for task in spared if task.owner == OWNER} == {1}
-    assert {world.reading.get("you", task.id).version for task in spared if task.owner == "you"} == {1}
+    assert {world.task_reader.get("you", task.id).version for task in spared if task.owner == "you"} == {1}
 
 
 def test_a_sweep_goes_on_where_it_stopped_and_is_complete() -> None:
@@ -143,7 +145,7 @@ def test_tasks_are_changed_as_one_would_be() -> None:
     """The due time moves with all that this needs: they run at the new one."""
     world = SweptWorld()
     world.fill(3)
-    swept = world.sweeping.change(OWNER, FilterAction(REPORTS), TaskChange({"name": "later"}, delay=2 * HOUR))
+    swept = world.filtered_tasks.change(OWNER, FilterAction(REPORTS), TaskChange({"name": "later"}, delay=2 * HOUR))
     assert (swept.matched, swept.changed) == (3, 3)
     world.pass_time(HOUR + MINUTE)
     assert not world.effects
@@ -157,7 +159,7 @@ def test_a_change_that_no_task_allows_changes_none() -> None:
     world = SweptWorld()
     tasks = world.fill(3)
     with pytest.raises(FieldInvalid, match="delay_seconds"):
-        world.sweeping.change(OWNER, EVERYTHING, TaskChange({}, delay=MAX_DUE_AHEAD + SECOND))
+        world.filtered_tasks.change(OWNER, EVERYTHING, TaskChange({}, delay=MAX_DUE_AHEAD + SECOND))
     assert {world.get(task).version for task in tasks} == {1}
 
 

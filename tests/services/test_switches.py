@@ -95,7 +95,7 @@ def test_a_held_task_can_be_cancelled() -> None:
     world.stop(REPORTS)
     task = world.create()
     world.pass_time(10 * SECOND)
-    assert world.changing.cancel(OWNER, task.id, None).state is State.CANCELLED
+    assert world.task_updater.cancel(OWNER, task.id, None).state is State.CANCELLED
     world.lift(REPORTS)
     world.pass_time(5 * MINUTE)
     assert not world.effects
@@ -142,7 +142,7 @@ def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
 def test_a_cap_holds_a_type_to_so_many_at_once() -> None:
     """Of twelve tasks of a second each at most three run together; a task of another type is not held up."""
     world = SwitchedWorld()
-    world.switching.put(OPERATOR, Switch(REPORTS, max_concurrent=3))
+    world.switch_admin.put(OPERATOR, Switch(REPORTS, max_concurrent=3))
     running: list[int] = [0, 0]
 
     def work(work: Work) -> Ending:
@@ -170,16 +170,16 @@ def test_a_cap_that_is_set_stops_nothing_that_runs() -> None:
     world.behave = lambda _work: Deferred()
     task = world.create()
     world.pass_time(SECOND)
-    world.switching.put(OPERATOR, Switch(REPORTS, max_concurrent=1))
+    world.switch_admin.put(OPERATOR, Switch(REPORTS, max_concurrent=1))
     world.pass_time(SWITCHES_LIFE)
-    assert world.steering.heartbeat(OWNER, task.id, 1, None).state is State.RUNNING
-    assert world.steering.notify(OWNER, task.id, 1, Succeeded(b"1")).state is State.SUCCEEDED
+    assert world.task_control.heartbeat(OWNER, task.id, 1, None).state is State.RUNNING
+    assert world.task_control.notify(OWNER, task.id, 1, Succeeded(b"1")).state is State.SUCCEEDED
 
 
 def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
     """Those that wait for a place look again by themselves, within the interval of locks."""
     world = SwitchedWorld()
-    world.switching.put(OPERATOR, Switch(REPORTS, max_concurrent=1))
+    world.switch_admin.put(OPERATOR, Switch(REPORTS, max_concurrent=1))
     world.behave = lambda work: world.take(HOUR // 4 if work.task.attempt == 1 and not world.effects[1:] else 0)
     for _ in range(5):
         world.create(TaskSpec("report", timeout_seconds=840))
@@ -191,7 +191,7 @@ def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
 
 def test_an_owner_may_stop_what_is_its_own_and_nothing_else() -> None:
     """Its own switch it may set and lift; types, everything and other owners are the operators'."""
-    switching = SwitchedWorld().switching
+    switching = SwitchedWorld().switch_admin
     mine = switching.put(OWNER, Switch(MINE, stopped=True))
     assert (mine.changed_by, mine.changed_at) == (OWNER, START)
     assert switching.remove(OWNER, MINE) == mine
@@ -205,7 +205,7 @@ def test_an_owner_may_stop_what_is_its_own_and_nothing_else() -> None:
 
 def test_what_an_operator_has_stopped_its_owner_cannot_let_go() -> None:
     """Neither by lifting the switch nor by setting it anew."""
-    switching = SwitchedWorld().switching
+    switching = SwitchedWorld().switch_admin
     switching.put(OPERATOR, Switch(MINE, stopped=True))
     with pytest.raises(OperatorRequired):
         switching.put(OWNER, Switch(MINE))
@@ -221,9 +221,9 @@ def test_others_see_what_concerns_them() -> None:
         world.stop(key)
     down = world.circuits.read("you", "example.org", consistent=True).opened("Http503", START)
     world.circuits.save(down, "o", START)
-    mine, circuits = world.switching.list(OWNER)
+    mine, circuits = world.switch_admin.list(OWNER)
     assert ([switch.key for switch in mine], circuits) == ([ALL, MINE, REPORTS], [])
-    every, circuits = world.switching.list(OPERATOR)
+    every, circuits = world.switch_admin.list(OPERATOR)
     assert (len(every), [(circuit.host, str(state)) for circuit, state in circuits]) == (4, [("example.org", "open")])
 
 
@@ -231,15 +231,15 @@ def test_lifting_what_is_not_there_says_so() -> None:
     """A mistyped name is told, and an idle switch is never stored."""
     world = SwitchedWorld()
     with pytest.raises(SwitchUnknown, match="type report"):
-        world.switching.remove(OPERATOR, REPORTS)
-    world.switching.put(OPERATOR, Switch(REPORTS, reason="nothing"))
-    assert world.switching.list(OPERATOR)[0] == []
+        world.switch_admin.remove(OPERATOR, REPORTS)
+    world.switch_admin.put(OPERATOR, Switch(REPORTS, reason="nothing"))
+    assert world.switch_admin.list(OPERATOR)[0] == []
     assert world.switches.read(consistent=True).version == 0
 
 
 def test_there_may_be_so_many_switches() -> None:
     """One more is refused; those that are there can still be changed and lifted."""
-    switching = SwitchedWorld().switching
+    switching = SwitchedWorld().switch_admin
     for number in range(MAX_SWITCHES):
         switching.put(OPERATOR, Switch(SwitchKey(SwitchScope.TYPE, f"type-{number}"), stopped=True))
     with pytest.raises(SwitchesFull):
@@ -254,8 +254,8 @@ def test_two_operators_at_once_both_have_their_way() -> None:
     """A change that comes between reading and writing is read, not overwritten; an endless quarrel is given up."""
     world = SwitchedWorld()
     world.switches.quarrels = 1
-    world.switching.put(OPERATOR, Switch(REPORTS, stopped=True))
-    assert [switch.key for switch in world.switching.list(OPERATOR)[0]] == [ALL, REPORTS]
+    world.switch_admin.put(OPERATOR, Switch(REPORTS, stopped=True))
+    assert [switch.key for switch in world.switch_admin.list(OPERATOR)[0]] == [ALL, REPORTS]
     world.switches.quarrels = 1_000
     with pytest.raises(Unavailable):
-        world.switching.put(OPERATOR, Switch(MINE, stopped=True))
+        world.switch_admin.put(OPERATOR, Switch(MINE, stopped=True))

@@ -27,7 +27,7 @@ def test_a_cancelled_task_does_not_run() -> None:
     world = World()
     task = world.create(TaskSpec("report", delay=2 * SECOND))
     world.pass_time(1_900)
-    cancelled = world.changing.cancel(OWNER, task.id, None)
+    cancelled = world.task_updater.cancel(OWNER, task.id, None)
     world.pass_time(5 * MINUTE)
     assert (cancelled.state, cancelled.finished_at) == (State.CANCELLED, START + 1_900)
     assert cancelled.expires_at is not None
@@ -38,7 +38,7 @@ def test_cancelling_again_changes_nothing() -> None:
     """The second answer is the first one's record."""
     world = World()
     task = world.create(TaskSpec("report", delay=MINUTE))
-    assert world.changing.cancel(OWNER, task.id, None) == world.changing.cancel(OWNER, task.id, None)
+    assert world.task_updater.cancel(OWNER, task.id, None) == world.task_updater.cancel(OWNER, task.id, None)
 
 
 def test_a_running_task_can_be_neither_changed_nor_cancelled() -> None:
@@ -49,9 +49,9 @@ def test_a_running_task_can_be_neither_changed_nor_cancelled() -> None:
     world.pass_time(SECOND)
     before = world.get(task)
     with pytest.raises(MoveRefused, match="running"):
-        world.changing.cancel(OWNER, task.id, None)
+        world.task_updater.cancel(OWNER, task.id, None)
     with pytest.raises(MoveRefused, match="running"):
-        world.changing.change(OWNER, task.id, TaskChange({"name": "x"}), None)
+        world.task_updater.change(OWNER, task.id, TaskChange({"name": "x"}), None)
     assert world.get(task) == before
 
 
@@ -60,11 +60,11 @@ def test_another_owners_task_does_not_exist() -> None:
     world = World()
     task = world.create(TaskSpec("report", delay=MINUTE))
     with pytest.raises(TaskUnknown):
-        world.reading.get("you", task.id)
+        world.task_reader.get("you", task.id)
     with pytest.raises(TaskUnknown):
-        world.changing.cancel("you", task.id, None)
+        world.task_updater.cancel("you", task.id, None)
     with pytest.raises(TaskUnknown):
-        world.changing.change("you", task.id, TaskChange({"name": "x"}), None)
+        world.task_updater.change("you", task.id, TaskChange({"name": "x"}), None)
     assert world.get(task).version == 1
 
 
@@ -72,12 +72,12 @@ def test_a_change_for_another_version_is_refused() -> None:
     """Whoever saw an older record is told, and nothing changes."""
     world = World()
     task = world.create(TaskSpec("report", delay=MINUTE))
-    changed = world.changing.change(OWNER, task.id, TaskChange({"name": "one"}), 1)
+    changed = world.task_updater.change(OWNER, task.id, TaskChange({"name": "one"}), 1)
     assert (changed.version, changed.name, changed.turn) == (2, "one", 0)
     with pytest.raises(VersionDiffers):
-        world.changing.change(OWNER, task.id, TaskChange({"name": "two"}), 1)
+        world.task_updater.change(OWNER, task.id, TaskChange({"name": "two"}), 1)
     with pytest.raises(VersionDiffers):
-        world.changing.cancel(OWNER, task.id, 1)
+        world.task_updater.cancel(OWNER, task.id, 1)
     assert world.get(task).name == "one"
 
 
@@ -86,7 +86,7 @@ def test_a_change_too_far_ahead_is_refused() -> None:
     world = World()
     task = world.create(TaskSpec("report", delay=MINUTE))
     with pytest.raises(FieldInvalid, match="at:"):
-        world.changing.change(OWNER, task.id, TaskChange({}, due_at=START + MAX_DUE_AHEAD + DAY), None)
+        world.task_updater.change(OWNER, task.id, TaskChange({}, due_at=START + MAX_DUE_AHEAD + DAY), None)
 
 
 def test_a_change_that_is_refused_leaves_nothing_behind() -> None:
@@ -99,7 +99,7 @@ def test_a_change_that_is_refused_leaves_nothing_behind() -> None:
         TaskChange({"target": PullTarget()}, payload=payload),
     ):
         with pytest.raises(FieldInvalid):
-            world.changing.change(OWNER, task.id, change, None)
+            world.task_updater.change(OWNER, task.id, change, None)
     assert (world.get(task).version, world.contents._kept) == (1, {})
 
 
@@ -109,10 +109,10 @@ def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
     unable, able = HttpTarget("https://example.org/"), HttpTarget("https://example.org/", frozenset({Phase.ROLLBACK}))
     task = world.create(TaskSpec("report", delay=MINUTE, target=unable))
     with pytest.raises(FieldInvalid, match="rollback"):
-        world.changing.change(OWNER, task.id, TaskChange({"rollback": True}), None)
-    world.changing.change(OWNER, task.id, TaskChange({"rollback": True, "target": able}), None)
+        world.task_updater.change(OWNER, task.id, TaskChange({"rollback": True}), None)
+    world.task_updater.change(OWNER, task.id, TaskChange({"rollback": True, "target": able}), None)
     with pytest.raises(FieldInvalid, match="rollback"):
-        world.changing.change(OWNER, task.id, TaskChange({"target": unable}), None)
+        world.task_updater.change(OWNER, task.id, TaskChange({"target": unable}), None)
     assert (world.get(task).target, world.get(task).rollback) == (able, True)
 
 
@@ -127,7 +127,7 @@ def test_a_changed_payload_reaches_the_target() -> None:
 
     world.behave = look
     task = world.create(TaskSpec("report", delay=2 * SECOND, payload=b"1"))
-    world.changing.change(OWNER, task.id, TaskChange({}, payload=b"2"), None)
+    world.task_updater.change(OWNER, task.id, TaskChange({}, payload=b"2"), None)
     world.pass_time(5 * SECOND)
     assert seen == [b"2"]
 
@@ -137,11 +137,11 @@ def test_of_two_payloads_the_unused_one_expires() -> None:
     world = World()
     old, new, late = (b'"' + random.Random(seed).randbytes(3000).hex().encode() + b'"' for seed in range(3))  # noqa: S311 - the same bytes in every run
     task = world.create(TaskSpec("report", delay=HOUR, payload=old))
-    changed = world.changing.change(OWNER, task.id, TaskChange({}, payload=new), None)
+    changed = world.task_updater.change(OWNER, task.id, TaskChange({}, payload=new), None)
     assert list(world.contents.expiries) == [(task.id, "payload")]
     world.tasks.before_write = lambda write: _cancel_first(world, write)
     with pytest.raises(MoveRefused):
-        world.changing.change(OWNER, task.id, TaskChange({}, payload=late), None)
+        world.task_updater.change(OWNER, task.id, TaskChange({}, payload=late), None)
     assert world.get(task).payload.data == new
     assert len(world.contents.expiries) == 3
     assert changed.payload.name in {name for _task, name in world.contents.expiries}
@@ -150,25 +150,25 @@ def test_of_two_payloads_the_unused_one_expires() -> None:
 def _cancel_first(world: World, write: Write) -> None:
     """Cancel a task just before a change of it is written."""
     if write.move is Move.CHANGE:
-        world.changing.cancel(OWNER, write.task_id, None)
+        world.task_updater.cancel(OWNER, write.task_id, None)
 
 
 def test_the_same_key_and_body_make_one_task() -> None:
     """A repeated request answers with the task that the first one made."""
     world = World()
     order = Order(TaskSpec("report", delay=MINUTE), IdempotencyKey("k", "hash"))
-    first = world.creating.create(OWNER, order)
+    first = world.task_creator.create(OWNER, order)
     world.pass_time(SECOND)
-    assert world.creating.create(OWNER, order).id == first.id
+    assert world.task_creator.create(OWNER, order).id == first.id
     assert sum(world.states().values()) == 1
 
 
 def test_the_same_key_with_another_body_is_refused() -> None:
     """The key stands for the first body only; nothing is created."""
     world = World()
-    world.creating.create(OWNER, Order(TaskSpec("report"), IdempotencyKey("k", "one")))
+    world.task_creator.create(OWNER, Order(TaskSpec("report"), IdempotencyKey("k", "one")))
     with pytest.raises(KeyReused):
-        world.creating.create(OWNER, Order(TaskSpec("report"), IdempotencyKey("k", "two")))
+        world.task_creator.create(OWNER, Order(TaskSpec("report"), IdempotencyKey("k", "two")))
     assert sum(world.states().values()) == 1
 
 
@@ -176,16 +176,16 @@ def test_keys_belong_to_their_owners_and_end_after_a_day() -> None:
     """Another owner's equal key is another key; after a day the key may be used anew."""
     world = World()
     order = Order(TaskSpec("report"), IdempotencyKey("k", "hash"))
-    mine, yours = world.creating.create(OWNER, order), world.creating.create("you", order)
+    mine, yours = world.task_creator.create(OWNER, order), world.task_creator.create("you", order)
     world.pass_time(DAY + SECOND)
-    assert len({mine.id, yours.id, world.creating.create(OWNER, order).id}) == 3
+    assert len({mine.id, yours.id, world.task_creator.create(OWNER, order).id}) == 3
 
 
 def test_a_batch_answers_each_order_for_itself() -> None:
     """One refusal among many: the others are accepted, and the answers keep the order."""
     world = World()
     specs = [TaskSpec("a"), TaskSpec("b", delay=MAX_DUE_AHEAD + DAY), TaskSpec("c")]
-    first, refused, third = world.creating.create_many(OWNER, [Order(spec) for spec in specs])
+    first, refused, third = world.task_creator.create_many(OWNER, [Order(spec) for spec in specs])
     assert isinstance(first, Task)
     assert isinstance(refused, FieldInvalid)
     assert isinstance(third, Task)
@@ -199,7 +199,7 @@ def test_a_list_is_paged_to_its_end_in_order() -> None:
     made = [world.create(TaskSpec("report", delay=DAY + index)).id for index in range(30)]
     listed, after = [], None
     while True:
-        page = world.reading.list(ListQuery(OWNER, after, limit=7), TaskFilter())
+        page = world.task_reader.list(ListQuery(OWNER, after, limit=7), TaskFilter())
         listed += [task.id for task in page.tasks]
         after = page.after
         if after is None:
@@ -212,10 +212,10 @@ def test_a_filtered_list_shows_what_matches() -> None:
     world = World()
     world.create(TaskSpec("a", delay=DAY, name="n", tags={"team": "dba"}))
     world.create(TaskSpec("b", delay=2 * DAY))
-    world.changing.cancel(OWNER, world.create(TaskSpec("a", delay=3 * DAY)).id, None)
+    world.task_updater.cancel(OWNER, world.create(TaskSpec("a", delay=3 * DAY)).id, None)
 
     def count(wanted: TaskFilter) -> int:
-        return len(world.reading.list(ListQuery(OWNER), wanted).tasks)
+        return len(world.task_reader.list(ListQuery(OWNER), wanted).tasks)
 
     assert count(TaskFilter(state=State.CANCELLED)) == 1
     assert count(TaskFilter(type="a")) == 2

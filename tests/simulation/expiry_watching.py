@@ -57,13 +57,13 @@ class ExpiryWatching:
 
     def check_end(self) -> None:
         """What lies outside a record is there for as long as the record, and not for ever."""
-        outside: dict[str, list[Mapping[str, Any]]] = {}
+        runtime: dict[str, list[Mapping[str, Any]]] = {}
         for item in self._account.table.every():
             if item[schema.PARTITION_KEY]["S"].startswith(schema.CONTENT_PREFIX):
                 owner = item[schema.PARTITION_KEY]["S"].removeprefix(schema.CONTENT_PREFIX)
-                outside.setdefault(owner, []).append(item)
+                runtime.setdefault(owner, []).append(item)
         for task in self._account.watching.tasks():
-            self._check_contents(task, outside.get(task.id.text, []))
+            self._check_contents(task, runtime.get(task.id.text, []))
 
     def _check_contents(self, task: Task, items: list[Mapping[str, Any]]) -> None:
         there = {item[schema.SORT_KEY]["S"]: expiry_of(item) for item in items}

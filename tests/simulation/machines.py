@@ -104,14 +104,14 @@ class Housed(Composition):
     @cached_property
     def caller(self) -> SimulatedCaller:
         """Calls simulated endpoints."""
-        machine = self.outside.process
+        machine = self.runtime.process
         assert isinstance(machine, Machine)
         return SimulatedCaller(machine)
 
     @cached_property
     def targets(self) -> Targets:
         """What tasks call; AWS is called without real threads."""
-        aws = InlineAwsRunner(Resources(self.outside.clients), self.settings.callable_arns)
+        aws = InlineAwsRunner(Resources(self.runtime.clients), self.settings.callable_arns)
         return replace(super().targets, aws=aws)
 
 

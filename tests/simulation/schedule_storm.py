@@ -86,7 +86,7 @@ class ScheduleStorm(Storm):
         elif not self.named or self.random.random() < 0.4:
             name = f"schedule-{len(self.named)}"
             self.named.append(name)
-            self.scheduling.create(OWNER, self._schedule(name))
+            self.schedule_manager.create(OWNER, self._schedule(name))
         else:
             self._steer(self.random.choice(self.named))
 
@@ -96,19 +96,19 @@ class ScheduleStorm(Storm):
         self.disturbed.add(name)
         match self.random.randrange(6):
             case 0:
-                self.scheduling.pause(OWNER, name, "by chance")
+                self.schedule_manager.pause(OWNER, name, "by chance")
             case 1:
-                self.scheduling.resume(OWNER, name)
+                self.schedule_manager.resume(OWNER, name)
             case 2:
                 change = ScheduleChange({"written": self._timing(), "overlap": self._overlap()})
-                self.scheduling.change(OWNER, name, change, None)
+                self.schedule_manager.change(OWNER, name, change, None)
             case 3:
-                self.made.append(self.scheduling.trigger(OWNER, name).id)
+                self.made.append(self.schedule_manager.trigger(OWNER, name).id)
             case 4:
                 start = START - 100 * MINUTE
-                self.scheduling.backfill(OWNER, name, start, start + 10 * MINUTE, 20)
+                self.schedule_manager.backfill(OWNER, name, start, start + 10 * MINUTE, 20)
             case _:
-                self.scheduling.delete(OWNER, name)
+                self.schedule_manager.delete(OWNER, name)
 
     def _schedule(self, name: str) -> ScheduleSpec:
         fields: dict[str, Any] = {"overlap": self._overlap(), "end_at": self.lasts}

@@ -107,7 +107,7 @@ class Storm(World):
             self.pass_time(90 * MINUTE)
             for task in self.unfinished():
                 if task.state is State.PAUSED:
-                    self.steering.resume(OWNER, task.id)
+                    self.task_control.resume(OWNER, task.id)
         self.pass_time(2 * HOUR)
 
     def run(self, work: Work) -> TargetEnding:
@@ -198,31 +198,31 @@ class Storm(World):
         task_id = self.random.choice(self.made)
         match self.random.randrange(9):
             case 0:
-                self.changing.cancel(OWNER, task_id, None)
+                self.task_updater.cancel(OWNER, task_id, None)
                 self.cancelled.add(task_id)
             case 1:
                 delay = self.random.choice([0, SECOND, 4 * MINUTE, 15 * MINUTE])
-                self.changing.change(OWNER, task_id, TaskChange({}, delay=delay), None)
+                self.task_updater.change(OWNER, task_id, TaskChange({}, delay=delay), None)
             case 2:
-                self.steering.pause(OWNER, task_id)
+                self.task_control.pause(OWNER, task_id)
             case 3:
-                self.steering.resume(OWNER, task_id)
+                self.task_control.resume(OWNER, task_id)
             case 4:
-                self.steering.run_now(OWNER, task_id)
+                self.task_control.run_now(OWNER, task_id)
             case 5:
-                self.steering.stop(OWNER, task_id)
+                self.task_control.stop(OWNER, task_id)
             case 6:
-                self.steering.retry(OWNER, task_id)
+                self.task_control.retry(OWNER, task_id)
             case 7:
-                self.steering.roll_back(OWNER, task_id)
+                self.task_control.roll_back(OWNER, task_id)
             case _:
                 self._notify(task_id)
 
     def _notify(self, task_id: TaskId) -> None:
-        task = self.reading.get(OWNER, task_id)
+        task = self.task_reader.get(OWNER, task_id)
         endings: list[Ending] = [Succeeded(b"1"), failure("Boom", "told")]
         if task.deferred:
-            self.steering.notify(OWNER, task_id, task.fence, self.random.choice(endings))
+            self.task_control.notify(OWNER, task_id, task.fence, self.random.choice(endings))
 
     def _spec(self) -> TaskSpec:
         pick = self.random.choice

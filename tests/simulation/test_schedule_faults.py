@@ -37,7 +37,7 @@ def live(fault: Fault | None = None, at_call: int = 0, **fields: Any) -> Interru
 
     def create() -> None:
         try:
-            world.scheduling.create(OWNER, spec_of(**fields))
+            world.schedule_manager.create(OWNER, spec_of(**fields))
         except Unavailable:
             # Whoever was refused may ask again; what had been done is then found to be there.
             return

@@ -77,7 +77,7 @@ def test_every_real_job_runs_at_each_of_its_times_for_a_day(record_property: Cal
     refused = []
     for job in jobs:
         try:
-            world.scheduling.create(OWNER, _spec(job))
+            world.schedule_manager.create(OWNER, _spec(job))
         except FieldInvalid:
             refused.append(job)
     world.pass_time(DAY - 1)

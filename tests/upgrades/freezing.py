@@ -88,7 +88,7 @@ def paused(life: Life) -> None:
     from duetime.domain.tasks.attempts import Run  # noqa: PLC0415 - used here alone
 
     run = Run(task, life.stack.clock.at, life.stack.clock.at + SECOND)
-    composed().steering.finishing.finish(run, Yielded(b'{"at":17}'), frozenset())
+    composed().task_control.outcome_writer.finish(run, Yielded(b'{"at":17}'), frozenset())
 
 
 def deferred(life: Life) -> None:
@@ -111,7 +111,7 @@ def phases(life: Life) -> None:
     life.create("staged", delay_seconds=5)
 
 
-def outside(life: Life) -> None:
+def runtime(life: Life) -> None:
     """A payload that lies beside its record."""
     life.create(payload=BIG, delay_seconds=5)
 
@@ -132,8 +132,8 @@ def locked(life: Life) -> None:
     inside = composed()
     for _ in range(2):
         task = claimed_by_a_worker(life.create(lock={"key": "db-17"}), life.stack.clock)
-        if (held := inside.locking.take(task, inside.locking.claims(task)[0])) is not None:
-            inside.working.attempting.finishing.hold_back(task, held)
+        if (held := inside.lock_manager.take(task, inside.lock_manager.claims(task)[0])) is not None:
+            inside.batch_worker.attempt_runner.outcome_writer.hold_back(task, held)
 
 
 def switched(life: Life) -> None:
@@ -147,7 +147,7 @@ def switched(life: Life) -> None:
     life.create(delay_seconds=5)
 
 
-def recurring(life: Life) -> None:
+def overlap_control(life: Life) -> None:
     """A calendar, and schedules that have begun."""
     calendar = {"dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sat"]}
     assert life.api.send("PUT", "/v1/calendars/holidays", calendar).status == 200
@@ -177,11 +177,11 @@ def graphs(life: Life) -> None:
     assert made.status == 201, made.text
     inside, now = composed(), life.stack.clock.at
     task = claimed_by_a_worker(made.body["id"], life.stack.clock)
-    inside.working.attempting.finishing.finish(Run(task, now, now), Deferred(), frozenset())
+    inside.batch_worker.attempt_runner.outcome_writer.finish(Run(task, now, now), Deferred(), frozenset())
     life.stack.call("topology", {"state": "plan", "task_id": task.id.text, "fence": 1})
     seen = life.api.send("GET", f"/v1/topologies/{task.id}").body["nodes"]
     life.work(seen["top"]["task_id"])
-    inside.following.store.put_token(TaskId(seen["top"]["task_id"]), "a token", now + HOUR)
+    inside.node_finished.store.put_token(TaskId(seen["top"]["task_id"]), "a token", now + HOUR)
 
 
 def ticked(life: Life) -> None:
@@ -201,12 +201,12 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     deferred,
     ended,
     phases,
-    outside,
+    runtime,
     moved,
     keyed,
     locked,
     switched,
-    recurring,
+    overlap_control,
     graphs,
     ticked,
 )

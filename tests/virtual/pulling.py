@@ -46,15 +46,15 @@ class PullingWorld(World):
     def _wire(self) -> None:
         super()._wire()
         self.pullers: list[Strand] = []
-        holding = PullLocks(self.locking, self.recurring.heed)
+        holding = PullLocks(self.lock_manager, self.overlap_control.heed)
         allowed = Pullers({PULLED: frozenset({ANYONE})})
         time, chance, facts = self.time, self.chance, self.facts
-        finishing = self.steering.finishing
-        self.leasing = LeaseService(
-            self.tasks, self.contents, self.queues, finishing, holding, allowed, time, chance, time, facts
+        outcome_writer = self.task_control.outcome_writer
+        self.lease_service = LeaseService(
+            self.tasks, self.contents, self.queues, outcome_writer, holding, allowed, time, chance, time, facts
         )
-        self.reporting = LeaseReports(
-            self.tasks, self.contents, self.queues, finishing, holding, allowed, time, chance, facts
+        self.lease_reports = LeaseReports(
+            self.tasks, self.contents, self.queues, outcome_writer, holding, allowed, time, chance, facts
         )
 
     def start_puller(self, name: str = "puller") -> Strand:
@@ -87,7 +87,7 @@ class PullingWorld(World):
     def _pull_for_ever(self, name: str) -> None:
         while True:
             try:
-                leases = self.leasing.lease(OWNER, self.wanted(name))
+                leases = self.lease_service.lease(OWNER, self.wanted(name))
             except Unavailable:
                 self.take(SECOND)
                 continue
@@ -123,7 +123,7 @@ class PullingWorld(World):
             if shift.ended:
                 return
             try:
-                renewed = self.reporting.heartbeat(OWNER, lease.key, None)
+                renewed = self.lease_reports.heartbeat(OWNER, lease.key, None)
             except RequestRefused:
                 if not shift.ended:
                     self.time.kill(self.time.process())
@@ -145,7 +145,7 @@ class PullingWorld(World):
         while self.time.now() < until:
             with suppress(Unavailable):
                 try:
-                    return self.reporting.finish(OWNER, lease.key, ending)
+                    return self.lease_reports.finish(OWNER, lease.key, ending)
                 except RequestRefused:
                     return None
             self.take(SECOND)

@@ -83,19 +83,24 @@ class SwitchedWorld(World):
         super()._wire()
         self.switches = FaultySwitchStore()
         self.circuits = FaultyCircuitStore()
-        self.heeding = SwitchGate(self.switches, self.time, self.chance, self.facts)
+        self.switch_gate = SwitchGate(self.switches, self.time, self.chance, self.facts)
         operators = Admins(frozenset({OPERATOR}))
-        self.switching = SwitchAdmin(self.switches, self.circuits, operators, self.time, self.chance)
-        self.breaking = CircuitBreakers(self, self.circuits, self.time, self.chance, self.facts)
-        self.locking = replace(self.locking, caps=self.heeding.caps)
-        self.steering = replace(self.steering, locking=self.locking)
-        self.attempting = replace(self.attempting, locking=self.locking, held=self.heeding.held, targets=self.breaking)
-        self.working = replace(self.working, attempting=self.attempting)
+        self.switch_admin = SwitchAdmin(self.switches, self.circuits, operators, self.time, self.chance)
+        self.circuit_breakers = CircuitBreakers(self, self.circuits, self.time, self.chance, self.facts)
+        self.lock_manager = replace(self.lock_manager, caps=self.switch_gate.caps)
+        self.task_control = replace(self.task_control, lock_manager=self.lock_manager)
+        self.attempt_runner = replace(
+            self.attempt_runner,
+            lock_manager=self.lock_manager,
+            held=self.switch_gate.held,
+            targets=self.circuit_breakers,
+        )
+        self.batch_worker = replace(self.batch_worker, attempt_runner=self.attempt_runner)
 
     def stop(self, key: SwitchKey) -> None:
         """Stop something."""
-        self.switching.put(OPERATOR, Switch(key, stopped=True, reason="an incident"))
+        self.switch_admin.put(OPERATOR, Switch(key, stopped=True, reason="an incident"))
 
     def lift(self, key: SwitchKey) -> None:
         """Let it go on."""
-        self.switching.remove(OPERATOR, key)
+        self.switch_admin.remove(OPERATOR, key)

@@ -60,41 +60,49 @@ class Topologies(World):
         self._answered: set[str] = set()
         self.loses: Callable[[str], bool] = lambda _token: False
         self.starting = True
-        wholes = TopologyRepository(self.tasks, self.contents, self.topologies, chance, read_graph, time)
-        nodes = NodeActions(wholes, self.tasks, self.contents, self.topologies, self.placing, time, RETENTION)
-        retention = Retention(wholes, self.tasks, self.contents, time, chance, time, RETENTION)
-        self.conducting = TopologyReconciler(wholes, nodes, retention, self.steering, time, time)
-        making = NodeTasks(wholes, self.tasks, self.contents, self.topologies, chance, time)
-        self.following = NodeFinished(wholes, making, nodes, self.conducting, self.topologies, self, time)
-        self.running = StateMachineSteps(
-            wholes=replace(wholes, read_graph=outline_of),
-            in_full=wholes,
-            making=making,
+        topology_repository = TopologyRepository(self.tasks, self.contents, self.topologies, chance, read_graph, time)
+        nodes = NodeActions(
+            topology_repository, self.tasks, self.contents, self.topologies, self.enqueuer, time, RETENTION
+        )
+        retention = Retention(topology_repository, self.tasks, self.contents, time, chance, time, RETENTION)
+        self.reconciler = TopologyReconciler(topology_repository, nodes, retention, self.task_control, time, time)
+        making = NodeTasks(topology_repository, self.tasks, self.contents, self.topologies, chance, time)
+        self.node_finished = NodeFinished(
+            topology_repository, making, nodes, self.reconciler, self.topologies, self, time
+        )
+        self.state_machine_steps = StateMachineSteps(
+            topology_repository=replace(topology_repository, read_graph=outline_of),
+            in_full=topology_repository,
+            node_tasks=making,
             nodes=nodes,
-            conducting=self.conducting,
-            steering=self.steering,
+            reconciler=self.reconciler,
+            task_control=self.task_control,
             tasks=self.tasks,
             store=self.topologies,
             machine=self,
             clock=time,
             chance=chance,
-            crew=time,
+            executor=time,
             shards=self.shards,
         )
-        self.directing = TopologyService(wholes, self.conducting, self.creating, self.reading, self.steering, time)
-        closing = replace(self.attempting.closing, follow=self.following.follow)
-        giving = NodeInputs(wholes, self.tasks, self.contents)
-        finishing = replace(self.attempting.finishing, closing=closing)
-        elsewhere = self.steering.finishing
-        self.overseeing = TopologyWatchdog(wholes, self.running, self, elsewhere, self.placing, time, self.facts)
-        self.attempting = replace(
-            self.attempting,
-            closing=closing,
-            finishing=finishing,
-            inputs=giving.inputs_of,
-            look_after=self.overseeing.look_after,
+        self.topology_service = TopologyService(
+            topology_repository, self.reconciler, self.task_creator, self.task_reader, self.task_control, time
         )
-        self.working = replace(self.working, attempting=self.attempting)
+        closing = replace(self.attempt_runner.completion, follow=self.node_finished.follow)
+        giving = NodeInputs(topology_repository, self.tasks, self.contents)
+        outcome_writer = replace(self.attempt_runner.outcome_writer, completion=closing)
+        elsewhere = self.task_control.outcome_writer
+        self.watchdog = TopologyWatchdog(
+            topology_repository, self.state_machine_steps, self, elsewhere, self.enqueuer, time, self.facts
+        )
+        self.attempt_runner = replace(
+            self.attempt_runner,
+            completion=closing,
+            outcome_writer=outcome_writer,
+            inputs=giving.inputs_of,
+            look_after=self.watchdog.look_after,
+        )
+        self.batch_worker = replace(self.batch_worker, attempt_runner=self.attempt_runner)
 
     def run(self, work: Work) -> TargetEnding:
         """Have a target do a phase; of a topology, begin its frame."""
@@ -135,13 +143,13 @@ class Topologies(World):
             self._answered.add(token)
 
     def _frame(self, topology: TaskId, fence: int) -> None:
-        plan = self._invoke_state(lambda: self.running.plan(topology, fence))
+        plan = self._invoke_state(lambda: self.state_machine_steps.plan(topology, fence))
         for chunk in plan.chunks:
             for number in chunk:
                 token = f"{topology} {fence} {number}"
-                self._invoke_state(partial(self.running.wait, topology, fence, number, token))
+                self._invoke_state(partial(self.state_machine_steps.wait, topology, fence, number, token))
                 self._until(partial(self._answered.__contains__, token))
-        while not (look := self._invoke_state(lambda: self.running.finish(topology, fence))).over:
+        while not (look := self._invoke_state(lambda: self.state_machine_steps.finish(topology, fence))).over:
             self.time.sleep_until(self.time.now() + look.again_after * SECOND)
 
     def _invoke_state(self, use_case: Callable[[], Any]) -> Any:  # noqa: ANN401 - what a state answers
@@ -164,11 +172,11 @@ class Topologies(World):
         """Accept a topology; a node without a type is a report."""
         graph = {key: {"type": "report", **node} for key, node in nodes.items()}
         asked = topology_asked(Document(json.loads(json.dumps({"nodes": graph, **fields})), marked=False))
-        return self.directing.create(OWNER, Order(asked.spec), asked.graph)
+        return self.topology_service.create(OWNER, Order(asked.spec), asked.graph)
 
     def view(self, topology: Task) -> View:
         """See where a topology stands."""
-        return self.directing.get(OWNER, topology.id)
+        return self.topology_service.get(OWNER, topology.id)
 
     def stands(self, topology: Task) -> dict[str, str]:
         """Where each node stands: its state, or why it was cancelled."""

@@ -145,76 +145,82 @@ class World:
 
     def _wire(self) -> None:
         time, chance, facts = self.time, self.chance, self.facts
-        self.placing = Enqueuer(self.tasks, self.queues, time, chance, LOOK_AHEAD, Precision.NORMAL)
-        self.creating = TaskCreator(
+        self.enqueuer = Enqueuer(self.tasks, self.queues, time, chance, LOOK_AHEAD, Precision.NORMAL)
+        self.task_creator = TaskCreator(
             self.tasks,
             self.contents,
             MemoryKeyStore(),
-            self.placing,
+            self.enqueuer,
             time,
             chance,
             time,
             self.shards,
             TargetRules({PULLED}),
         )
-        self.reading = TaskReader(self.tasks, self.contents)
-        self.locking = LockManager(self.locks, self.tasks, self.placing, time, chance, facts, LEASE)
-        self.changing = TaskUpdater(
-            self.tasks, self.contents, self.placing, time, chance, RETENTION, self.locking, TargetRules({PULLED})
+        self.task_reader = TaskReader(self.tasks, self.contents)
+        self.lock_manager = LockManager(self.locks, self.tasks, self.enqueuer, time, chance, facts, LEASE)
+        self.task_updater = TaskUpdater(
+            self.tasks, self.contents, self.enqueuer, time, chance, RETENTION, self.lock_manager, TargetRules({PULLED})
         )
-        calling_back = CallbackSender(self, time, facts)
-        producing = OccurrenceTasks(self.contents, self.placing, time, TargetRules({PULLED}))
-        self.expanding = ScheduleExpander(
-            self.schedules, self.calendars, self.tasks, producing, time, chance, time, facts, LOOK_AHEAD
+        callback_sender = CallbackSender(self, time, facts)
+        occurrence_tasks = OccurrenceTasks(self.contents, self.enqueuer, time, TargetRules({PULLED}))
+        self.expander = ScheduleExpander(
+            self.schedules, self.calendars, self.tasks, occurrence_tasks, time, chance, time, facts, LOOK_AHEAD
         )
-        self.recurring = OverlapControl(self.schedules, self.tasks, self.placing, self.expanding, time, chance)
-        self.foreseeing = SchedulePreview(self.schedules, self.calendars, self.tasks, time)
-        self.scheduling = ScheduleManager(
+        self.overlap_control = OverlapControl(self.schedules, self.tasks, self.enqueuer, self.expander, time, chance)
+        self.schedule_preview = SchedulePreview(self.schedules, self.calendars, self.tasks, time)
+        self.schedule_manager = ScheduleManager(
             self.schedules,
             self.tasks,
             self.contents,
-            self.placing,
-            self.expanding,
+            self.enqueuer,
+            self.expander,
             time,
             chance,
             self.shards,
             LOOK_AHEAD,
             RETENTION,
         )
-        tell = self.recurring.follow
-        closing = InlineCompletion(self.tasks, self.contents, self, time, chance, facts, RETENTION, calling_back, tell)
-        finishing = OutcomeWriter(self.tasks, self.contents, self.placing, closing, time, chance, facts, RETENTION)
-        undoing = RollbackWriter(finishing, self.placing, time, chance)
+        tell = self.overlap_control.follow
+        closing = InlineCompletion(
+            self.tasks, self.contents, self, time, chance, facts, RETENTION, callback_sender, tell
+        )
+        outcome_writer = OutcomeWriter(
+            self.tasks, self.contents, self.enqueuer, closing, time, chance, facts, RETENTION
+        )
+        rollback_writer = RollbackWriter(outcome_writer, self.enqueuer, time, chance)
         elsewhere = DelegatedCompletion(self.queues)
-        finishing_elsewhere = replace(finishing, closing=elsewhere)
-        self.freeing = LockAdmin(self.locks, self.locking, time, chance)
-        self.steering = TaskControl(
+        finishing_elsewhere = replace(outcome_writer, completion=elsewhere)
+        self.lock_admin = LockAdmin(self.locks, self.lock_manager, time, chance)
+        self.task_control = TaskControl(
             self.tasks,
             self.contents,
-            self.placing,
-            self.changing,
+            self.enqueuer,
+            self.task_updater,
             finishing_elsewhere,
             elsewhere,
-            self.locking,
+            self.lock_manager,
             time,
             chance,
         )
-        self.attempting = AttemptRunner(
+        self.attempt_runner = AttemptRunner(
             self.tasks,
             self.contents,
             self,
-            finishing,
-            undoing,
+            outcome_writer,
+            rollback_writer,
             closing,
-            self.locking,
+            self.lock_manager,
             time,
             chance,
             facts,
             LEASE,
-            self.recurring.heed,
+            self.overlap_control.heed,
         )
-        self.working = BatchWorker(self.tasks, self.queues, self.attempting, time, chance, time, self, facts, LEASE)
-        self.dispatching = Dispatcher(
+        self.batch_worker = BatchWorker(
+            self.tasks, self.queues, self.attempt_runner, time, chance, time, self, facts, LEASE
+        )
+        self.dispatcher = Dispatcher(
             self.tasks,
             self.cursors,
             self.queues,
@@ -225,11 +231,11 @@ class World:
             self.shards,
             LOOK_AHEAD,
             Precision.NORMAL,
-            self.expanding,
+            self.expander,
             self._bulk_operations(),
         )
-        self.burying = DeadLetterService(
-            self.tasks, self.queues, self.placing, finishing_elsewhere, elsewhere, time, facts
+        self.dead_letters = DeadLetterService(
+            self.tasks, self.queues, self.enqueuer, finishing_elsewhere, elsewhere, time, facts
         )
 
     def _bulk_operations(self) -> BulkOperations:
@@ -266,14 +272,14 @@ class World:
         """Read each group in a strand of its own."""
         for group in groups:
             self.time.start_process(
-                partial(self._invoke, partial(self.dispatching.read_group, group, f"fan-out-{group}"))
+                partial(self._invoke, partial(self.dispatcher.read_group, group, f"fan-out-{group}"))
             )
 
     # What users and the cloud do.
 
     def create(self, spec: TaskSpec | None = None) -> Task:
         """Accept a task, due now unless the specification says otherwise."""
-        return self.creating.create(OWNER, self.order_of(spec or TaskSpec("report")))
+        return self.task_creator.create(OWNER, self.order_of(spec or TaskSpec("report")))
 
     def order_of(self, spec: TaskSpec) -> Order:
         """What a user sends to have a task created."""
@@ -281,7 +287,7 @@ class World:
 
     def get(self, task: Task) -> Task:
         """Read a task back."""
-        return self.reading.get(OWNER, task.id)
+        return self.task_reader.get(OWNER, task.id)
 
     def pass_time(self, milliseconds: Millis) -> None:
         """Let the world go on for a while."""
@@ -327,7 +333,7 @@ class World:
         while True:
             tick += 1
             if self.ticking:
-                self.time.start_process(partial(self._invoke, partial(self.dispatching.tick, f"tick-{tick}")))
+                self.time.start_process(partial(self._invoke, partial(self.dispatcher.tick, f"tick-{tick}")))
             self.time.sleep_until((self.time.now() // MINUTE + 1) * MINUTE)
 
     def _invoke(self, use_case: Callable[[], None]) -> None:
@@ -352,7 +358,7 @@ class World:
         self.time.nudge(self._receiver)
 
     def _work(self, batch: list[Delivery]) -> None:
-        kept = self.working.work(batch, "worker")
+        kept = self.batch_worker.work(batch, "worker")
         for delivery in batch:
             if delivery not in kept:
                 self.queues.delete([delivery])

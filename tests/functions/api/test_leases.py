@@ -94,10 +94,12 @@ def child(api: Gateway, clock: StandingClock) -> str:
     topology = api.send("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
     inside, path = composed(), f"/v1/topologies/{topology}"
     claimed_by_a_worker(topology, clock)
-    inside.running.plan(TaskId(topology), 1)
+    inside.state_machine_steps.plan(TaskId(topology), 1)
     tasks = {key: node["task_id"] for key, node in api.send("GET", path).body["nodes"].items()}
     claimed_by_a_worker(tasks["top"], clock)
-    inside.following.follow(inside.steering.notify("local", TaskId(tasks["top"]), 1, Succeeded(b'{"rows":[3]}')))
+    inside.node_finished.follow(
+        inside.task_control.notify("local", TaskId(tasks["top"]), 1, Succeeded(b'{"rows":[3]}'))
+    )
     return str(tasks["pulled"])
 
 

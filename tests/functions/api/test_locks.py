@@ -21,11 +21,11 @@ def taken(api: Gateway, clock: StandingClock, key: str = "db-17") -> str:
     """The id of a task that holds a lock."""
     task_id: str = api.create({"type": "report", "lock": {"key": key}})["id"]
     claimed_by_a_worker(task_id, clock)
-    locking = composed().locking
+    lock_manager = composed().lock_manager
     task = composed().tasks.read(TaskId(task_id))
     assert task is not None
-    (claim,) = locking.claims(task)
-    assert locking.take(task, claim) is None
+    (claim,) = lock_manager.claims(task)
+    assert lock_manager.take(task, claim) is None
     return task_id
 
 
@@ -36,9 +36,9 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
     inside = composed()
     task = inside.tasks.read(TaskId(task_id))
     assert task is not None
-    held = inside.locking.take(task, inside.locking.claims(task)[0])
+    held = inside.lock_manager.take(task, inside.lock_manager.claims(task)[0])
     assert held is not None
-    inside.working.attempting.finishing.hold_back(task, held)
+    inside.batch_worker.attempt_runner.outcome_writer.hold_back(task, held)
     return task_id
 
 

@@ -88,8 +88,8 @@ def test_only_operators_switch_for_all(ops: Gateway) -> None:
 def test_nobody_is_an_operator_by_default(api: Gateway) -> None:
     """A deployment that names none has none; `*` means everybody."""
     assert api.send("PUT", PATH, STOP).status == 403
-    outside = composed().outside
-    composition.use(replace(outside, environ={**outside.environ, Variable.OPERATORS: "*"}))
+    runtime = composed().runtime
+    composition.use(replace(runtime, environ={**runtime.environ, Variable.OPERATORS: "*"}))
     assert api.send("PUT", PATH, STOP).status == 200
 
 

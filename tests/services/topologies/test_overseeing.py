@@ -135,11 +135,11 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind(*, 
     topology = world.submit(nodes)
     world.pass_time(30 * SECOND)
     if broke:
-        world.running.break_off(topology.id, 1, "no more")
+        world.state_machine_steps.break_off(topology.id, 1, "no more")
     else:
-        world.overseeing.finishing.hold_back(world.get(topology), HeldBack(world.time.now() + HOUR, "a test"))
+        world.watchdog.outcome_writer.hold_back(world.get(topology), HeldBack(world.time.now() + HOUR, "a test"))
     assert world.get(topology).state is State.POSTPONED
-    world.changing.cancel(OWNER, topology.id, None)
+    world.task_updater.cancel(OWNER, topology.id, None)
     world.pass_time(2 * HOUR)
     assert world.get(topology).state is State.CANCELLED
     assert world.get(topology).finished_at is not None
@@ -153,9 +153,9 @@ def test_a_topology_that_is_cancelled_before_all_its_nodes_exist_comes_to_its_en
     topology = world.submit(DIAMOND)
     world.tasks.creatable = False
     world.pass_time(30 * SECOND)
-    world.overseeing.finishing.hold_back(world.get(topology), HeldBack(world.time.now() + HOUR, "a test"))
+    world.watchdog.outcome_writer.hold_back(world.get(topology), HeldBack(world.time.now() + HOUR, "a test"))
     world.stop_frames()
-    world.changing.cancel(OWNER, topology.id, None)
+    world.task_updater.cancel(OWNER, topology.id, None)
     world.tasks.creatable = True
     world.pass_time(10 * MINUTE)
     assert (world.get(topology).state, world.begun) == (State.CANCELLED, [])
@@ -171,7 +171,7 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
     world.pass_time(30 * SECOND)
     assert world.stop_frames() == 1
     with suppress(Unavailable):
-        world.directing.cancel(OWNER, topology.id)
+        world.topology_service.cancel(OWNER, topology.id)
     world.tasks.creatable = True
     world.pass_time(2 * SHORTEST_LOOK)
     assert (world.get(topology).state, world.begun) == (State.CANCELLED, [])
@@ -191,13 +191,13 @@ def test_a_topology_that_gave_up_is_run_again() -> None:
     topology = world.submit({key: {**node, "timeout_seconds": 800} for key, node in DIAMOND.items()})
     world.pass_time(5 * SECOND)
     for _ in range(100):
-        world.running.break_off(topology.id, world.get(topology).fence, "no more")
+        world.state_machine_steps.break_off(topology.id, world.get(topology).fence, "no more")
         world.stop_frames()
         world.pass_time(SECOND)
     assert world.get(topology).state is State.FAILED
     assert world.stands(topology)["bottom"] == "stopped"
     failing(world)
-    world.directing.rerun(OWNER, topology.id)
+    world.topology_service.rerun(OWNER, topology.id)
     world.pass_time(10 * MINUTE)
     assert world.get(topology).state is State.SUCCEEDED, world.stands(topology)
     assert sorted(world.begun) == sorted(DIAMOND), "what ran to its end before the rerun began is kept"

@@ -110,7 +110,7 @@ def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
     head = world.view(topology).head
     assert head is not None
     if cancels:
-        world.changing.cancel(OWNER, head.task_id("left"), None)
+        world.task_updater.cancel(OWNER, head.task_id("left"), None)
     world.pass_time(5 * MINUTE)
     task = world.get(topology)
     assert task.error is not None
@@ -129,7 +129,7 @@ def test_a_rerun_keeps_what_succeeded() -> None:
     kept = before.head.task_id("top")
     failing(world)
     begun = len(world.begun)
-    world.directing.rerun(OWNER, topology.id)
+    world.topology_service.rerun(OWNER, topology.id)
     world.pass_time(MINUTE)
     assert "top" not in world.begun[begun:]
     assert world.begun[begun:][-1] == "bottom"
@@ -150,7 +150,7 @@ def test_a_cancel_stops_what_has_not_begun() -> None:
     world.behave = behave
     topology = world.submit(DIAMOND)
     world.pass_time(10 * SECOND)
-    world.directing.cancel(OWNER, topology.id)
+    world.topology_service.cancel(OWNER, topology.id)
     world.pass_time(2 * MINUTE)
     assert world.begun == ["top"]
     assert world.get(topology).state is State.CANCELLED
@@ -162,10 +162,10 @@ def test_a_pause_holds_what_has_not_begun_until_it_is_resumed() -> None:
     world.behave = lambda _work: world.take(5 * SECOND)
     topology = world.submit(DIAMOND)
     world.pass_time(3 * SECOND)
-    world.directing.pause(OWNER, topology.id)
+    world.topology_service.pause(OWNER, topology.id)
     world.pass_time(10 * MINUTE)
     assert world.begun == ["top"]
-    world.directing.resume(OWNER, topology.id)
+    world.topology_service.resume(OWNER, topology.id)
     world.pass_time(MINUTE)
     assert sorted(world.begun) == ["bottom", "left", "right", "top"]
     assert world.get(topology).state is State.SUCCEEDED
@@ -179,7 +179,7 @@ def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
     world.pass_time(5 * SECOND)
     view = world.view(topology)
     assert view.head is not None
-    world.changing.cancel(OWNER, view.head.task_id("left"), None)
+    world.task_updater.cancel(OWNER, view.head.task_id("left"), None)
     world.pass_time(5 * MINUTE)
     assert world.stands(topology) == {
         "top": "succeeded",
@@ -197,7 +197,7 @@ def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
     world.pass_time(5 * SECOND)
     head = world.view(topology).head
     assert head is not None
-    world.changing.change(OWNER, head.task_id("left"), TaskChange({}, due_at=world.time.now() + 10 * MINUTE), None)
+    world.task_updater.change(OWNER, head.task_id("left"), TaskChange({}, due_at=world.time.now() + 10 * MINUTE), None)
     world.pass_time(9 * MINUTE)
     assert world.begun == ["top", "right"]
     world.pass_time(3 * MINUTE)

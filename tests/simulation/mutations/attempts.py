@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "a retry is written without its fence",
         "services/outcomes/outcome.py",
-        "result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)",
-        "result = self.placing.move(task, Move.RETRY, at, Guard(not_cancelled=True), sets)",
+        "result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)",
+        "result = self.enqueuer.move(task, Move.RETRY, at, Guard(not_cancelled=True), sets)",
     ),
     Mutant(
         "a lease is taken over without regard to its end",
@@ -120,8 +120,8 @@ MUTANTS = (
     Mutant(
         "a lost attempt is made again beyond what is allowed",
         "services/worker/attempt.py",
-        "if task.attempt > task.retry.max_attempts:\n            return self.finishing.give_up",
-        "if task.attempt > task.retry.max_attempts + 1:\n            return self.finishing.give_up",
+        "if task.attempt > task.retry.max_attempts:\n            return self.outcome_writer.give_up",
+        "if task.attempt > task.retry.max_attempts + 1:\n            return self.outcome_writer.give_up",
     ),
     Mutant(
         "the last attempt is never made",

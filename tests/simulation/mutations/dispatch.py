@@ -1,4 +1,4 @@
-"""Mistakes in placing tasks, and the trigger."""
+"""Mistakes in enqueuer tasks, and the trigger."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ MUTANTS = (
     Mutant(
         "the trigger reads no minute before it has come",
         "composition.py",
-        "look_ahead=settings.look_ahead_ms,\n            precision=settings.precision,\n            expanding",
-        "look_ahead=0,\n            precision=settings.precision,\n            expanding",
+        "look_ahead=settings.look_ahead_ms,\n            precision=settings.precision,\n            expander",
+        "look_ahead=0,\n            precision=settings.precision,\n            expander",
     ),
     Mutant(
         "a recovery scan moves on although SQS refused its messages",

@@ -26,7 +26,7 @@ MUTANTS = (
     Mutant(
         "the holds of a worker's locks are not renewed",
         "services/worker/batch.py",
-        "has_locks = inside.attempting.renew_locks(shift, task, until)",
+        "has_locks = inside.attempt_runner.renew_locks(shift, task, until)",
         "has_locks = True",
     ),
     Mutant(
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lock is handed to nobody when it is given back",
-        "services/locks/locking.py",
+        "services/locks/lock_manager.py",
         "        for waiter in line:\n            task",
         "        for waiter in line[:0]:\n            task",
     ),
@@ -64,7 +64,7 @@ MUTANTS = (
     Mutant(
         "a pull worker's task takes no lock",
         "services/pull/locks.py",
-        "            if held := self.locking.take(task, claim):\n                return held",
-        "            self.locking.take(task, claim)",
+        "            if held := self.lock_manager.take(task, claim):\n                return held",
+        "            self.lock_manager.take(task, claim)",
     ),
 )

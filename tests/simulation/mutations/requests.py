@@ -20,12 +20,12 @@ MUTANTS = (
     Mutant(
         "nothing of a batch is sent",
         "services/tasks/create.py",
-        "        ends = self.crew.map(attempt, orders)\n"
+        "        ends = self.executor.map(attempt, orders)\n"
         "        self._send_new(ends)\n"
         "        return [end[0] if isinstance(end, tuple) else end for end in ends]\n"
         "\n"
         "    def create_each",
-        "        ends = self.crew.map(attempt, orders)\n"
+        "        ends = self.executor.map(attempt, orders)\n"
         "        return [end[0] if isinstance(end, tuple) else end for end in ends]\n"
         "\n"
         "    def create_each",
@@ -114,11 +114,11 @@ MUTANTS = (
     Mutant(
         "an outcome is not posted to its callback URL",
         "services/outcomes/completion.py",
-        "        self.calling_back.call_back(task)\n        self._finish",
+        "        self.callback_sender.call_back(task)\n        self._finish",
         "        self._finish",
     ),
     Mutant(
-        "what lies outside an open record expires",
+        "what lies runtime an open record expires",
         "services/content_retention.py",
         "    for content in (*task.contents_outside, *_lines(contents, task)):\n"
         "        contents.retain(task.id, content, expiry)",
@@ -131,13 +131,13 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "what lies outside an ended record never expires",
+        "what lies runtime an ended record never expires",
         "services/content_retention.py",
         "    contents.expire_items(task.id, expiry)\n    for content",
         "    for content",
     ),
     Mutant(
-        "what lies outside an ended record expires before it",
+        "what lies runtime an ended record expires before it",
         "domain/tasks/expiry.py",
         "return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)",
         "return Expiry(expires_at - CONTENT_OUTLIVES_RECORD)",

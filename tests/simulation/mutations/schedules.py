@@ -92,7 +92,7 @@ MUTANTS = (
     Mutant(
         "a run that was triggered by hand is not sent",
         "services/schedules/manage.py",
-        "        self.placing.send_due([task])\n        told",
+        "        self.enqueuer.send_due([task])\n        told",
         "        told",
     ),
     Mutant(

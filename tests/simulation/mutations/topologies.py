@@ -38,9 +38,9 @@ MUTANTS = (
     Mutant(
         "the end of a topology does not let its nodes expire",
         "services/topologies/node_finished.py",
-        "            if not self.conducting.dissolve(task):\n"
-        "                self.conducting.retention.let_expire(task.id)\n",
-        "            self.conducting.dissolve(task)\n",
+        "            if not self.reconciler.dissolve(task):\n"
+        "                self.reconciler.retention.let_expire(task.id)\n",
+        "            self.reconciler.dissolve(task)\n",
     ),
     Mutant(
         "a node begins although its topology was stopped",
@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         "a rollback begins with the parents",
         "domain/topologies/levels.py",
-        "first = next(iter(reverse_levels(graph, undoing | wanted)), ())",
-        "first = (*undoing, *wanted)",
+        "first = next(iter(reverse_levels(graph, rollback_writer | wanted)), ())",
+        "first = (*rollback_writer, *wanted)",
     ),
     Mutant(
         "an execution that was stopped is not replaced",

@@ -135,7 +135,7 @@ class Runtime:
     threads: Executor | None = None
 
     @cached_property
-    def crew(self) -> Executor:
+    def executor(self) -> Executor:
         """Threads, unless something else was given."""
         return self.threads or Threads(self.clock)
 
@@ -143,9 +143,9 @@ class Runtime:
 class Composition:
     """The use cases of one process, each made when it is first asked for, over one set of adapters."""
 
-    def __init__(self, outside: Runtime) -> None:
-        self.outside = outside
-        self.settings = Settings(outside.environ)
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.settings = Settings(runtime.environ)
 
     @cached_property
     def telemetry(self) -> PowertoolsTelemetry:
@@ -155,57 +155,57 @@ class Composition:
     @cached_property
     def tasks(self) -> DynamoTaskStore:
         """The tasks table's records."""
-        return DynamoTaskStore(self._dynamodb, self.settings.table, self.outside.crew, self._note_unreadable)
+        return DynamoTaskStore(self._dynamodb, self.settings.table, self.runtime.executor, self._note_unreadable)
 
     @cached_property
     def contents(self) -> SplitContentStore:
         """Payloads and results."""
-        return SplitContentStore(self._dynamodb, self.settings.table, self.outside.clients.s3(), self.settings.bucket)
+        return SplitContentStore(self._dynamodb, self.settings.table, self.runtime.clients.s3(), self.settings.bucket)
 
     @cached_property
     def queues(self) -> SqsQueues:
         """The work queues."""
-        settings, outside = self.settings, self.outside
-        return SqsQueues(outside.clients.sqs(), settings.queue_urls, outside.crew, settings.pulled_queue_urls)
+        settings, runtime = self.settings, self.runtime
+        return SqsQueues(runtime.clients.sqs(), settings.queue_urls, runtime.executor, settings.pulled_queue_urls)
 
     def _note_unreadable(self, error: RecordUnreadable) -> None:
         self.telemetry.count("unreadable")
         self.telemetry.note("an item was left out that cannot be read", key=error.key, error=str(error))
 
     @cached_property
-    def placing(self) -> Enqueuer:
+    def enqueuer(self) -> Enqueuer:
         """How tasks are placed."""
-        settings, outside = self.settings, self.outside
+        settings, runtime = self.settings, self.runtime
         return Enqueuer(
-            self.tasks, self.queues, outside.clock, outside.chance, settings.look_ahead_ms, settings.precision
+            self.tasks, self.queues, runtime.clock, runtime.chance, settings.look_ahead_ms, settings.precision
         )
 
     @cached_property
-    def locking(self) -> LockManager:
+    def lock_manager(self) -> LockManager:
         """Takes and hands on locks."""
-        outside = self.outside
+        runtime = self.runtime
         return LockManager(
             locks=self._locks,
             tasks=self.tasks,
-            placing=self.placing,
-            clock=outside.clock,
-            chance=outside.chance,
+            enqueuer=self.enqueuer,
+            clock=runtime.clock,
+            chance=runtime.chance,
             telemetry=self.telemetry,
             lease=self.settings.lease_ms,
-            caps=self.heeding.caps,
+            caps=self.switch_gate.caps,
         )
 
     @cached_property
-    def heeding(self) -> SwitchGate:
+    def switch_gate(self) -> SwitchGate:
         """Heeds switches."""
-        outside = self.outside
-        return SwitchGate(self._switches, outside.clock, outside.chance, self.telemetry)
+        runtime = self.runtime
+        return SwitchGate(self._switches, runtime.clock, runtime.chance, self.telemetry)
 
     @cached_property
-    def switching(self) -> SwitchAdmin:
+    def switch_admin(self) -> SwitchAdmin:
         """Sets switches, and shows what is held back."""
-        outside = self.outside
-        return SwitchAdmin(self._switches, self._circuits, self.settings.operators, outside.clock, outside.chance)
+        runtime = self.runtime
+        return SwitchAdmin(self._switches, self._circuits, self.settings.operators, runtime.clock, runtime.chance)
 
     @cached_property
     def _switches(self) -> DynamoSwitchStore:
@@ -214,20 +214,20 @@ class Composition:
     @cached_property
     def shards(self) -> Shards:
         """How many shards there are."""
-        return Shards(DynamoShardStore(self._dynamodb, self.settings.table), self.outside.clock, self.settings.shards)
+        return Shards(DynamoShardStore(self._dynamodb, self.settings.table), self.runtime.clock, self.settings.shards)
 
     @cached_property
     def _circuits(self) -> DynamoCircuitStore:
         return DynamoCircuitStore(self._dynamodb, self.settings.table)
 
     @cached_property
-    def freeing(self) -> LockAdmin:
+    def lock_admin(self) -> LockAdmin:
         """Shows locks, and frees them by force."""
-        return LockAdmin(self._locks, self.locking, self.outside.clock, self.outside.chance)
+        return LockAdmin(self._locks, self.lock_manager, self.runtime.clock, self.runtime.chance)
 
     @cached_property
     def _locks(self) -> DynamoLockStore:
-        return DynamoLockStore(self._dynamodb, self.settings.table, self.outside.crew)
+        return DynamoLockStore(self._dynamodb, self.settings.table, self.runtime.executor)
 
     @cached_property
     def _target_rules(self) -> TargetRules:
@@ -236,46 +236,46 @@ class Composition:
         return TargetRules(settings.pulled_queue_urls.keys(), settings.callable_arns, settings.http_allow, handled)
 
     @cached_property
-    def creating(self) -> TaskCreator:
+    def task_creator(self) -> TaskCreator:
         """Accepts tasks."""
-        outside = self.outside
+        runtime = self.runtime
         keys = DynamoKeyStore(self._dynamodb, self.settings.table)
         return TaskCreator(
             self.tasks,
             self.contents,
             keys,
-            self.placing,
-            outside.clock,
-            outside.chance,
-            outside.crew,
+            self.enqueuer,
+            runtime.clock,
+            runtime.chance,
+            runtime.executor,
             self.shards,
             self._target_rules,
         )
 
     @cached_property
-    def taking_in(self) -> EventTaskCreator:
+    def event_tasks(self) -> EventTaskCreator:
         """Makes tasks of events."""
-        settings, outside = self.settings, self.outside
-        rejects = SqsRejects(outside.clients.sqs(), settings.intake_rejects, outside.crew)
-        return EventTaskCreator(self.creating, rejects, self.telemetry, settings.intake_owner)
+        settings, runtime = self.settings, self.runtime
+        rejects = SqsRejects(runtime.clients.sqs(), settings.intake_rejects, runtime.executor)
+        return EventTaskCreator(self.task_creator, rejects, self.telemetry, settings.intake_owner)
 
     @cached_property
-    def reading(self) -> TaskReader:
+    def task_reader(self) -> TaskReader:
         """Reads tasks."""
         return TaskReader(self.tasks, self.contents)
 
     @cached_property
-    def changing(self) -> TaskUpdater:
+    def task_updater(self) -> TaskUpdater:
         """Changes and cancels tasks."""
-        outside = self.outside
+        runtime = self.runtime
         return TaskUpdater(
             self.tasks,
             self.contents,
-            self.placing,
-            outside.clock,
-            outside.chance,
+            self.enqueuer,
+            runtime.clock,
+            runtime.chance,
             self.settings.retention_ms,
-            self.locking,
+            self.lock_manager,
             self._target_rules,
             _graph_of,
         )
@@ -283,7 +283,7 @@ class Composition:
     @cached_property
     def targets(self) -> Targets:
         """What tasks call."""
-        aws = AwsRunner(Resources(self.outside.clients), self.settings.callable_arns)
+        aws = AwsRunner(Resources(self.runtime.clients), self.settings.callable_arns)
         topologies = TopologyRunner(self._machine)
         # Imported before its first task, while Lambda gives a starting process more of a processor.
         self._handlers.why_broken()
@@ -292,122 +292,136 @@ class Composition:
 
     @cached_property
     def _handlers(self) -> HandlersPackage:
-        return HandlersPackage(self.settings.handlers, self.outside.clock)
+        return HandlersPackage(self.settings.handlers, self.runtime.clock)
 
     @cached_property
     def _availability(self) -> HandlerAvailability:
-        return HandlerAvailability(self._handlers.why_broken, self.outside.clock, self.telemetry)
+        return HandlerAvailability(self._handlers.why_broken, self.runtime.clock, self.telemetry)
 
     @cached_property
     def _machine(self) -> StepFunctionsStateMachine:
-        return StepFunctionsStateMachine(self.outside.clients.step_functions(), self.settings.topology_machine)
+        return StepFunctionsStateMachine(self.runtime.clients.step_functions(), self.settings.topology_machine)
 
     @cached_property
     def _topologies(self) -> DynamoTopologyStore:
         return DynamoTopologyStore(self._dynamodb, self.settings.table)
 
     @cached_property
-    def _wholes(self) -> TopologyRepository:
+    def _topology_repository(self) -> TopologyRepository:
         return self._wholes_reading(outline_of)
 
     def _wholes_reading(self, read_graph: Callable[[bytes], Graph]) -> TopologyRepository:
-        outside = self.outside
+        runtime = self.runtime
         return TopologyRepository(
-            self.tasks, self.contents, self._topologies, outside.chance, read_graph, outside.clock, outside.crew
+            self.tasks, self.contents, self._topologies, runtime.chance, read_graph, runtime.clock, runtime.executor
         )
 
     @cached_property
     def _nodes(self) -> NodeActions:
-        clock, retention = self.outside.clock, self.settings.retention_ms
-        return NodeActions(self._wholes, self.tasks, self.contents, self._topologies, self.placing, clock, retention)
+        clock, retention = self.runtime.clock, self.settings.retention_ms
+        return NodeActions(
+            self._topology_repository, self.tasks, self.contents, self._topologies, self.enqueuer, clock, retention
+        )
 
     @cached_property
-    def _conducting(self) -> TopologyReconciler:
-        outside, period = self.outside, self.settings.retention_ms
+    def _reconciler(self) -> TopologyReconciler:
+        runtime, period = self.runtime, self.settings.retention_ms
         retention = Retention(
-            self._wholes, self.tasks, self.contents, outside.clock, outside.chance, outside.crew, period
+            self._topology_repository,
+            self.tasks,
+            self.contents,
+            runtime.clock,
+            runtime.chance,
+            runtime.executor,
+            period,
         )
         in_background = self.bulk_operations.end_topology
         return TopologyReconciler(
-            self._wholes, self._nodes, retention, self.steering, outside.clock, outside.crew, in_background
+            self._topology_repository,
+            self._nodes,
+            retention,
+            self.task_control,
+            runtime.clock,
+            runtime.executor,
+            in_background,
         )
 
     @cached_property
-    def following(self) -> NodeFinished:
+    def node_finished(self) -> NodeFinished:
         """Does what follows the end of a topology's node."""
         return NodeFinished(
-            wholes=self._wholes,
-            making=self._making,
+            topology_repository=self._topology_repository,
+            node_tasks=self._node_tasks,
             nodes=self._nodes,
-            conducting=self._conducting,
+            reconciler=self._reconciler,
             store=self._topologies,
             machine=self._machine,
-            crew=self.outside.crew,
+            executor=self.runtime.executor,
         )
 
     @cached_property
-    def _making(self) -> NodeTasks:
-        outside = self.outside
+    def _node_tasks(self) -> NodeTasks:
+        runtime = self.runtime
         return NodeTasks(
             in_full=self._wholes_reading(_graph_of),
             tasks=self.tasks,
             contents=self.contents,
             store=self._topologies,
-            chance=outside.chance,
-            crew=outside.crew,
+            chance=runtime.chance,
+            executor=runtime.executor,
             rules=self._target_rules,
         )
 
     @cached_property
-    def giving(self) -> NodeInputs:
+    def node_inputs(self) -> NodeInputs:
         """Gives nodes the results of their parents."""
-        return NodeInputs(self._wholes, self.tasks, self.contents)
+        return NodeInputs(self._topology_repository, self.tasks, self.contents)
 
     @cached_property
-    def directing(self) -> TopologyService:
+    def topology_service(self) -> TopologyService:
         """Accepts, shows and steers topologies."""
-        wholes = self._wholes_reading(_graph_of)
+        topology_repository = self._wholes_reading(_graph_of)
         return TopologyService(
-            wholes,
-            self._conducting,
-            self.creating,
-            self.reading,
-            self.steering,
-            self.outside.clock,
+            topology_repository,
+            self._reconciler,
+            self.task_creator,
+            self.task_reader,
+            self.task_control,
+            self.runtime.clock,
             self.bulk_operations,
         )
 
     @cached_property
-    def running(self) -> StateMachineSteps:
+    def state_machine_steps(self) -> StateMachineSteps:
         """Runs topologies, state by state."""
-        outside = self.outside
+        runtime = self.runtime
         return StateMachineSteps(
-            wholes=self._wholes,
+            topology_repository=self._topology_repository,
             in_full=self._wholes_reading(_graph_of),
-            making=self._making,
+            node_tasks=self._node_tasks,
             nodes=self._nodes,
-            conducting=self._conducting,
-            steering=self.steering,
+            reconciler=self._reconciler,
+            task_control=self.task_control,
             tasks=self.tasks,
             store=self._topologies,
             machine=self._machine,
-            clock=outside.clock,
-            chance=outside.chance,
-            crew=outside.crew,
+            clock=runtime.clock,
+            chance=runtime.chance,
+            executor=runtime.executor,
             shards=self.shards,
         )
 
     @cached_property
-    def overseeing(self) -> TopologyWatchdog:
+    def watchdog(self) -> TopologyWatchdog:
         """Looks after topologies that run."""
-        outside, finishing = self.outside, self._finishing(DelegatedCompletion(self.queues))
+        runtime, outcome_writer = self.runtime, self._outcome_writer(DelegatedCompletion(self.queues))
         return TopologyWatchdog(
-            wholes=self._wholes,
-            running=self.running,
+            topology_repository=self._topology_repository,
+            state_machine_steps=self.state_machine_steps,
             machine=self._machine,
-            finishing=finishing,
-            placing=self.placing,
-            clock=outside.clock,
+            outcome_writer=outcome_writer,
+            enqueuer=self.enqueuer,
+            clock=runtime.clock,
             telemetry=self.telemetry,
         )
 
@@ -415,53 +429,55 @@ class Composition:
     def caller(self) -> Caller:
         """Makes HTTP calls: through the egress function if there is one, else from this process."""
         if function := self.settings.egress_function:
-            return EgressCaller(LambdaInvocation(self.outside.clients.calling_lambdas(), function))
+            return EgressCaller(LambdaInvocation(self.runtime.clients.calling_lambdas(), function))
         return self._direct_caller
 
     @cached_property
     def egress(self) -> Egress:
         """Makes the HTTP calls that other functions hand on."""
-        return Egress(self._direct_caller, self.outside.crew)
+        return Egress(self._direct_caller, self.runtime.executor)
 
     @cached_property
     def _direct_caller(self) -> DirectCaller:
-        settings, outside = self.settings, self.outside
+        settings, runtime = self.settings, self.runtime
         signer = None
         if secret := settings.signing_secret:
-            signer = Signer(SigningSecrets(outside.clients.secrets(), secret, outside.clock), outside.clock)
+            signer = Signer(SigningSecrets(runtime.clients.secrets(), secret, runtime.clock), runtime.clock)
         return DirectCaller(settings.http_allow, signer)
 
     @cached_property
-    def asking(self) -> TargetQueryService:
+    def target_queries(self) -> TargetQueryService:
         """Asks the endpoints of tasks."""
-        return TargetQueryService(self.reading, HttpRunner(self.caller), self.outside.chance)
+        return TargetQueryService(self.task_reader, HttpRunner(self.caller), self.runtime.chance)
 
     @cached_property
-    def breaking(self) -> CircuitBreakers:
+    def circuit_breakers(self) -> CircuitBreakers:
         """What tasks call, with a circuit breaker for each HTTP host."""
-        outside = self.outside
-        return CircuitBreakers(self.targets, self._circuits, outside.clock, outside.chance, self.telemetry)
+        runtime = self.runtime
+        return CircuitBreakers(self.targets, self._circuits, runtime.clock, runtime.chance, self.telemetry)
 
     @cached_property
     def bulk_requests(self) -> BulkRequests:
         """Does something with the tasks that a filter means."""
-        outside = self.outside
-        sweeping = FilteredTasks(self.tasks, self.reading, self.changing, self.steering, outside.clock, outside.crew)
+        runtime = self.runtime
+        filtered_tasks = FilteredTasks(
+            self.tasks, self.task_reader, self.task_updater, self.task_control, runtime.clock, runtime.executor
+        )
         keys = DynamoKeyStore(self._dynamodb, self.settings.table)
         return BulkRequests(
-            self.bulk_operations, sweeping, self.contents, keys, outside.clock, outside.chance, _bulk_request_of
+            self.bulk_operations, filtered_tasks, self.contents, keys, runtime.clock, runtime.chance, _bulk_request_of
         )
 
     @cached_property
     def bulk_operations(self) -> BulkOperations:
         """Starts, shows and cancels bulk operations."""
-        settings, outside = self.settings, self.outside
+        settings, runtime = self.settings, self.runtime
         return BulkOperations(
             self._bulk,
             self.tasks,
-            LambdaBulkStarter(outside.clients.lambdas(), settings.bulk_function, self.telemetry),
-            outside.clock,
-            outside.chance,
+            LambdaBulkStarter(runtime.clients.lambdas(), settings.bulk_function, self.telemetry),
+            runtime.clock,
+            runtime.chance,
             self.telemetry,
             self.shards,
             settings.look_ahead_ms,
@@ -470,228 +486,231 @@ class Composition:
     @cached_property
     def bulk_executor(self) -> BulkExecutor:
         """Carries out bulk operations."""
-        outside = self.outside
-        of_topologies, of_filters = TopologySteps(self._wholes, self._conducting).step, self.bulk_requests.step
+        runtime = self.runtime
+        of_topologies, of_filters = (
+            TopologySteps(self._topology_repository, self._reconciler).step,
+            self.bulk_requests.step,
+        )
 
         def step(operation: BulkOperation, until: Millis) -> BulkProgress:
             return (of_filters if operation.topology is None else of_topologies)(operation, until)
 
-        return BulkExecutor(self._bulk, outside.clock, outside.chance, self.telemetry, step)
+        return BulkExecutor(self._bulk, runtime.clock, runtime.chance, self.telemetry, step)
 
     @cached_property
     def _bulk(self) -> DynamoBulkStore:
         return DynamoBulkStore(self._dynamodb, self.settings.table)
 
     @cached_property
-    def steering(self) -> TaskControl:
+    def task_control(self) -> TaskControl:
         """Steers tasks that exist already."""
-        outside = self.outside
-        closing = DelegatedCompletion(self.queues)
+        runtime = self.runtime
+        completion = DelegatedCompletion(self.queues)
         return TaskControl(
             self.tasks,
             self.contents,
-            self.placing,
-            self.changing,
-            self._finishing(closing),
-            closing,
-            self.locking,
-            outside.clock,
-            outside.chance,
+            self.enqueuer,
+            self.task_updater,
+            self._outcome_writer(completion),
+            completion,
+            self.lock_manager,
+            runtime.clock,
+            runtime.chance,
         )
 
     @cached_property
-    def leasing(self) -> LeaseService:
+    def lease_service(self) -> LeaseService:
         """Hands out tasks to pull workers."""
-        outside = self.outside
+        runtime = self.runtime
         return LeaseService(
             tasks=self.tasks,
             contents=self.contents,
             queues=self.queues,
-            finishing=self._finishing(DelegatedCompletion(self.queues)),
-            holding=self._holding,
+            outcome_writer=self._outcome_writer(DelegatedCompletion(self.queues)),
+            pull_locks=self._pull_locks,
             pullers=self.settings.pullers,
-            clock=outside.clock,
-            chance=outside.chance,
-            crew=outside.crew,
+            clock=runtime.clock,
+            chance=runtime.chance,
+            executor=runtime.executor,
             telemetry=self.telemetry,
-            inputs=self.giving.inputs_of,
+            inputs=self.node_inputs.inputs_of,
         )
 
     @cached_property
-    def reporting(self) -> LeaseReports:
+    def lease_reports(self) -> LeaseReports:
         """Hears of the leases of pull workers."""
-        outside = self.outside
+        runtime = self.runtime
         return LeaseReports(
             tasks=self.tasks,
             contents=self.contents,
             queues=self.queues,
-            finishing=self._finishing(DelegatedCompletion(self.queues)),
-            holding=self._holding,
+            outcome_writer=self._outcome_writer(DelegatedCompletion(self.queues)),
+            pull_locks=self._pull_locks,
             pullers=self.settings.pullers,
-            clock=outside.clock,
-            chance=outside.chance,
+            clock=runtime.clock,
+            chance=runtime.chance,
             telemetry=self.telemetry,
         )
 
     @cached_property
-    def _holding(self) -> PullLocks:
-        return PullLocks(self.locking, self._held)
+    def _pull_locks(self) -> PullLocks:
+        return PullLocks(self.lock_manager, self._held)
 
     def _held(self, task: Task) -> HeldBack | Skipped | None:
         """Whether a task that was just claimed may not begin: for an operator, its broken handler, or its schedule."""
-        return self.heeding.held(task) or self._availability.held(task) or self.recurring.heed(task)
+        return self.switch_gate.held(task) or self._availability.held(task) or self.overlap_control.heed(task)
 
     @cached_property
-    def scheduling(self) -> ScheduleManager:
+    def schedule_manager(self) -> ScheduleManager:
         """Makes and steers schedules."""
-        settings, outside = self.settings, self.outside
+        settings, runtime = self.settings, self.runtime
         return ScheduleManager(
             self._schedules,
             self.tasks,
             self.contents,
-            self.placing,
-            self._expanding,
-            outside.clock,
-            outside.chance,
+            self.enqueuer,
+            self._expander,
+            runtime.clock,
+            runtime.chance,
             self.shards,
             settings.look_ahead_ms,
             settings.retention_ms,
         )
 
     @cached_property
-    def foreseeing(self) -> SchedulePreview:
+    def schedule_preview(self) -> SchedulePreview:
         """Tells what schedules have done and will do."""
-        return SchedulePreview(self._schedules, self._calendars, self.tasks, self.outside.clock)
+        return SchedulePreview(self._schedules, self._calendars, self.tasks, self.runtime.clock)
 
     @cached_property
-    def keeping_calendars(self) -> CalendarManager:
+    def calendar_manager(self) -> CalendarManager:
         """Keeps calendars."""
         return CalendarManager(
-            self._calendars, self._schedules, self.outside.clock, self.outside.chance, _calendar_from_ics
+            self._calendars, self._schedules, self.runtime.clock, self.runtime.chance, _calendar_from_ics
         )
 
     @cached_property
-    def recurring(self) -> OverlapControl:
+    def overlap_control(self) -> OverlapControl:
         """Keeps occurrences to their schedules."""
-        outside = self.outside
-        return OverlapControl(self._schedules, self.tasks, self.placing, self._expanding, outside.clock, outside.chance)
+        runtime = self.runtime
+        return OverlapControl(self._schedules, self.tasks, self.enqueuer, self._expander, runtime.clock, runtime.chance)
 
     @cached_property
-    def _expanding(self) -> ScheduleExpander:
-        settings, outside = self.settings, self.outside
-        producing = OccurrenceTasks(self.contents, self.placing, outside.clock, self._target_rules)
+    def _expander(self) -> ScheduleExpander:
+        settings, runtime = self.settings, self.runtime
+        occurrence_tasks = OccurrenceTasks(self.contents, self.enqueuer, runtime.clock, self._target_rules)
         return ScheduleExpander(
             self._schedules,
             self._calendars,
             self.tasks,
-            producing,
-            outside.clock,
-            outside.chance,
-            outside.crew,
+            occurrence_tasks,
+            runtime.clock,
+            runtime.chance,
+            runtime.executor,
             self.telemetry,
             settings.look_ahead_ms,
         )
 
     @cached_property
     def _schedules(self) -> DynamoScheduleStore:
-        return DynamoScheduleStore(self._dynamodb, self.settings.table, self.outside.crew)
+        return DynamoScheduleStore(self._dynamodb, self.settings.table, self.runtime.executor)
 
     @cached_property
     def _calendars(self) -> DynamoCalendarStore:
-        return DynamoCalendarStore(self._dynamodb, self.settings.table, self.outside.crew)
+        return DynamoCalendarStore(self._dynamodb, self.settings.table, self.runtime.executor)
 
     @cached_property
-    def waiting(self) -> OutcomeWaiter:
+    def outcome_waiter(self) -> OutcomeWaiter:
         """Waits for tasks to end."""
-        return OutcomeWaiter(self.tasks, self.outside.clock)
+        return OutcomeWaiter(self.tasks, self.runtime.clock)
 
-    def _finishing(self, closing: CompletionSteps) -> OutcomeWriter:
-        outside = self.outside
+    def _outcome_writer(self, completion: CompletionSteps) -> OutcomeWriter:
+        runtime = self.runtime
         return OutcomeWriter(
             tasks=self.tasks,
             contents=self.contents,
-            placing=self.placing,
-            closing=closing,
-            clock=outside.clock,
-            chance=outside.chance,
+            enqueuer=self.enqueuer,
+            completion=completion,
+            clock=runtime.clock,
+            chance=runtime.chance,
             telemetry=self.telemetry,
             retention=self.settings.retention_ms,
         )
 
     @cached_property
-    def dispatching(self) -> Dispatcher:
+    def dispatcher(self) -> Dispatcher:
         """Reads minutes."""
-        settings, outside = self.settings, self.outside
-        function = outside.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
+        settings, runtime = self.settings, self.runtime
+        function = runtime.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
         return Dispatcher(
             tasks=self.tasks,
             cursors=DynamoCursorStore(self._dynamodb, settings.table),
             queues=self.queues,
-            fan_out=LambdaFanOut(self.outside.clients.lambdas(), function, outside.crew),
-            clock=outside.clock,
-            crew=outside.crew,
+            fan_out=LambdaFanOut(self.runtime.clients.lambdas(), function, runtime.executor),
+            clock=runtime.clock,
+            executor=runtime.executor,
             telemetry=self.telemetry,
             shards=self.shards,
             look_ahead=settings.look_ahead_ms,
             precision=settings.precision,
-            expanding=self._expanding,
+            expander=self._expander,
             bulk=self.bulk_operations,
         )
 
     @cached_property
-    def working(self) -> BatchWorker:
+    def batch_worker(self) -> BatchWorker:
         """Works on batches of messages."""
-        settings, outside = self.settings, self.outside
-        closing = InlineCompletion(
+        settings, runtime = self.settings, self.runtime
+        completion = InlineCompletion(
             tasks=self.tasks,
             contents=self.contents,
             targets=self.targets,
-            clock=outside.clock,
-            chance=outside.chance,
+            clock=runtime.clock,
+            chance=runtime.chance,
             telemetry=self.telemetry,
             retention=settings.retention_ms,
-            calling_back=CallbackSender(HttpCallbacks(self.caller, _entry), outside.clock, self.telemetry),
-            tell=self.recurring.follow,
-            follow=self.following.follow,
+            callback_sender=CallbackSender(HttpCallbacks(self.caller, _entry), runtime.clock, self.telemetry),
+            tell=self.overlap_control.follow,
+            follow=self.node_finished.follow,
         )
-        finishing = self._finishing(closing)
-        attempting = AttemptRunner(
+        outcome_writer = self._outcome_writer(completion)
+        attempt_runner = AttemptRunner(
             tasks=self.tasks,
             contents=self.contents,
-            targets=self.breaking,
-            finishing=finishing,
-            undoing=RollbackWriter(finishing, self.placing, outside.clock, outside.chance),
-            closing=closing,
-            locking=self.locking,
-            clock=outside.clock,
-            chance=outside.chance,
+            targets=self.circuit_breakers,
+            outcome_writer=outcome_writer,
+            rollback_writer=RollbackWriter(outcome_writer, self.enqueuer, runtime.clock, runtime.chance),
+            completion=completion,
+            lock_manager=self.lock_manager,
+            clock=runtime.clock,
+            chance=runtime.chance,
             telemetry=self.telemetry,
             lease=settings.lease_ms,
             held=self._held,
             unavailable=self._availability.held,
-            inputs=self.giving.inputs_of,
-            look_after=self.overseeing.look_after,
+            inputs=self.node_inputs.inputs_of,
+            look_after=self.watchdog.look_after,
         )
         return BatchWorker(
             tasks=self.tasks,
             queues=self.queues,
-            attempting=attempting,
-            clock=outside.clock,
-            chance=outside.chance,
-            crew=outside.crew,
-            process=outside.process,
+            attempt_runner=attempt_runner,
+            clock=runtime.clock,
+            chance=runtime.chance,
+            executor=runtime.executor,
+            process=runtime.process,
             telemetry=self.telemetry,
             lease=settings.lease_ms,
         )
 
     @cached_property
-    def burying(self) -> DeadLetterService:
+    def dead_letters(self) -> DeadLetterService:
         """Looks into dead letters."""
-        outside = self.outside
-        closing = DelegatedCompletion(self.queues)
-        finishing = self._finishing(closing)
+        runtime = self.runtime
+        completion = DelegatedCompletion(self.queues)
+        outcome_writer = self._outcome_writer(completion)
         return DeadLetterService(
-            self.tasks, self.queues, self.placing, finishing, closing, outside.clock, self.telemetry
+            self.tasks, self.queues, self.enqueuer, outcome_writer, completion, runtime.clock, self.telemetry
         )
 
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
@@ -700,7 +719,7 @@ class Composition:
 
     @cached_property
     def _dynamodb(self) -> DynamoDBClient:
-        return self.outside.clients.dynamodb()
+        return self.runtime.clients.dynamodb()
 
 
 def _graph_of(payload: bytes) -> Graph:
@@ -731,13 +750,13 @@ def _calendar_from_ics(data: bytes, name: str, start: Millis, end: Millis, *, ki
     return calendar_from_ics(data, name, start, end, kind=kind, zone=zone)
 
 
-_outside: Runtime | None = None
+_runtime: Runtime | None = None
 
 
-def use(outside: Runtime | None) -> None:
+def use(runtime: Runtime | None) -> None:
     """Exchange the outside world; `None` goes back to the real one. What was composed before is forgotten."""
-    global _outside  # noqa: PLW0603 - a Lambda function's process has exactly one outside
-    _outside = outside
+    global _runtime  # noqa: PLW0603 - a Lambda function's process has exactly one outside
+    _runtime = runtime
     _only.cache_clear()
 
 
@@ -754,7 +773,7 @@ def composed() -> Composition:
 
 @cache
 def _only() -> Composition:
-    return Composition(_outside or Runtime())
+    return Composition(_runtime or Runtime())
 
 
 _find: Callable[[], Composition] = _only

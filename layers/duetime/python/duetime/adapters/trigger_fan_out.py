@@ -23,7 +23,7 @@ class LambdaFanOut:
 
     client: LambdaClient
     function: str
-    crew: Executor
+    executor: Executor
 
     def read_groups(self, groups: Sequence[int]) -> None:
         """Have each of these groups of shards read by an invocation of its own."""
@@ -33,4 +33,4 @@ class LambdaFanOut:
             self.client.invoke(FunctionName=self.function, InvocationType="Event", Payload=event)
 
         with translated():
-            self.crew.map(invoke, groups)
+            self.executor.map(invoke, groups)

@@ -138,14 +138,14 @@ def _read(component: Component, found: _Found, moved: set[datetime]) -> None:
     if _MOVED not in component:
         left_out |= moved
     further = [_local(each, event.zone) for each in _listed(component, "RDATE")]
-    first = [event.start] if rule is None else _recurring(rule, event, found)
+    first = [event.start] if rule is None else _overlap_control(rule, event, found)
     for start in (*first, *further):
         if start not in left_out:
             _put(event, start, found)
             found.check_size()
 
 
-def _recurring(rule: Mapping[str, Any], event: _Event, found: _Found) -> Iterator[datetime]:
+def _overlap_control(rule: Mapping[str, Any], event: _Event, found: _Found) -> Iterator[datetime]:
     """Its starts, which dateutil counts by the event's own clock."""
     parts = []
     for name, values in rule.items():

@@ -29,10 +29,10 @@ _MOST = 380_000
 class DynamoCalendarStore:
     """`duetime.ports.stores.CalendarStore` over the tasks table; the crew reads an owner's partitions at once."""
 
-    def __init__(self, client: DynamoDBClient, table: str, crew: Executor) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
         self._table = table
-        self._crew = crew
+        self._executor = executor
 
     def put(self, owner: str, calendar: Calendar, edition: Edition, nonce: str) -> bool:
         """Store a calendar, if what is under its name is still at the edition that was read."""
@@ -63,7 +63,9 @@ class DynamoCalendarStore:
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
         """An owner's calendars in order of their names, eventually consistently."""
-        names = listed(self._client, self._table, self._crew, (owner, schema.CALENDAR_LIST_MARK, after or " "), limit)
+        names = listed(
+            self._client, self._table, self._executor, (owner, schema.CALENDAR_LIST_MARK, after or " "), limit
+        )
         items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
         # The index may still list one that was deleted just now.
         return sorted((_calendar(item) for item in items if not is_deleted(item)), key=lambda each: each.name)

@@ -41,10 +41,10 @@ _DIGITS = 15
 class DynamoLockStore:
     """`duetime.ports.stores.LockStore` over the tasks table; the crew reads an owner's partitions at once."""
 
-    def __init__(self, client: DynamoDBClient, table: str, crew: Executor) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
         self._table = table
-        self._crew = crew
+        self._executor = executor
 
     def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
         """Read a lock and the first of its line, consistently; one that is not stored has no holders."""
@@ -132,7 +132,7 @@ class DynamoLockStore:
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
         """Keys of an owner's locks in their order, eventually consistently; the list goes on behind `after`."""
-        lists = self._crew.map(partial(self._list_partition, owner, after, limit), range(OWNER_SPREAD))
+        lists = self._executor.map(partial(self._list_partition, owner, after, limit), range(OWNER_SPREAD))
         return list(islice(heapq.merge(*lists), limit))
 
     def _list_partition(self, owner: str, after: str, limit: int, number: int) -> list[str]:

@@ -25,17 +25,19 @@ def place_in_list(owner: str, mark: str, name: str) -> Value:
     return attribute_values.text(f"{owner}{mark}{number}")
 
 
-def listed(client: DynamoDBClient, table: str, crew: Executor, after: tuple[str, str, str], limit: int) -> list[str]:
+def listed(
+    client: DynamoDBClient, table: str, executor: Executor, after: tuple[str, str, str], limit: int
+) -> list[str]:
     """Sort keys in an owner's list in their order, eventually consistently.
 
     Args:
         client: of DynamoDB.
         table: the tasks table.
-        crew: reads the list's partitions at once.
+        executor: reads the list's partitions at once.
         after: the owner, the mark of the kind, and the sort key behind which the list goes on.
         limit: how many.
     """
-    lists = crew.map(partial(_partition, client, table, after, limit), range(OWNER_SPREAD))
+    lists = executor.map(partial(_partition, client, table, after, limit), range(OWNER_SPREAD))
     return list(islice(heapq.merge(*lists), limit))
 
 

@@ -53,10 +53,10 @@ _ACTIVE, _BUFFERED = "a", "w"
 class DynamoScheduleStore:
     """`duetime.ports.stores.ScheduleStore` over the tasks table; the crew reads an owner's partitions at once."""
 
-    def __init__(self, client: DynamoDBClient, table: str, crew: Executor) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
         self._table = table
-        self._crew = crew
+        self._executor = executor
 
     def read(self, owner: str, name: str) -> tuple[StoredSchedule | None, Activity]:
         """Read a schedule and its activity in one request, consistently."""
@@ -137,7 +137,9 @@ class DynamoScheduleStore:
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
         """An owner's schedules in order of their names, eventually consistently."""
         place = (owner, schema.SCHEDULE_LIST_MARK, f"{_HEAD_MARK}{after}")
-        names = [key.removeprefix(_HEAD_MARK) for key in listed(self._client, self._table, self._crew, place, limit)]
+        names = [
+            key.removeprefix(_HEAD_MARK) for key in listed(self._client, self._table, self._executor, place, limit)
+        ]
         items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
         # The index may still list one that was deleted just now.
         found = (_recurrence(owner, item) for item in items if not is_deleted(item))

@@ -55,12 +55,12 @@ class DynamoTaskStore:
         self,
         client: DynamoDBClient,
         table: str,
-        crew: Executor,
+        executor: Executor,
         unreadable: Callable[[RecordUnreadable], None] = lambda _error: None,
     ) -> None:
         self._client = client
         self._table = table
-        self._crew = crew
+        self._executor = executor
         self._unreadable = unreadable
 
     def create(self, task: Task) -> bool:
@@ -150,7 +150,7 @@ class DynamoTaskStore:
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
         """Ids of an owner's tasks in order of their home times, eventually consistently."""
-        lists = self._crew.map(partial(self._list_partition, query), range(OWNER_SPREAD))
+        lists = self._executor.map(partial(self._list_partition, query), range(OWNER_SPREAD))
         merged = heapq.merge(*lists, reverse=query.descending)
         return list(islice(merged, query.limit))
 

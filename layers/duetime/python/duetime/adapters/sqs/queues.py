@@ -34,16 +34,20 @@ class SqsQueues:
     Args:
         client: of SQS.
         urls: the queue of each priority.
-        crew: sends batches at once.
+        executor: sends batches at once.
         lanes: the queue of each pulled type.
     """
 
     def __init__(
-        self, client: SQSClient, urls: Mapping[Priority, str], crew: Executor, lanes: Mapping[str, str] | None = None
+        self,
+        client: SQSClient,
+        urls: Mapping[Priority, str],
+        executor: Executor,
+        lanes: Mapping[str, str] | None = None,
     ) -> None:
         self._client = client
         self._urls = urls
-        self._crew = crew
+        self._executor = executor
         self._lanes = dict(lanes or {})
         self._priorities = {url.rpartition("/")[2]: priority for priority, url in urls.items()}
         self._lanes_by_name = {url.rpartition("/")[2]: lane for lane, url in self._lanes.items()}
@@ -53,7 +57,7 @@ class SqsQueues:
         batches = list(self._batches(outgoing))
         if len(batches) == 1:
             return self._send_batch(batches[0])
-        return [lost for losses in self._crew.map(self._send_batch, batches) for lost in losses]
+        return [lost for losses in self._executor.map(self._send_batch, batches) for lost in losses]
 
     def _send_batch(self, batch: Sequence[Outgoing]) -> list[Outgoing]:
         entries: list[Any] = [

@@ -26,17 +26,17 @@ class SqsRejects:
     Args:
         client: of SQS.
         url: of the queue.
-        crew: sends several at once.
+        executor: sends several at once.
     """
 
-    def __init__(self, client: SQSClient, url: str, crew: Executor) -> None:
+    def __init__(self, client: SQSClient, url: str, executor: Executor) -> None:
         self._client = client
         self._url = url
-        self._crew = crew
+        self._executor = executor
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
         """Send events to the queue; return those that it did not acknowledge."""
-        acknowledged = self._crew.map(self._put, rejects)
+        acknowledged = self._executor.map(self._put, rejects)
         return [reject for reject, is_kept in zip(rejects, acknowledged, strict=True) if not is_kept]
 
     def _put(self, reject: Reject) -> bool:

@@ -177,8 +177,8 @@ class Egress:
     """The other end: makes the calls of an invocation, all at once."""
 
     caller: Caller
-    crew: Executor
+    executor: Executor
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Make the calls in an event and answer a reply for each."""
-        return packed_replies(self.crew.map(self.caller.call, calls_in(event)))
+        return packed_replies(self.executor.map(self.caller.call, calls_in(event)))

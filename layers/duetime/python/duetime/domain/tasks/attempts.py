@@ -175,18 +175,18 @@ class Claimant:
     def claim(self, message: Message, nonce: str) -> Write:
         """The write that takes a task up: of this turn and due, or left by a worker whose lease is over."""
         start = max(self.now, message.due)
-        return self._leasing(message.task_id, Move.CLAIM, nonce, start, Guard(turn=message.turn, due_by=start))
+        return self._lease_service(message.task_id, Move.CLAIM, nonce, start, Guard(turn=message.turn, due_by=start))
 
     def claim_rollback(self, task: Task, nonce: str) -> Write:
         """The write that takes up a rollback that is due, or was left by a worker whose lease is over."""
-        return self._leasing(task.id, Move.CLAIM_ROLLBACK, nonce, self.now, Guard(due_by=self.now))
+        return self._lease_service(task.id, Move.CLAIM_ROLLBACK, nonce, self.now, Guard(due_by=self.now))
 
     def claim_follow_up(self, task: Task, nonce: str) -> Write:
         """The write that takes over what follows an outcome; it is no attempt."""
-        write = self._leasing(task.id, Move.CLAIM_FOLLOW_UP, nonce, self.now, Guard(open=True))
+        write = self._lease_service(task.id, Move.CLAIM_FOLLOW_UP, nonce, self.now, Guard(open=True))
         return replace(write, adds={"fence": 1}, sets_once={})
 
-    def _leasing(self, task_id: TaskId, move: Move, nonce: str, start: Millis, guard: Guard) -> Write:
+    def _lease_service(self, task_id: TaskId, move: Move, nonce: str, start: Millis, guard: Guard) -> Write:
         return Write(
             task_id=task_id,
             move=move,

@@ -55,15 +55,15 @@ class FilteredTasks:
     """Does one thing with each of an owner's tasks that a filter means; doing a piece again does no harm."""
 
     tasks: TaskStore
-    reading: TaskReader
-    changing: TaskUpdater
-    steering: TaskControl
+    task_reader: TaskReader
+    task_updater: TaskUpdater
+    task_control: TaskControl
     clock: Clock
-    crew: Executor | None = None
+    executor: Executor | None = None
 
     def cancel(self, owner: str, sweep: FilterAction, *, force: bool) -> FilterResult:
         """Cancel a piece; by force, ask those that run to stop."""
-        cancel = self.steering.cancel_by_force if force else self.changing.cancel
+        cancel = self.task_control.cancel_by_force if force else self.task_updater.cancel
         return self._sweep(owner, sweep, lambda task: cancel(owner, task.id, task.version))
 
     def change(self, owner: str, sweep: FilterAction, wanted: TaskChange) -> FilterResult:
@@ -72,11 +72,11 @@ class FilteredTasks:
         Raises:
             FieldInvalid: the first of the tasks cannot be changed so; none was. Further on such a task is counted.
         """
-        return self._sweep(owner, sweep, lambda task: self.changing.change(owner, task.id, wanted, task.version))
+        return self._sweep(owner, sweep, lambda task: self.task_updater.change(owner, task.id, wanted, task.version))
 
     def redrive(self, owner: str, sweep: FilterAction) -> FilterResult:
         """Have a piece of the failed tasks tried again; the filter asks for that state."""
-        return self._sweep(owner, sweep, lambda task: self.steering.retry(owner, task.id, task.version))
+        return self._sweep(owner, sweep, lambda task: self.task_control.retry(owner, task.id, task.version))
 
     def _sweep(self, owner: str, sweep: FilterAction, act: Callable[[Task], object]) -> FilterResult:
         """One piece; raises `Unavailable` only if nothing was done yet."""
@@ -94,7 +94,7 @@ class FilteredTasks:
         while tally.examined < MAX_EXAMINED:
             query = ListQuery(owner, tally.after, descending=sweep.descending, limit=MAX_PAGE, failed_only=failed_only)
             ids = self.tasks.list_ids(query)
-            tasks: Sequence[Task] = self.reading.get_many(owner, ids)
+            tasks: Sequence[Task] = self.task_reader.get_many(owner, ids)
             while tasks:
                 if pace.is_over(tally):
                     return
@@ -110,7 +110,9 @@ class FilteredTasks:
         if sweep.is_dry:
             return MAX_EXAMINED
         is_first = not tally.changed and sweep.after is None
-        return 1 if self.crew is None or sweep.per_second or is_first else min(_AT_ONCE, sweep.limit - tally.matched)
+        return (
+            1 if self.executor is None or sweep.per_second or is_first else min(_AT_ONCE, sweep.limit - tally.matched)
+        )
 
     def _do(
         self, segment: Sequence[Task], sweep: FilterAction, tally: _Tally, pace: _Pace, act: Callable[[Task], object]
@@ -120,7 +122,11 @@ class FilteredTasks:
         ends: list[Exception | None] = []
         if not sweep.is_dry and meant:
             attempt = partial(_attempted, act)
-            ends = self.crew.map(attempt, meant) if self.crew and len(meant) > 1 else [attempt(each) for each in meant]
+            ends = (
+                self.executor.map(attempt, meant)
+                if self.executor and len(meant) > 1
+                else [attempt(each) for each in meant]
+            )
         refusals = [end for end in ends if isinstance(end, RequestRefused)]
         failures = [end for end in ends if isinstance(end, Unavailable)]
         for refusal in refusals:

@@ -36,7 +36,7 @@ class BulkRequests:
     """
 
     operations: BulkOperations
-    sweeping: FilteredTasks
+    filtered_tasks: FilteredTasks
     contents: ContentStore
     keys: KeyStore
     clock: Clock
@@ -110,10 +110,10 @@ class BulkRequests:
 
     def _piece(self, owner: str, request: BulkRequest, sweep: FilterAction) -> FilterResult:
         if request.kind is BulkKind.CANCEL:
-            return self.sweeping.cancel(owner, sweep, force=request.force)
+            return self.filtered_tasks.cancel(owner, sweep, force=request.force)
         if request.change is not None:
-            return self.sweeping.change(owner, sweep, request.change)
-        return self.sweeping.redrive(owner, sweep)
+            return self.filtered_tasks.change(owner, sweep, request.change)
+        return self.filtered_tasks.redrive(owner, sweep)
 
     def _remembered(self, operation: BulkOperation, key: IdempotencyKey) -> tuple[BulkOperation, BulkOperation | None]:
         """The operation under the id that the key stands for, and what is stored of it already."""

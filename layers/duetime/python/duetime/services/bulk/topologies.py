@@ -28,8 +28,8 @@ ASKS = {BulkKind.PAUSE: StopRequest.PAUSE, BulkKind.CANCEL: StopRequest.CANCEL, 
 class TopologySteps:
     """Does steps of operations on topologies."""
 
-    wholes: TopologyRepository
-    conducting: TopologyReconciler
+    topology_repository: TopologyRepository
+    reconciler: TopologyReconciler
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
         """Do as much as fits before `until`.
@@ -37,14 +37,14 @@ class TopologySteps:
         Raises:
             Replaced: something else is asked of the topology by now.
         """
-        whole = None if operation.topology is None else self.wholes.read(operation.topology)
+        whole = None if operation.topology is None else self.topology_repository.read(operation.topology)
         if whole is None or self._is_over(operation, whole):
             return replace(operation.progress, is_complete=True)
         work = self._work(operation, whole)
-        done = self.conducting.do(work, until)
+        done = self.reconciler.do(work, until)
         before = operation.progress
         if not work and whole.task.is_terminal:
-            self.conducting.retention.let_expire(whole.task.id)
+            self.reconciler.retention.let_expire(whole.task.id)
         return replace(
             before,
             examined=len(whole.graph.nodes),
@@ -55,9 +55,9 @@ class TopologySteps:
 
     def _work(self, operation: BulkOperation, whole: TopologyRun) -> Work:
         if operation.kind is BulkKind.RESUME:
-            return self.conducting.resumption(whole)
+            return self.reconciler.resumption(whole)
         # Of what has come to its end, the nodes are only to expire.
-        return () if whole.head.ended else self.conducting.work(whole)
+        return () if whole.head.ended else self.reconciler.work(whole)
 
     @staticmethod
     def _is_over(operation: BulkOperation, whole: TopologyRun) -> bool:

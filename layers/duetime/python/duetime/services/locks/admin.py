@@ -25,7 +25,7 @@ class LockAdmin:
     """Lets an owner look at its locks, and take them away from whoever holds them."""
 
     locks: LockStore
-    locking: LockManager
+    lock_manager: LockManager
     clock: Clock
     chance: RandomSource
 
@@ -60,6 +60,6 @@ class LockAdmin:
             lock, _line = self.get(owner, key)
             emptied = replace(lock, holders=())
             if self.locks.save(emptied, self.chance.nonce(), emptied.expires_at(self.clock.now())):
-                self.locking.hand_on(lock.name)
+                self.lock_manager.hand_on(lock.name)
                 return self.get(owner, key)[0]
         raise Unavailable("others kept changing the lock")

@@ -53,7 +53,7 @@ class LockManager:
 
     locks: LockStore
     tasks: TaskStore
-    placing: Enqueuer
+    enqueuer: Enqueuer
     clock: Clock
     chance: RandomSource
     telemetry: Telemetry
@@ -162,8 +162,8 @@ class LockManager:
         """Have a task looked at for which a lock is reserved; says whether it was still there."""
         now = self.clock.now()
         if task.is_terminal:
-            self.placing.remind(task, now)
-        elif isinstance(self.placing.move(task, Move.REPLACE, now, Guard(version=task.version), {}), Refused):
+            self.enqueuer.remind(task, now)
+        elif isinstance(self.enqueuer.move(task, Move.REPLACE, now, Guard(version=task.version), {}), Refused):
             return False
         self.telemetry.count("locks_handed_on")
         self.locks.leave(name, waiter)

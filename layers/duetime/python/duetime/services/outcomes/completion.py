@@ -68,7 +68,7 @@ class InlineCompletion:
     chance: RandomSource
     telemetry: Telemetry
     retention: Millis
-    calling_back: CallbackSender
+    callback_sender: CallbackSender
     tell: Callable[[Task], None] = field(default=lambda _task: None)
     follow: Callable[[Task], bool] = field(default=lambda _task: False)
 
@@ -85,12 +85,12 @@ class InlineCompletion:
         """Have the target clean up, tell of the outcome, let what lies outside expire with it; then finish the task."""
         if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):
             self._clean(task)
-        self.calling_back.call_back(task)
+        self.callback_sender.call_back(task)
         self._finish(task)
 
     def finish(self, task: Task) -> None:
         """Finish the task without the target, and without a word to anybody: there is no time left."""
-        self.calling_back.leave_out(task)
+        self.callback_sender.leave_out(task)
         self._finish(task)
 
     def _finish(self, task: Task) -> None:

@@ -52,8 +52,8 @@ class OutcomeWriter:
 
     tasks: TaskStore
     contents: ContentStore
-    placing: Enqueuer
-    closing: CompletionSteps
+    enqueuer: Enqueuer
+    completion: CompletionSteps
     clock: Clock
     chance: RandomSource
     telemetry: Telemetry
@@ -103,10 +103,10 @@ class OutcomeWriter:
             sets["started_at"] = None
         self.telemetry.count("tasks_held_back")
         if task.state is State.ROLLING_BACK:
-            return self.placing.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
+            return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
         # A topology's own run has its nodes stopped; its next attempt heeds what was asked of this one.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
-        end = self.placing.move(task, Move.HOLD_BACK, held.until, guard, sets)
+        end = self.enqueuer.move(task, Move.HOLD_BACK, held.until, guard, sets)
         if not _is_cancelled(task, end):
             return end
         del sets["lease_ends_at"]
@@ -191,11 +191,11 @@ class OutcomeWriter:
         # A result of this very attempt was written with its expiry.
         result: Content | None = None if "result" in sets else task.result
         ended = replace(task, result=result, ledger=sets.get("ledger", task.ledger))
-        follows = lingers_until is not None or self.closing.is_needed(ended)
+        follows = lingers_until is not None or self.completion.is_needed(ended)
         # A node is kept as long as its topology, whose end gives it its expiry.
         sets["expires_at"] = None if task.member is not None else ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
-        if (task.deferred or task.lane) and not self.closing.is_here:
+        if (task.deferred or task.lane) and not self.completion.is_here:
             # Nobody works under it. A worker that still waits for its target's answer keeps its lease: what follows
             # must not begin beside it.
             sets["lease_ends_at"] = None
@@ -245,7 +245,7 @@ class OutcomeWriter:
         # A pause that its user asked of this attempt, the next one heeds before it calls anything.
         del changes["asked"]
         sets = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
-        result = self.placing.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
+        result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if _is_cancelled(task, result):
             return self._end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
         self.telemetry.count("tasks_retried")
@@ -255,14 +255,14 @@ class OutcomeWriter:
         """Have the target roll back: attempts are counted anew, and the lease is let go, unless it still works."""
         sets = {**sets, "attempt": 0, "lease_ends_at": lingers_until}
         at = self.clock.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
-        return self.placing.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
+        return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
     def _defer(self, run: Run) -> WriteResult:
         """Wait for the target's notification until its deadline: the reminders first, then the long lease."""
         task = run.task
         deadline = deferred_until(task, run.started_at)
-        for at in reminders(task, deadline, self.clock.now(), self.placing.look_ahead):
-            self.placing.remind(task, at)
+        for at in reminders(task, deadline, self.clock.now(), self.enqueuer.look_ahead):
+            self.enqueuer.remind(task, at)
         sets = {"lease_ends_at": deadline, "deferred_fence": task.fence}
         end = self.tasks.apply(Write(task.id, Move.DEFER, self.chance.nonce(), Guard(fence=task.fence), sets))
         self.telemetry.count("tasks_deferred")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class RollbackWriter:
     """Ends rollbacks: they have their own lease, their own retries and their own outcome."""
 
-    finishing: OutcomeWriter
-    placing: Enqueuer
+    outcome_writer: OutcomeWriter
+    enqueuer: Enqueuer
     clock: Clock
     chance: RandomSource
 
@@ -34,14 +34,14 @@ class RollbackWriter:
         if isinstance(ending, Succeeded):
             return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})
         if isinstance(ending, HeldBack):
-            return self.finishing.hold_back(task, ending)
+            return self.outcome_writer.hold_back(task, ending)
         failed = ending if isinstance(ending, Failed) else _unfit()
         if failed.retriable and task.retry.allows_after(task.attempt):
-            self.finishing.keep_old_lines(run, AttemptOutcome.RETRIED)
+            self.outcome_writer.keep_old_lines(run, AttemptOutcome.RETRIED)
             at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
             changes = run.changes(AttemptOutcome.RETRIED)
             again = {**changes, "error": failed.error, "lease_ends_at": failed.lingers_until}
-            return self.placing.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
+            return self.enqueuer.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
         sets: dict[str, object] = {"error": failed.error}
         if task.member is not None:
             sets["member"] = replace(task.member, note=ROLLBACK_FAILED)
@@ -49,7 +49,7 @@ class RollbackWriter:
 
     def leave(self, task: Task) -> WriteResult:
         """Fail a task as it has failed: it was to be undone if its target offers that, and it does not."""
-        return self.finishing.write_outcome(
+        return self.outcome_writer.write_outcome(
             task, Move.FAIL_ROLLBACK, {"attempt": task.ledger[-1].attempt}, self.clock.now()
         )
 
@@ -67,9 +67,9 @@ class RollbackWriter:
         sets: dict[str, object],
         lingers_until: Millis | None = None,
     ) -> WriteResult:
-        self.finishing.keep_old_lines(run, outcome)
+        self.outcome_writer.keep_old_lines(run, outcome)
         changes = {**run.changes(outcome), **sets}
-        return self.finishing.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
+        return self.outcome_writer.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
 
 
 def _unfit() -> Failed:

@@ -86,12 +86,12 @@ class LeaseService:
     tasks: TaskStore
     contents: ContentStore
     queues: PullQueues
-    finishing: OutcomeWriter
-    holding: PullLocks
+    outcome_writer: OutcomeWriter
+    pull_locks: PullLocks
     pullers: Pullers
     clock: Clock
     chance: RandomSource
-    crew: Executor
+    executor: Executor
     telemetry: Telemetry
     inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
 
@@ -181,7 +181,7 @@ class LeaseService:
         now = self.clock.now()
         ready = [each for each in deliveries if each.message.due <= now + CLAIM_LEAD]
         early = [each for each in deliveries if each not in ready]
-        ends = self.crew.map(partial(self._take_up, wanted), ready)
+        ends = self.executor.map(partial(self._take_up, wanted), ready)
         ends += [_Taken(each, RedeliverMessage(each.message.due - SECOND, "not due")) for each in early]
         if self.clock.now() > received_at + _SLOW:
             leased = [each for each in ends if isinstance(each.end, Leased)]
@@ -223,15 +223,15 @@ class LeaseService:
             # The timer of a change that was refused, or made undone, brought its message here.
             return self._ended(self._hold_back(task, HeldBack(now, "its own target")))
         if task.attempt > task.retry.max_attempts:
-            end = self.finishing.give_up(task, RUN_ONLY)
-            self.holding.locking.release_reservation(task)
+            end = self.outcome_writer.give_up(task, RUN_ONLY)
+            self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
         if task.asked is not None:
             ending = Stopped() if task.asked is StopRequest.CANCEL else Yielded(None)
-            end = self.finishing.finish(Run(task, now, now), ending, RUN_ONLY)
-            self.holding.locking.release_reservation(task)
+            end = self.outcome_writer.finish(Run(task, now, now), ending, RUN_ONLY)
+            self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
-        if held := self.holding.take(task, task.lease_ends_at or now):
+        if held := self.pull_locks.take(task, task.lease_ends_at or now):
             return self._ended(self._hold_back(task, held))
         try:
             inputs = self.inputs(task)
@@ -239,8 +239,8 @@ class LeaseService:
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
             failed = failure(type(error).__name__, str(error), retriable=False)
-            end = self.finishing.finish(Run(task, now, now), failed, RUN_ONLY)
-            self.holding.give_back(task)
+            end = self.outcome_writer.finish(Run(task, now, now), failed, RUN_ONLY)
+            self.pull_locks.give_back(task)
             return self._ended(end)
         self.telemetry.measure("lateness", max(0, now - task.next_at))
         key = LeaseKey(task.id, task.fence, delivery.message.lane, wanted.length, delivery.receipt)
@@ -262,7 +262,7 @@ class LeaseService:
         if not isinstance(end, Applied):
             return self._later("somebody else took it over")
         if end.task.is_terminal and end.task.finished_at is None:
-            self.finishing.closing.close(end.task)
+            self.outcome_writer.completion.close(end.task)
         return DeleteMessage("done")
 
     def _put_back(self, leased: Leased, reason: str) -> None:
@@ -275,8 +275,12 @@ class LeaseService:
         self._settle([_Taken(Delivery(message_for(leased.task), leased.key.receipt, ""), end)])
 
     def _hold_back(self, task: Task, held: HeldBack | Skipped) -> WriteResult:
-        end = self.finishing.skip(task, held) if isinstance(held, Skipped) else self.finishing.hold_back(task, held)
-        self.holding.give_back(task)
+        end = (
+            self.outcome_writer.skip(task, held)
+            if isinstance(held, Skipped)
+            else self.outcome_writer.hold_back(task, held)
+        )
+        self.pull_locks.give_back(task)
         return end
 
     def _settle(self, ends: Sequence[_Taken]) -> None:

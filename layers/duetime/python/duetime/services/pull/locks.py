@@ -26,7 +26,7 @@ class PullLocks:
         stopped: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
     """
 
-    locking: LockManager
+    lock_manager: LockManager
     stopped: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
 
     def take(self, task: Task, until: Millis) -> HeldBack | Skipped | None:
@@ -38,15 +38,15 @@ class PullLocks:
         """
         if held := self.stopped(task):
             return held
-        for claim in self.locking.claims(task):
-            if held := self.locking.take(task, claim):
+        for claim in self.lock_manager.claims(task):
+            if held := self.lock_manager.take(task, claim):
                 return held
         self.renew(task, until)
         return None
 
     def renew(self, task: Task, until: Millis) -> bool:
         """Let all that a task holds last until then; says whether it still holds it all."""
-        return all(self.locking.renew(task, claim, until) for claim in self.locking.claims(task))
+        return all(self.lock_manager.renew(task, claim, until) for claim in self.lock_manager.claims(task))
 
     def give_back(self, task: Task, *, closes_elsewhere: bool = False) -> None:
         """Give back what a task holds, and hand it on.
@@ -56,5 +56,5 @@ class PullLocks:
             closes_elsewhere: whoever does what follows its outcome takes the locks of the whole task over.
         """
         scopes = {LockScope.RUN} if closes_elsewhere else set(LockScope)
-        for claim in self.locking.claims(task, scopes):
-            self.locking.give_back(task, claim)
+        for claim in self.lock_manager.claims(task, scopes):
+            self.lock_manager.give_back(task, claim)

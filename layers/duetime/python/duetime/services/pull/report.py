@@ -50,8 +50,8 @@ class LeaseReports:
     tasks: TaskStore
     contents: ContentStore
     queues: PullQueues
-    finishing: OutcomeWriter
-    holding: PullLocks
+    outcome_writer: OutcomeWriter
+    pull_locks: PullLocks
     pullers: Pullers
     clock: Clock
     chance: RandomSource
@@ -72,7 +72,7 @@ class LeaseReports:
         if now >= overdue_at:
             raise AttemptOverdue(task)
         until = min(now + key.length, overdue_at)
-        if not self.holding.renew(task, until):
+        if not self.pull_locks.renew(task, until):
             raise LockLost(task)
         sets: dict[str, Any] = {"lease_ends_at": until}
         if progress is not None:
@@ -100,14 +100,14 @@ class LeaseReports:
         _check_asked(task, ending)
         now = self.clock.now()
         started = task.run_at or now
-        end = self.finishing.finish(Run(task, started, max(now, started)), ending, RUN_ONLY)
+        end = self.outcome_writer.finish(Run(task, started, max(now, started)), ending, RUN_ONLY)
         if not isinstance(end, Applied):
             return self._repeated(self._read(caller, key), key, ending)
         self.telemetry.measure("duration", max(0, now - started))
         is_open = end.task.is_terminal and end.task.finished_at is None
         if is_open:
-            self.finishing.closing.close(end.task)
-        self.holding.give_back(task, closes_elsewhere=is_open)
+            self.outcome_writer.completion.close(end.task)
+        self.pull_locks.give_back(task, closes_elsewhere=is_open)
         self._delete(task, key)
         return end.task
 

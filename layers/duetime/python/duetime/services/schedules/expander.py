@@ -104,10 +104,10 @@ class ScheduleExpander:
     schedules: ScheduleStore
     calendars: CalendarStore
     tasks: TaskStore
-    producing: OccurrenceTasks
+    occurrence_tasks: OccurrenceTasks
     clock: Clock
     chance: RandomSource
-    crew: Executor
+    executor: Executor
     telemetry: Telemetry
     look_ahead: Millis
 
@@ -125,14 +125,14 @@ class ScheduleExpander:
                 return Expanded(tasks, done)
             if number_of_pass and until is not None and self.clock.now() >= until:
                 break
-            ends = self.crew.map(self._begun, todo)
+            ends = self.executor.map(self._begun, todo)
             passes = [end for end in ends if isinstance(end, _Pass)]
             again = [end for end in ends if isinstance(end, ScheduleTimer)]
             # The first alone: if it does not exist, no expansion has ever come so far.
             for number in range(2):
                 self._produce([(each, due) for each in passes for due in each.due[: each.alone][number : number + 1]])
             self._produce([(each, due) for each in passes for due in each.due[each.alone :]])
-            more = self.crew.map(self._ended, passes)
+            more = self.executor.map(self._ended, passes)
             tasks += [task for each in passes for task in each.tasks]
             done = done and not any(each.failed and not each.broken for each in passes) and None not in ends
             todo = again + [wake for wake in more if wake is not None]
@@ -185,7 +185,7 @@ class ScheduleExpander:
         calendars: tuple[Calendar, ...] = ()
         try:
             calendars = self.calendars_of(recurrence)
-            self.producing.check(recurrence)
+            self.occurrence_tasks.check(recurrence)
             recurrence.schedule(calendars)
         except FieldInvalid as refusal:
             return self._paused(recurrence, refusal, calendars)
@@ -199,7 +199,7 @@ class ScheduleExpander:
                 self._by_timing(at_work, calendars, now, horizon)
         self._fill_back(at_work, calendars, now, horizon)
         try:
-            at_work.payload = self.producing.payload_for(recurrence, at_work.due)
+            at_work.payload = self.occurrence_tasks.payload_for(recurrence, at_work.due)
         except ContentExpired as refusal:
             return self._paused(at_work.before, refusal, calendars)
         self._place_wake(at_work, now)
@@ -331,11 +331,11 @@ class ScheduleExpander:
             self.tasks.add_schedule_wake(ScheduleTimer(before.uid, before.owner, before.name, at_work.after.turn, at))
 
     def _produce(self, dues: Sequence[tuple[_Pass, Due]]) -> None:
-        self.crew.map(self._produced, [(at_work, due) for at_work, due in dues if not at_work.failed])
+        self.executor.map(self._produced, [(at_work, due) for at_work, due in dues if not at_work.failed])
 
     def _produced(self, pair: tuple[_Pass, Due]) -> None:
         at_work, due = pair
-        work = partial(self.producing.produce, at_work.after, due, at_work.payload)
+        work = partial(self.occurrence_tasks.produce, at_work.after, due, at_work.payload)
         task = self._guarded(at_work, work)
         if task is not None:
             at_work.tasks.append(task)

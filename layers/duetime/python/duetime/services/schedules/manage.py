@@ -69,8 +69,8 @@ class ScheduleManager:
     schedules: ScheduleStore
     tasks: TaskStore
     contents: ContentStore
-    placing: Enqueuer
-    expanding: ScheduleExpander
+    enqueuer: Enqueuer
+    expander: ScheduleExpander
     clock: Clock
     chance: RandomSource
     shards: Shards
@@ -84,7 +84,7 @@ class ScheduleManager:
             FieldInvalid: a field cannot be accepted, or its time never comes.
             ScheduleExists: there is one of its name.
         """
-        self.expanding.producing.accept(spec.task)
+        self.expander.occurrence_tasks.accept(spec.task)
         now = self.clock.now()
         uid = TaskId.of(now, self.chance.below(self.shards.count()), self.chance.bits(_TAIL_BITS))
         name = spec.name or f"schedule-{self.chance.bits(_NAME_BITS):010x}"
@@ -130,7 +130,7 @@ class ScheduleManager:
         """
         task = change.fields.get("task")
         if task is not None:
-            self.expanding.producing.accept(task)
+            self.expander.occurrence_tasks.accept(task)
         payload: Content | None = None
 
         def changed(recurrence: StoredSchedule) -> StoredSchedule:
@@ -138,7 +138,7 @@ class ScheduleManager:
             spec = change.of(recurrence.spec)
             keeps_due = recurrence.state is ScheduleState.ACTIVE and spec.has_timing_of(recurrence.spec)
             moved = recurrence.edited if keeps_due else recurrence.steered
-            after = moved(self.clock.now(), self.expanding.known_calendars_of(recurrence))
+            after = moved(self.clock.now(), self.expander.known_calendars_of(recurrence))
             after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
             if "remaining_runs" in change.fields:
                 after = replace(after, remaining_runs=spec.remaining_runs)
@@ -184,7 +184,7 @@ class ScheduleManager:
                 raise ScheduleMoveRefused(name, recurrence.state, "paused")
             if recurrence.state is ScheduleState.PAUSED:
                 return replace(recurrence, note=note, version=recurrence.version + 1)
-            return recurrence.paused(self.clock.now(), note, self.expanding.known_calendars_of(recurrence))
+            return recurrence.paused(self.clock.now(), note, self.expander.known_calendars_of(recurrence))
 
         return self._written(self._read(owner, name), version, paused)
 
@@ -202,8 +202,8 @@ class ScheduleManager:
             now = self.clock.now()
             after = replace(recurrence, state=ScheduleState.ACTIVE, note="", done=now, changed_at=now)
             after = replace(after, version=recurrence.version + 1)
-            self.expanding.producing.check(after)
-            self.expanding.calendars_of(after)
+            self.expander.occurrence_tasks.check(after)
+            self.expander.calendars_of(after)
             return after
 
         recurrence = self._read(owner, name, version)
@@ -221,10 +221,10 @@ class ScheduleManager:
         """
         recurrence, now = self._read(owner, name), self.clock.now()
         occurrence = Occurrence(now, now, now, f"now {self.chance.nonce()}")
-        producing = self.expanding.producing
+        occurrence_tasks = self.expander.occurrence_tasks
         due = Due(occurrence, Cause.TRIGGER)
-        task = producing.produce(recurrence, due, producing.payload_of(recurrence))
-        self.placing.send_due([task])
+        task = occurrence_tasks.produce(recurrence, due, occurrence_tasks.payload_of(recurrence))
+        self.enqueuer.send_due([task])
         told = replace(recurrence, placed=recurrence.placed + 1)
         key = recurrence.spec.clock.zone.text_at(now)
         with suppress(Unavailable):
@@ -245,7 +245,7 @@ class ScheduleManager:
         def backfilled(recurrence: StoredSchedule) -> StoredSchedule:
             if len(recurrence.open_backfills) >= MAX_BACKFILLS:
                 raise ScheduleMoveRefused(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
-            size = wanted.size(recurrence.schedule(self.expanding.calendars_of(recurrence)))
+            size = wanted.size(recurrence.schedule(self.expander.calendars_of(recurrence)))
             if not size:
                 raise FieldInvalid("from", "begins a stretch of time in which the schedule has no occurrence")
             return replace(recurrence.with_backfill(BackfillRun(run_id, wanted, size)), version=recurrence.version + 1)
@@ -286,8 +286,8 @@ class ScheduleManager:
 
     def _check(self, recurrence: StoredSchedule) -> None:
         """Refuse a schedule that cannot be, or whose time never comes."""
-        self.expanding.producing.check(recurrence)
-        schedule = check(recurrence.schedule(self.expanding.calendars_of(recurrence)))
+        self.expander.occurrence_tasks.check(recurrence)
+        schedule = check(recurrence.schedule(self.expander.calendars_of(recurrence)))
         if not recurrence.is_permanent and next_nominal(schedule, recurrence.done) is None:
             endless = replace(schedule, end_at=None)
             if schedule.end_at is not None and next_nominal(endless, recurrence.done) is not None:
@@ -328,7 +328,7 @@ class ScheduleManager:
         now = self.clock.now()
         with suppress(Unavailable):
             wake = ScheduleTimer(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, now)
-            self.placing.send_due(self.expanding.expand([wake], now + _PATIENCE).tasks)
+            self.enqueuer.send_due(self.expander.expand([wake], now + _PATIENCE).tasks)
             return self.get(recurrence.owner, recurrence.name)
         return recurrence
 

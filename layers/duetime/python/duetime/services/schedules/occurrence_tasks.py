@@ -46,7 +46,7 @@ class OccurrenceTasks:
     """
 
     contents: ContentStore
-    placing: Enqueuer
+    enqueuer: Enqueuer
     clock: Clock
     rules: TargetRules = DEFAULT_RULES
 
@@ -97,7 +97,7 @@ class OccurrenceTasks:
         content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
         task = new_task(task_id, spec, recurrence.owner, occurrence.due_at, now, content)
         task = replace(task, occasion=recurrence.occasion(occurrence.nominal, due.cause))
-        self.placing.produce(task)
+        self.enqueuer.produce(task)
         if content.is_outside:
             # Also when another has written the record: it may not have come so far.
             self.contents.retain(task_id, content, expiry)

@@ -38,8 +38,8 @@ class OverlapControl:
 
     schedules: ScheduleStore
     tasks: TaskStore
-    placing: Enqueuer
-    expanding: ScheduleExpander
+    enqueuer: Enqueuer
+    expander: ScheduleExpander
     clock: Clock
     chance: RandomSource
 
@@ -115,7 +115,7 @@ class OverlapControl:
             raise Unavailable(f"the occurrences of {recurrence.name!r} were written by somebody else")
         buffered = self._open(seen.buffered)
         if buffered is not None and buffered.state in WAITING:
-            self.placing.move(buffered, Move.REPLACE, self.clock.now(), Guard(version=buffered.version), {})
+            self.enqueuer.move(buffered, Move.REPLACE, self.clock.now(), Guard(version=buffered.version), {})
 
     def _go_on(self, task: Task) -> None:
         """Have the chain of a permanent schedule go on; should this be lost, the schedule's own wake mends it."""
@@ -133,7 +133,7 @@ class OverlapControl:
                 if self.tasks.read(last.task_id) is None:
                     self._produce(recurrence, last.nominal)
                 return
-            schedule = recurrence.schedule(self.expanding.known_calendars_of(recurrence))
+            schedule = recurrence.schedule(self.expander.known_calendars_of(recurrence))
             after = continued(recurrence, run_after(schedule, last, ended_at(task, self.clock.now())))
             if self.schedules.save(after, self.chance.nonce()):
                 if after.last is not None and after.state is ScheduleState.ACTIVE:
@@ -142,13 +142,15 @@ class OverlapControl:
         raise Unavailable(f"the schedule {recurrence.name if recurrence else ''!r} was written again and again")
 
     def _produce(self, recurrence: StoredSchedule, nominal: Millis) -> None:
-        producing = self.expanding.producing
+        occurrence_tasks = self.expander.occurrence_tasks
         try:
-            run = producing.produce(recurrence, Due(run_of(recurrence, nominal)), producing.payload_of(recurrence))
+            run = occurrence_tasks.produce(
+                recurrence, Due(run_of(recurrence, nominal)), occurrence_tasks.payload_of(recurrence)
+            )
         except FieldInvalid:
             # Its target may not be called any more: the next look at the schedule pauses it.
             return
-        self.placing.send_due([run])
+        self.enqueuer.send_due([run])
 
     def _pause(self, task: Task, occasion: ScheduleRef) -> None:
         """Pause a schedule whose task has failed for good."""
@@ -159,7 +161,7 @@ class OverlapControl:
             if recurrence.state is ScheduleState.PAUSED:
                 return
             kind = task.error.kind if task.error else "error"
-            calendars = self.expanding.known_calendars_of(recurrence)
+            calendars = self.expander.known_calendars_of(recurrence)
             paused = recurrence.paused(self.clock.now(), f"the task {task.id} failed: {kind}", calendars)
             if self.schedules.save(paused, self.chance.nonce()):
                 return

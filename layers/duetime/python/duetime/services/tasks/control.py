@@ -68,11 +68,11 @@ class TaskControl:
 
     tasks: TaskStore
     contents: ContentStore
-    placing: Enqueuer
-    changing: TaskUpdater
-    finishing: OutcomeWriter
-    closing: CompletionSteps
-    locking: LockManager
+    enqueuer: Enqueuer
+    task_updater: TaskUpdater
+    outcome_writer: OutcomeWriter
+    completion: CompletionSteps
+    lock_manager: LockManager
     clock: Clock
     chance: RandomSource
 
@@ -83,7 +83,7 @@ class TaskControl:
             return task
         if task.state in LEGAL[Move.PAUSE].sources:
             paused = self._moved(task, Move.PAUSE, _no_pause, version)
-            self.locking.release_reservation(paused)
+            self.lock_manager.release_reservation(paused)
             return paused
         return self._ask(task, StopRequest.PAUSE, "paused", version)
 
@@ -95,7 +95,7 @@ class TaskControl:
         """Cancel a task that has not started, or ask it to stop if it runs: it may begin or fail meanwhile."""
         for _ in range(_TRIES):
             try:
-                return self.changing.cancel(owner, task_id, version)
+                return self.task_updater.cancel(owner, task_id, version)
             except MoveRefused as refusal:
                 if refusal.task.state not in LEGAL[Move.ASK].sources:
                     raise
@@ -168,16 +168,16 @@ class TaskControl:
         now = self.clock.now()
         if (task.lease_ends_at or 0) < now:
             raise FenceDiffers(task, _TIME_IS_OVER)
-        end = self.finishing.finish(Run(task, task.run_at or now, now), ending, _offered(task))
+        end = self.outcome_writer.finish(Run(task, task.run_at or now, now), ending, _offered(task))
         if not isinstance(end, Applied):
             return self._repeated(self._read(owner, task_id), fence, ending)
         scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
-            self.closing.close(end.task)
+            self.completion.close(end.task)
             # Whoever cleans up takes the lock of the whole task over.
             scopes = {LockScope.RUN}
-        for claim in self.locking.claims(task, scopes):
-            self.locking.give_back(task, claim)
+        for claim in self.lock_manager.claims(task, scopes):
+            self.lock_manager.give_back(task, claim)
         return end.task
 
     def heartbeat(self, owner: str, task_id: TaskId, fence: int, progress: Progress | None) -> Task:
@@ -197,9 +197,9 @@ class TaskControl:
         if task.deferred:
             deadline = deferred_until(task, now)
             # One look for all the heartbeats of a minute.
-            at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.placing.look_ahead)
-            self.placing.remind(task, at)
-            if not all(self.locking.renew(task, claim, deadline) for claim in self.locking.claims(task)):
+            at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.enqueuer.look_ahead)
+            self.enqueuer.remind(task, at)
+            if not all(self.lock_manager.renew(task, claim, deadline) for claim in self.lock_manager.claims(task)):
                 raise LockLost(task)
             sets["lease_ends_at"] = deadline
             # One that comes late must not take back what a later one has given.
@@ -250,7 +250,7 @@ class TaskControl:
         """Make a move that sets a new look; again as `_moved` does, at the time that the record then asks for."""
         for _ in range(_TRIES if version is None else 1):
             self._check(task, move)
-            result = self.placing.move(task, move, at_of(task), Guard(version=task.version), sets_of(task))
+            result = self.enqueuer.move(task, move, at_of(task), Guard(version=task.version), sets_of(task))
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task

@@ -79,10 +79,10 @@ class TaskCreator:
     tasks: TaskStore
     contents: ContentStore
     keys: KeyStore
-    placing: Enqueuer
+    enqueuer: Enqueuer
     clock: Clock
     chance: RandomSource
-    crew: Executor
+    executor: Executor
     shards: Shards
     rules: TargetRules = DEFAULT_RULES
 
@@ -96,7 +96,7 @@ class TaskCreator:
         """
         task, written = self._write(owner, order)
         if written:
-            self.placing.send_due([task])
+            self.enqueuer.send_due([task])
         return task
 
     def create_many(self, owner: str, orders: Sequence[Order]) -> list[Task | RequestRefused | Unavailable]:
@@ -109,7 +109,7 @@ class TaskCreator:
                 return refusal
 
         self.shards.prepare()
-        ends = self.crew.map(attempt, orders)
+        ends = self.executor.map(attempt, orders)
         self._send_new(ends)
         return [end[0] if isinstance(end, tuple) else end for end in ends]
 
@@ -123,13 +123,13 @@ class TaskCreator:
                 return error
 
         self.shards.prepare()
-        ends = self.crew.map(attempt, orders)
+        ends = self.executor.map(attempt, orders)
         self._send_new(ends)
         return [end[0] if isinstance(end, tuple) else end for end in ends]
 
     def _send_new(self, ends: Sequence[tuple[Task, bool] | Exception]) -> None:
         """Send what is due of the records that were written just now."""
-        self.placing.send_due([end[0] for end in ends if isinstance(end, tuple) and end[1]])
+        self.enqueuer.send_due([end[0] for end in ends if isinstance(end, tuple) and end[1]])
 
     def _write(self, owner: str, order: Order) -> tuple[Task, bool]:
         """Make the record exist; says whether it was this call that wrote it."""
@@ -145,7 +145,7 @@ class TaskCreator:
         task = new_task(accepted.task_id, spec, owner, accepted.due_at, accepted.created_at, payload)
         # A repeat may come long after its first try: nobody looks at its home any more.
         task = replace(task, next_at=max(task.next_at, self.clock.now()))
-        if self.placing.create(task):
+        if self.enqueuer.create(task):
             self._retained(task, accepted)
             return replace(task, payload=replace(payload, data=order.spec.payload)), True
         if order.origin is not None:

@@ -43,7 +43,7 @@ class EventTaskCreator:
         owner: of all the tasks.
     """
 
-    creating: TaskCreator
+    task_creator: TaskCreator
     rejects: Rejects
     telemetry: Telemetry
     owner: str
@@ -55,7 +55,7 @@ class EventTaskCreator:
             What must be delivered again: the store or the queue of rejects did not answer, or we have a defect.
         """
         orders = [arrival.wanted for arrival in arrivals if isinstance(arrival.wanted, Order)]
-        created = iter(self.creating.create_each(self.owner, orders))
+        created = iter(self.task_creator.create_each(self.owner, orders))
         ends = [next(created) if isinstance(arrival.wanted, Order) else arrival.wanted for arrival in arrivals]
         self.telemetry.count("intake_tasks", sum(not isinstance(end, Exception) for end in ends))
         put_aside = self._put_aside(arrivals, ends)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class TargetQueryService:
     """Asks the endpoints of an owner's tasks."""
 
-    reading: TaskReader
+    task_reader: TaskReader
     queries: TargetQueries
     chance: RandomSource
 
@@ -34,7 +34,7 @@ class TargetQueryService:
             TargetUnreachable: the endpoint gave no answer that can be passed on.
             Unavailable: the endpoint could not be called just now.
         """
-        task = self.reading.record(owner, task_id)
+        task = self.task_reader.record(owner, task_id)
         if not isinstance(task.target, HttpTarget) or query not in task.target.queries:
             raise QueryNotOffered(query)
         return self.queries.ask(task.target, task, query, self.chance.nonce())

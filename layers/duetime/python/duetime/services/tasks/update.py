@@ -46,11 +46,11 @@ class TaskUpdater:
 
     tasks: TaskStore
     contents: ContentStore
-    placing: Enqueuer
+    enqueuer: Enqueuer
     clock: Clock
     chance: RandomSource
     retention: Millis
-    locking: LockManager
+    lock_manager: LockManager
     rules: TargetRules = DEFAULT_RULES
     read_graph: Callable[[bytes], Graph] = field(default=outline_of)
 
@@ -96,7 +96,7 @@ class TaskUpdater:
         result = self.tasks.apply(write)
         if isinstance(result, Applied):
             let_expire(self.contents, result.task, expires)
-            self.locking.release_reservation(result.task)
+            self.lock_manager.release_reservation(result.task)
             return result.task
         if result.task is not None and result.task.owner == owner and result.task.state == State.CANCELLED:
             return result.task
@@ -125,12 +125,12 @@ class TaskUpdater:
         if task.member is not None or isinstance(task.target, TopologyTarget):
             # A node is kept as long as its topology, whose end gives it its expiry.
             sets = {"finished_at": None, "expires_at": None if task.member is not None else expires}
-            return self.placing.move(task, Move.CANCEL, now, guard, sets)
+            return self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
         sets = {"finished_at": now, "expires_at": expires}
         result = self.tasks.apply(Write(task.id, Move.CANCEL, self.chance.nonce(), guard, sets))
         if isinstance(result, Applied):
             let_expire(self.contents, result.task, expires)
-            self.locking.release_reservation(result.task)
+            self.lock_manager.release_reservation(result.task)
         return result
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
@@ -184,14 +184,14 @@ class TaskUpdater:
         target = sets.get("target", task.target)
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
-            result = self.placing.move(task, Move.CHANGE, sets["due_at"], guard, sets)
+            result = self.enqueuer.move(task, Move.CHANGE, sets["due_at"], guard, sets)
             if isinstance(result, Applied) and result.task.next_at > now:
-                self.locking.release_reservation(result.task)
+                self.lock_manager.release_reservation(result.task)
             return result
         is_moved = lane_of(task.type, target, task.state) != task.lane
         if is_moved or sets.get("priority", task.priority) != task.priority:
             # Another queue: the message on the old one is of an older turn, and dropped.
-            return self.placing.move(task, Move.CHANGE, task.next_at, guard, sets)
+            return self.enqueuer.move(task, Move.CHANGE, task.next_at, guard, sets)
         return self.tasks.apply(Write(task.id, Move.CHANGE, self.chance.nonce(), guard, sets))
 
     @staticmethod

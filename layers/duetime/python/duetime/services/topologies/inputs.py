@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class NodeInputs:
     """Gives nodes their inputs."""
 
-    wholes: TopologyRepository
+    topology_repository: TopologyRepository
     tasks: TaskStore
     contents: ContentStore
 
@@ -32,7 +32,7 @@ class NodeInputs:
             InputsTooLarge: they have too many bytes together; trying again does not help.
         """
         member = task.member
-        if member is None or not member.inputs or (whole := self.wholes.read(member.topology)) is None:
+        if member is None or not member.inputs or (whole := self.topology_repository.read(member.topology)) is None:
             return None
         node = whole.graph.by_key[member.key]
         wanted = references(node, {key: whole.head.task_id(key) for key in node.inputs})

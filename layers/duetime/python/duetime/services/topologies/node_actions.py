@@ -44,11 +44,11 @@ class NodeActions:
         retention: how long counts are kept beyond the longest deadline, in milliseconds.
     """
 
-    wholes: TopologyRepository
+    topology_repository: TopologyRepository
     tasks: TaskStore
     contents: ContentStore
     store: TopologyStore
-    placing: Enqueuer
+    enqueuer: Enqueuer
     clock: Clock
     retention: Millis
 
@@ -86,7 +86,7 @@ class NodeActions:
             if task.state not in among or task.state not in LEGAL[Move.DISMISS].sources:
                 return
             guard = Guard(version=task.version)
-            if isinstance(self.placing.move(task, Move.DISMISS, self.clock.now(), guard, sets(task)), Applied):
+            if isinstance(self.enqueuer.move(task, Move.DISMISS, self.clock.now(), guard, sets(task)), Applied):
                 return
         raise Unavailable(f"the node {key} was written by others again and again")
 
@@ -103,7 +103,7 @@ class NodeActions:
         with suppress(ContentExpired):
             # Of what is gone the worker tells, as of any other node that cannot be rolled back.
             extend(self.contents, task, expiry)
-        result = self.placing.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
+        result = self.enqueuer.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
         if isinstance(result, Applied):
             retain(self.contents, result.task, expiry)
 
@@ -115,7 +115,7 @@ class NodeActions:
                 # Its user has set another time while it was blocked.
                 due = max(due, task.due_at)
             # Refused: somebody else has released or cancelled it just now.
-            self.placing.move(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
+            self.enqueuer.move(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
 
     def _read(self, task_id: TaskId) -> Task:
         task = self.tasks.read(task_id)

@@ -35,13 +35,13 @@ class NodeFinished:
     Doing it twice is doing it once, and a crash has it all done again.
     """
 
-    wholes: TopologyRepository
-    making: NodeTasks
+    topology_repository: TopologyRepository
+    node_tasks: NodeTasks
     nodes: NodeActions
-    conducting: TopologyReconciler
+    reconciler: TopologyReconciler
     store: TopologyStore
     machine: StateMachine
-    crew: Executor
+    executor: Executor
 
     def follow(self, task: Task) -> bool:
         """Do what the end of a node means for its topology, or the end of a topology for its nodes.
@@ -53,9 +53,9 @@ class NodeFinished:
             Unavailable: a store did not answer; it is to be done again.
         """
         if isinstance(task.target, TopologyTarget):
-            self.making.complete(task.id)
-            if not self.conducting.dissolve(task):
-                self.conducting.retention.let_expire(task.id)
+            self.node_tasks.complete(task.id)
+            if not self.reconciler.dissolve(task):
+                self.reconciler.retention.let_expire(task.id)
         if task.member is None or (whole := self._whole_of(task.id, task.member)) is None:
             return False
         self._tell_all(task, task.member, whole)
@@ -68,21 +68,21 @@ class NodeFinished:
             return
         if _concerns_all(whole, status):
             # First of all: a stop must be known before a child of this node may start.
-            if self.conducting.is_large(whole):
-                self.conducting.hand_over(whole, status)
+            if self.reconciler.is_large(whole):
+                self.reconciler.hand_over(whole, status)
             else:
-                self.conducting.steer(whole, {key: status})
+                self.reconciler.steer(whole, {key: status})
             whole = self._whole_of(task.id, member)
             if whole is None:
                 return
         outcome = status.outcome
-        self.crew.map(lambda edge: self._tell(whole, edge, outcome), whole.graph.edges_out[key])
+        self.executor.map(lambda edge: self._tell(whole, edge, outcome), whole.graph.edges_out[key])
         if (token := self.store.read_token(task.id)) is not None:
             self.machine.answer(token)
 
     def _whole_of(self, task_id: TaskId, member: NodeRef) -> TopologyRun | None:
         """The whole that a node belongs to; `None` if another run is under way, or about to be."""
-        whole = self.wholes.read(member.topology)
+        whole = self.topology_repository.read(member.topology)
         is_its = whole is not None and whole.is_present and whole.head.task_id(member.key) == task_id
         return whole if is_its else None
 

@@ -39,7 +39,7 @@ class NodeTasks:
     contents: ContentStore
     store: TopologyStore
     chance: RandomSource
-    crew: Executor
+    executor: Executor
     rules: TargetRules = DEFAULT_RULES
 
     def make(self, whole: TopologyRun) -> None:
@@ -65,7 +65,7 @@ class NodeTasks:
 
     def _make_all(self, whole: TopologyRun, target: Callable[[TaskSpec], Target]) -> None:
         keys = [key for key in whole.graph.by_key if key not in whole.head.ran]
-        self.crew.map(partial(self._make, whole, target), creation_order(whole.graph, keys))
+        self.executor.map(partial(self._make, whole, target), creation_order(whole.graph, keys))
 
     def _make(self, whole: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> None:
         node, begun = whole.graph.by_key[key], whole.head.begun_at

@@ -45,12 +45,12 @@ class TopologyReconciler:
         in_background: has what is left of a large topology ended by a bulk operation; `None` where there are none.
     """
 
-    wholes: TopologyRepository
+    topology_repository: TopologyRepository
     nodes: NodeActions
     retention: Retention
-    steering: TaskControl
+    task_control: TaskControl
     clock: Clock
-    crew: Executor
+    executor: Executor
     in_background: Callable[[str, TaskId], None] | None = None
 
     def steer(self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> tuple[NextAction, Statuses]:
@@ -80,14 +80,14 @@ class TopologyReconciler:
         return [
             *self._work(whole, found, statuses),
             *self._repairs(whole, found, statuses),
-            *(partial(_unless_refused, self.steering.resume, owner, head.task_id(key)) for key in paused),
+            *(partial(_unless_refused, self.task_control.resume, owner, head.task_id(key)) for key in paused),
         ]
 
     def do(self, work: Work, until: Millis | None = None) -> int:
         """Do it, several parts at once, as far as there is time; says how many parts were begun."""
         done = 0
         while done < len(work) and (until is None or self.clock.now() < until):
-            self.crew.map(partial(self._do, until), work[done : done + _AT_ONCE])
+            self.executor.map(partial(self._do, until), work[done : done + _AT_ONCE])
             done = min(done + _AT_ONCE, len(work))
         return done
 
@@ -100,14 +100,14 @@ class TopologyReconciler:
         Returns:
             Whether a bulk operation does it, and then lets the nodes expire.
         """
-        whole = self.wholes.read(task.id)
+        whole = self.topology_repository.read(task.id)
         if whole is None:
             return self._forestall(task)
         if not whole.task.is_terminal:
             return False
         if not whole.head.ended:
             # Before any of them is cancelled: what ends meanwhile must not start others.
-            self.wholes.save(whole.head, lambda head: replace(head, stopped=True, dissolved=True))
+            self.topology_repository.save(whole.head, lambda head: replace(head, stopped=True, dissolved=True))
         if self.is_large(whole) and self.in_background is not None:
             self.in_background(whole.task.owner, task.id)
             return True
@@ -121,7 +121,7 @@ class TopologyReconciler:
             begun = Begun(self.clock.now(), 1)
             over = RunState(task.id, (begun,), task.fence, stopped=True, dissolved=True)
             # If that plan comes first, it is seen here, and taken back.
-            if not self.wholes.save(over, lambda known: known).dissolved:
+            if not self.topology_repository.save(over, lambda known: known).dissolved:
                 return self.dissolve(task)
         return False
 
@@ -133,7 +133,7 @@ class TopologyReconciler:
         """Have a bulk operation do what the end of a node means for all of a large topology."""
         if status.is_failure and whole.graph.on_failure is not OnFailure.CONTINUE:
             # First of all: a stop must be known before a child of this node may start.
-            self.wholes.save(whole.head, lambda head: replace(head, stopped=True))
+            self.topology_repository.save(whole.head, lambda head: replace(head, stopped=True))
         # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
         is_news = status.reason is not Reason.STOPPED and whole.task.asked is not StopRequest.PAUSE
         if is_news and self.in_background is not None:
@@ -156,7 +156,7 @@ class TopologyReconciler:
         if not whole.is_present:
             # It was retried: what stands of the last run is the next run's plan's to judge.
             return NextAction(State.RUNNING), {}
-        statuses = self.wholes.statuses(whole, known)
+        statuses = self.topology_repository.statuses(whole, known)
         overdue = whole.overdue_at is not None and whole.overdue_at <= self.clock.now()
         # What is left of a topology whose task has ended is taken back, whatever was asked of it.
         asked = StopRequest.CANCEL if whole.task.is_terminal else whole.task.asked
@@ -171,12 +171,12 @@ class TopologyReconciler:
     def _work(self, whole: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.cancel or found.stop or is_stopped(whole.graph, statuses):
             # Before any of them is cancelled: what ends meanwhile must not start others.
-            self.wholes.save(whole.head, lambda head: replace(head, stopped=True))
-        owner, head, steering = whole.task.owner, whole.head, self.steering
+            self.topology_repository.save(whole.head, lambda head: replace(head, stopped=True))
+        owner, head, task_control = whole.task.owner, whole.head, self.task_control
         return [
             *(partial(self.nodes.dismiss, whole, key, Reason.STOPPED) for key in found.cancel),
-            *(partial(_unless_refused, steering.stop, owner, head.task_id(key)) for key in found.stop),
-            *(partial(_unless_refused, steering.pause, owner, head.task_id(key)) for key in found.pause),
+            *(partial(_unless_refused, task_control.stop, owner, head.task_id(key)) for key in found.stop),
+            *(partial(_unless_refused, task_control.pause, owner, head.task_id(key)) for key in found.pause),
             # Of the others, something that follows their ends is still to be done.
             *(partial(self.nodes.undo, whole, key) for key in found.undo if statuses[key].finished_at is not None),
         ]

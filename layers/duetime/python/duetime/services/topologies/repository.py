@@ -60,7 +60,7 @@ class TopologyRepository:
 
     Attributes:
         read_graph: makes a graph of a payload that was checked when it was accepted.
-        crew: reads many nodes at once; `None` reads page after page.
+        executor: reads many nodes at once; `None` reads page after page.
     """
 
     tasks: TaskStore
@@ -69,7 +69,7 @@ class TopologyRepository:
     chance: RandomSource
     read_graph: Callable[[bytes], Graph]
     clock: Clock
-    crew: Executor | None = None
+    executor: Executor | None = None
     _graphs: OrderedDict[tuple[str, str], Graph] = field(default_factory=OrderedDict)
     _mutex: Lock = field(default_factory=Lock)
 
@@ -112,10 +112,10 @@ class TopologyRepository:
     def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
         """The tasks of many nodes, some hundreds at once."""
         pages = [ids[first : first + _PAGE] for first in range(0, len(ids), _PAGE)]
-        if self.crew is None or len(pages) <= 1:
+        if self.executor is None or len(pages) <= 1:
             return self.tasks.read_many(ids, consistent=True)
         read = partial(self.tasks.read_many, consistent=True)
-        return {task_id: task for found in self.crew.map(read, pages) for task_id, task in found.items()}
+        return {task_id: task for found in self.executor.map(read, pages) for task_id, task in found.items()}
 
     def save(self, head: RunState, change: Callable[[RunState], RunState]) -> RunState:
         """Change how far a run of a topology has come, again while others change it in between.

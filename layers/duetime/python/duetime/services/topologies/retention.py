@@ -38,12 +38,12 @@ class Retention:
         period: how long a finished task is kept, in milliseconds.
     """
 
-    wholes: TopologyRepository
+    topology_repository: TopologyRepository
     tasks: TaskStore
     contents: ContentStore
     clock: Clock
     chance: RandomSource
-    crew: Executor
+    executor: Executor
     period: Millis
 
     def keep(self, whole: TopologyRun, statuses: Statuses) -> None:
@@ -59,7 +59,7 @@ class Retention:
 
         A node that ends later sees that the topology has ended, and is given its expiry by its own worker.
         """
-        whole = self.wholes.read(topology)
+        whole = self.topology_repository.read(topology)
         if whole is None or not whole.task.is_terminal:
             return
         ids = [whole.head.task_id(key) for key in whole.graph.by_key]
@@ -67,7 +67,7 @@ class Retention:
 
     def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> None:
         found = self.tasks.read_many(list(ids), consistent=True)
-        self.crew.map(lambda task: self._set_one(task, expires_at), found.values())
+        self.executor.map(lambda task: self._set_one(task, expires_at), found.values())
 
     def _set_one(self, task: Task | None, expires_at: Millis | None) -> None:
         for _ in range(_TRIES):

@@ -52,11 +52,11 @@ class TopologyService:
     What is steered at a version is steered only if the topology's task is still at it.
     """
 
-    wholes: TopologyRepository
-    conducting: TopologyReconciler
-    creating: TaskCreator
-    reading: TaskReader
-    steering: TaskControl
+    topology_repository: TopologyRepository
+    reconciler: TopologyReconciler
+    task_creator: TaskCreator
+    task_reader: TaskReader
+    task_control: TaskControl
     clock: Clock
     bulk: BulkOperations | None = None
 
@@ -68,40 +68,40 @@ class TopologyService:
         """
         for node in graph.nodes:
             try:
-                self.creating.rules.accept(node.spec)
+                self.task_creator.rules.accept(node.spec)
             except FieldInvalid as refusal:
                 raise FieldInvalid(f"nodes.{node.key}.{refusal.field}", refusal.reason) from None
-        return self.creating.create(owner, order)
+        return self.task_creator.create(owner, order)
 
     def get(self, owner: str, topology: TaskId) -> View:
         """Read a topology with all its nodes."""
         task = self._task(owner, topology)
-        whole = self.wholes.read(topology)
+        whole = self.topology_repository.read(topology)
         if whole is None:
-            graph = self.wholes.graph_of(task)
+            graph = self.topology_repository.graph_of(task)
             return View(task, graph, None, dict.fromkeys(graph.by_key, NodeStatus()))
         operation = None if self.bulk is None else self.bulk.latest_of(topology)
-        return View(whole.task, whole.graph, whole.head, self.wholes.statuses(whole), operation)
+        return View(whole.task, whole.graph, whole.head, self.topology_repository.statuses(whole), operation)
 
     def rerun(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
         """Run a failed topology again: what succeeded is kept."""
         self._task(owner, topology)
-        return self.steering.retry(owner, topology, version)
+        return self.task_control.retry(owner, topology, version)
 
     def cancel(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Take back what has not started, and ask what runs to stop."""
         self._task(owner, topology)
-        return self.heed(self.steering.cancel_by_force(owner, topology, version))
+        return self.heed(self.task_control.cancel_by_force(owner, topology, version))
 
     def pause(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Hold what has not started; what runs goes on to its end."""
         self._task(owner, topology)
-        return self.heed(self.steering.pause(owner, topology, version))
+        return self.heed(self.task_control.pause(owner, topology, version))
 
     def resume(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Let a paused topology go on, with all its nodes."""
         self._task(owner, topology)
-        return self.heed(self.steering.resume(owner, topology, version))
+        return self.heed(self.task_control.resume(owner, topology, version))
 
     def heed(self, task: Task) -> ControlResult:
         """Have the nodes of a topology heed what was just asked of its task; any other task has none.
@@ -125,19 +125,19 @@ class TopologyService:
 
     def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
         """Have the nodes heed it here, unless that takes too long; says whether they all have."""
-        conducting = self.conducting
-        whole = conducting.wholes.read(task.id)
+        reconciler = self.reconciler
+        whole = reconciler.topology_repository.read(task.id)
         if whole is None:
             return True
         if self.bulk is None:
             until = self.clock.now() + MAX_DEADLINE_SECONDS * SECOND
-        elif conducting.is_large(whole):
+        elif reconciler.is_large(whole):
             return False
-        work = conducting.resumption(whole) if kind is BulkKind.RESUME else conducting.work(whole)
-        return conducting.do(work, until) == len(work) and self.clock.now() < until
+        work = reconciler.resumption(whole) if kind is BulkKind.RESUME else reconciler.work(whole)
+        return reconciler.do(work, until) == len(work) and self.clock.now() < until
 
     def _task(self, owner: str, topology: TaskId) -> Task:
-        task = self.reading.record(owner, topology)
+        task = self.task_reader.record(owner, topology)
         if not isinstance(task.target, TopologyTarget):
             raise TaskUnknown(topology)
         return task

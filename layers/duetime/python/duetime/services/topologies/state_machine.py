@@ -82,23 +82,23 @@ class StateMachineSteps:
     """Runs topologies, state by state. Each state may be entered again; all raise `Unavailable`.
 
     Attributes:
-        wholes: reads outlines of graphs: all that a wait and a finish ask.
+        topology_repository: reads outlines of graphs: all that a wait and a finish ask.
         in_full: reads whole graphs, with the templates of their nodes' tasks.
         shards: how many shards ids are spread over.
     """
 
-    wholes: TopologyRepository
+    topology_repository: TopologyRepository
     in_full: TopologyRepository
-    making: NodeTasks
+    node_tasks: NodeTasks
     nodes: NodeActions
-    conducting: TopologyReconciler
-    steering: TaskControl
+    reconciler: TopologyReconciler
+    task_control: TaskControl
     tasks: TaskStore
     store: TopologyStore
     machine: StateMachine
     clock: Clock
     chance: RandomSource
-    crew: Executor
+    executor: Executor
     shards: Shards
 
     def plan(self, topology: TaskId, fence: int) -> Plan:
@@ -111,7 +111,7 @@ class StateMachineSteps:
             if whole is None:
                 return Plan([[]])
             if whole.head.opened:
-                self.conducting.repair(whole)
+                self.reconciler.repair(whole)
             else:
                 self._open(whole)
         except (ContentExpired, FieldInvalid) as refusal:
@@ -126,7 +126,7 @@ class StateMachineSteps:
 
         The token first, then the look: whoever ends the node does it the other way round, so one of both sees both.
         """
-        whole = self.wholes.read(topology)
+        whole = self.topology_repository.read(topology)
         if whole is None or whole.task.fence != fence or whole.task.is_terminal or not whole.is_present:
             self.machine.answer(token)
             return
@@ -140,16 +140,16 @@ class StateMachineSteps:
 
         Of a run that is still to be planned nothing has ended, whatever became of the run before.
         """
-        whole = self.wholes.read(topology)
+        whole = self.topology_repository.read(topology)
         if whole is None or self._current(topology, fence) is None:
             return Look(State.CANCELLED, over=True, again_after=0)
         if not whole.is_present:
             return Look(State.RUNNING, over=False, again_after=_LONGEST_LOOK)
-        found, statuses = self.conducting.repair(whole)
+        found, statuses = self.reconciler.repair(whole)
         if found.state not in _TERMINAL:
             took = (self.clock.now() - whole.head.begun_at) // SECOND
             return Look(found.state, over=False, again_after=_clamped(took // _LOOKS_A_RUN))
-        self.wholes.save(whole.head, lambda head: replace(head, ended=True))
+        self.topology_repository.save(whole.head, lambda head: replace(head, ended=True))
         self._notify(whole.task, self._ending(whole, found, statuses))
         return Look(found.state, over=True, again_after=0)
 
@@ -174,10 +174,10 @@ class StateMachineSteps:
         head = self._head(task, graph)
         if head is None:
             # No attempt is spent, and whoever looks is told what it waits for.
-            self.steering.finishing.hold_back(task, HeldBack(self.clock.now() + RERUN_PAUSE, _LAST_RUN))
+            self.task_control.outcome_writer.hold_back(task, HeldBack(self.clock.now() + RERUN_PAUSE, _LAST_RUN))
             return None
         if not (head.opened or head.dissolved):
-            self.making.make(TopologyRun(task, graph, head))
+            self.node_tasks.make(TopologyRun(task, graph, head))
         # Making thousands takes a while: it may have been stopped since, ended, and even been run again.
         whole = self.in_full.read(task.id)
         is_same = whole is not None and whole.task.fence == task.fence and whole.head.number == head.number
@@ -192,26 +192,26 @@ class StateMachineSteps:
         begun = Begun(self.clock.now(), self.shards.count())
         head = self.store.read(task.id)
         if head is None:
-            return self.wholes.save(RunState(task.id, (begun,), task.fence), lambda known: known)
+            return self.topology_repository.save(RunState(task.id, (begun,), task.fence), lambda known: known)
         if is_of_present_run(head, task):
             return head
-        statuses = self.wholes.statuses(TopologyRun(task, graph, head))
+        statuses = self.topology_repository.statuses(TopologyRun(task, graph, head))
         if any(status.is_open for status in statuses.values()):
             return None
         ran = {key: head.number_of(key) for key in _kept_by_rerun(graph, statuses)}
         further = RunState(task.id, (*head.runs, begun), task.fence, ran)
-        return self.wholes.save(head, lambda known: replace(further, version=known.version))
+        return self.topology_repository.save(head, lambda known: replace(further, version=known.version))
 
     def _open(self, whole: TopologyRun) -> None:
         """Let those nodes of this run start that nothing holds back; all have their tasks."""
         again = [key for key in whole.graph.by_key if key not in whole.head.ran]
         kept = self._kept(whole)
-        self.conducting.retention.keep(whole, kept)
+        self.reconciler.retention.keep(whole, kept)
         for edge in arrivals(whole.graph, again, kept):
             self.nodes.count(whole, edge.child, edge.position, edge.outcome)
         verdicts = opening(whole.graph, again, kept)
-        self.crew.map(lambda key: self.nodes.act(whole, key, verdicts[key]), verdicts)
-        self.wholes.save(whole.head, lambda head: replace(head, opened=True))
+        self.executor.map(lambda key: self.nodes.act(whole, key, verdicts[key]), verdicts)
+        self.topology_repository.save(whole.head, lambda head: replace(head, opened=True))
 
     def _kept(self, whole: TopologyRun) -> Statuses:
         ids = {key: whole.head.task_id(key) for key in whole.head.ran}
@@ -250,7 +250,7 @@ class StateMachineSteps:
     def _notify(self, task: Task, ending: Ending) -> None:
         """End the attempt, unless it has ended already."""
         with suppress(RequestRefused):
-            self.steering.notify(task.owner, task.id, task.fence, ending)
+            self.task_control.notify(task.owner, task.id, task.fence, ending)
 
 
 def _kept_by_rerun(graph: Graph, statuses: Statuses) -> Collection[str]:

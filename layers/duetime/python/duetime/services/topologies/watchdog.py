@@ -32,11 +32,11 @@ FRAME_LOST = "its state machine's execution was lost"
 class TopologyWatchdog:
     """Looks after topologies. Each look sees to the next one first, so that no crash is the last look."""
 
-    wholes: TopologyRepository
-    running: StateMachineSteps
+    topology_repository: TopologyRepository
+    state_machine_steps: StateMachineSteps
     machine: StateMachine
-    finishing: OutcomeWriter
-    placing: Enqueuer
+    outcome_writer: OutcomeWriter
+    enqueuer: Enqueuer
     clock: Clock
     telemetry: Telemetry
 
@@ -53,12 +53,12 @@ class TopologyWatchdog:
             Unavailable: a store or the state machine did not answer; it is to be looked after again.
         """
         now = self.clock.now()
-        for at in reminders(task, task.lease_ends_at or now, now, self.placing.look_ahead):
-            self.placing.remind(task, at)
-        whole = self.wholes.read(task.id)
+        for at in reminders(task, task.lease_ends_at or now, now, self.enqueuer.look_ahead):
+            self.enqueuer.remind(task, at)
+        whole = self.topology_repository.read(task.id)
         # What a plan has not made yet nobody can steer; and only a frame goes on making it.
         is_planned = whole is not None and whole.is_present and whole.head.opened
-        if is_planned and self.running.finish(task.id, task.fence).over:
+        if is_planned and self.state_machine_steps.finish(task.id, task.fence).over:
             return
         if self.machine.is_running(task.id, task.fence):
             return
@@ -66,7 +66,7 @@ class TopologyWatchdog:
             self._cancel(task, is_planned=is_planned)
         else:
             # By its fence: refused if the attempt has ended meanwhile, perhaps by that very execution.
-            self.finishing.hold_back(task, HeldBack(now, FRAME_LOST))
+            self.outcome_writer.hold_back(task, HeldBack(now, FRAME_LOST))
             self.telemetry.count("topology_frames_lost")
             self.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
 
@@ -75,10 +75,10 @@ class TopologyWatchdog:
         if task.asked is not StopRequest.CANCEL:
             self.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
             # What its nodes' ends ask for takes a moment; what still runs is for the ordinary looks.
-            self.placing.remind(task, self.clock.now() + MINUTE)
+            self.enqueuer.remind(task, self.clock.now() + MINUTE)
             with suppress(RequestRefused):
-                self.running.steering.cancel_by_force(task.owner, task.id, None)
+                self.state_machine_steps.task_control.cancel_by_force(task.owner, task.id, None)
         if is_planned:
-            self.running.finish(task.id, task.fence)
+            self.state_machine_steps.finish(task.id, task.fence)
         else:
-            self.running.cancel_unplanned(task.id, task.fence)
+            self.state_machine_steps.cancel_unplanned(task.id, task.fence)

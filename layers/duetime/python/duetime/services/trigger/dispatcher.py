@@ -61,7 +61,7 @@ class Dispatcher:
         shards: how many shards a minute is split into, as announced by those who use them.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
-        expanding: makes the occurrences of schedules whose wakes are met.
+        expander: makes the occurrences of schedules whose wakes are met.
         bulk: sees to the bulk operations whose timers are met.
     """
 
@@ -70,12 +70,12 @@ class Dispatcher:
     queues: WorkQueues
     fan_out: FanOut
     clock: Clock
-    crew: Executor
+    executor: Executor
     telemetry: Telemetry
     shards: Shards
     look_ahead: Millis
     precision: Precision
-    expanding: ScheduleExpander
+    expander: ScheduleExpander
     bulk: BulkOperations
 
     def tick(self, holder: str) -> None:
@@ -124,7 +124,7 @@ class Dispatcher:
         reader = GroupReader(
             tasks=self.tasks,
             clock=self.clock,
-            crew=self.crew,
+            executor=self.executor,
             telemetry=self.telemetry,
             group=group,
             shards=shards,
@@ -139,11 +139,11 @@ class Dispatcher:
 
     def _readings(self) -> list[FirstReading | RecoveryScan]:
         messages = DueMessages(
-            self.queues, self.expanding, self.bulk, self.clock, self.telemetry, self.look_ahead, self.precision
+            self.queues, self.expander, self.bulk, self.clock, self.telemetry, self.look_ahead, self.precision
         )
         scans = [
             RecoveryScan(
-                self.tasks, self.queues, messages, self.clock, self.crew, self.telemetry, is_last=scan == LAST_SCAN
+                self.tasks, self.queues, messages, self.clock, self.executor, self.telemetry, is_last=scan == LAST_SCAN
             )
             for scan in range(1, len(PATROL_DELAYS) + 1)
         ]

@@ -37,14 +37,14 @@ class DueMessages:
     """What the first reading and the recovery scans have in common.
 
     Attributes:
-        expanding: makes the occurrences of schedules whose wakes are met.
+        expander: makes the occurrences of schedules whose wakes are met.
         bulk: sees to the bulk operations whose timers are met.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
     """
 
     queues: WorkQueues
-    expanding: ScheduleExpander
+    expander: ScheduleExpander
     bulk: BulkOperations
     clock: Clock
     telemetry: Telemetry
@@ -79,7 +79,7 @@ class DueMessages:
         return frozenset(refused)
 
     def _expand(self, wakes: Sequence[ScheduleTimer]) -> bool:
-        expanded = self.expanding.expand(wakes)
+        expanded = self.expander.expand(wakes)
         now = self.clock.now()
         self.telemetry.count("occurrences", len(expanded.tasks))
         self.send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])

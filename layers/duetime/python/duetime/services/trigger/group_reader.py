@@ -65,7 +65,7 @@ class GroupReader:
 
     tasks: TaskStore
     clock: Clock
-    crew: Executor
+    executor: Executor
     telemetry: Telemetry
     group: int
     shards: Sequence[int]
@@ -161,7 +161,7 @@ class GroupReader:
         reading, _queue, minute = key
         if key not in self._pages:
             read = partial(self._read_page, minute, is_first=reading == DISPATCH)
-            self._pages[key] = MinutePages(read, progress.open[minute], self.crew)
+            self._pages[key] = MinutePages(read, progress.open[minute], self.executor)
         return self._pages[key]
 
     def _wants(self, key: tuple[int, str, int], early: set[str], of: str) -> bool:

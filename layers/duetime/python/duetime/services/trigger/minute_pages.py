@@ -50,12 +50,14 @@ class MinutePages:
     Args:
         read: reads the page of a shard after a sort key.
         positions: where to begin in each unfinished shard.
-        crew: reads shards at once.
+        executor: reads shards at once.
     """
 
-    def __init__(self, read: Callable[[int, str], MinutePage], positions: Mapping[int, str], crew: Executor) -> None:
+    def __init__(
+        self, read: Callable[[int, str], MinutePage], positions: Mapping[int, str], executor: Executor
+    ) -> None:
         self._read = read
-        self._crew = crew
+        self._executor = executor
         self._shards = {shard: _Shard(after) for shard, after in positions.items()}
         self.error: Unavailable | None = None
 
@@ -86,7 +88,7 @@ class MinutePages:
         empty = [
             number for number, shard in self._shards.items() if shard.more and not shard.items and not shard.failed
         ]
-        for number, page in zip(empty, self._crew.map(self._page, empty), strict=True):
+        for number, page in zip(empty, self._executor.map(self._page, empty), strict=True):
             shard = self._shards[number]
             if page is None:
                 shard.failed = True

@@ -34,7 +34,7 @@ class RecoveryScan:
     queues: WorkQueues
     due_messages: DueMessages
     clock: Clock
-    crew: Executor
+    executor: Executor
     telemetry: Telemetry
     is_last: bool
 
@@ -56,7 +56,7 @@ class RecoveryScan:
         overdue = [each for each in overdue if queue_of(each) not in refused]
         left = [each for each in left if queue_of(each) not in refused]
         if self.is_last:
-            self.crew.map(self._set_timer, [each for each in overdue if is_open_past_due(each, now)])
+            self.executor.map(self._set_timer, [each for each in overdue if is_open_past_due(each, now)])
         self.telemetry.count("left_behind", len(left))
         sent = self.due_messages.send([each.message(min(each.next_at, now)) for each in left])
         return Served(sent.sent, sent.refused | refused)

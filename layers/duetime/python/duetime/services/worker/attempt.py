@@ -130,10 +130,10 @@ class AttemptRunner:
     tasks: TaskStore
     contents: ContentStore
     targets: TargetRunner
-    finishing: OutcomeWriter
-    undoing: RollbackWriter
-    closing: InlineCompletion
-    locking: LockManager
+    outcome_writer: OutcomeWriter
+    rollback_writer: RollbackWriter
+    completion: InlineCompletion
+    lock_manager: LockManager
     clock: Clock
     chance: RandomSource
     telemetry: Telemetry
@@ -173,7 +173,7 @@ class AttemptRunner:
             return
         if task.is_terminal:
             # It hangs in cleaning up: the outcome stands, and cleaning up is given up.
-            self.closing.finish(task)
+            self.completion.finish(task)
             shift.fate = DeleteMessage("overdue")
             return
         ending = replace(_timeout(task), lingers_until=lingers_until)
@@ -245,14 +245,14 @@ class AttemptRunner:
             return held
         if ended := self._ended_unnoticed(shift, task):
             return ended
-        self.closing.close(task)
+        self.completion.close(task)
         shift.ended = True
         return None
 
     def _work(self, shift: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         phases = self.targets.phases(task)
         if task.attempt > task.retry.max_attempts:
-            return self.finishing.give_up(task, phases)
+            return self.outcome_writer.give_up(task, phases)
         self._begin(shift, task)
         self.clock.sleep_until(task.next_at)
         started = self.clock.now()
@@ -291,13 +291,13 @@ class AttemptRunner:
 
     def _roll_back(self, shift: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         if task.attempt > task.retry.max_attempts:
-            return self.undoing.give_up(task)
+            return self.rollback_writer.give_up(task)
         self._begin(shift, task)
         offers = Phase.ROLLBACK in self.targets.phases(task)
         if not offers and task.rollback and has_untold_error(task):
             # Nobody asked for it in so many words, and whoever took the failure did not know what the target offers.
             shift.ended = True
-            return self.undoing.leave(task)
+            return self.rollback_writer.leave(task)
         started = self.clock.now()
         ending: Ending | Refused = failure("RollbackUnknown", "the target offers no `rollback`", retriable=False)
         if offers:
@@ -310,10 +310,10 @@ class AttemptRunner:
 
     def _lock(self, shift: DeliveryState, task: Task, scope: LockScope) -> HeldBack | None:
         """Take the locks of a scope; if one is not to be had, what was taken is given back after the attempt."""
-        for claim in self.locking.claims(task, {scope}):
+        for claim in self.lock_manager.claims(task, {scope}):
             if claim in shift.locks:
                 continue
-            if held := self.locking.take(task, claim):
+            if held := self.lock_manager.take(task, claim):
                 return held
             shift.locks = (*shift.locks, claim)
         return None
@@ -346,9 +346,9 @@ class AttemptRunner:
         # What has waited may have been let in to a lock that it did not come to.
         may_wait = task.waits_for is not None or (isinstance(end, Applied) and end.task.waits_for is not None)
         if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
-            claims.update(self.locking.claims(task, {scope}))
+            claims.update(self.lock_manager.claims(task, {scope}))
         for claim in sorted(claims, key=lambda claim: claim.name):
-            self.locking.give_back(task, claim)
+            self.lock_manager.give_back(task, claim)
 
     def _call(self, shift: DeliveryState, task: Task, phase: Phase, watch: Watch) -> Ending | Refused:
         """Have the target do one phase, in what the phases before it have left of the task's timeout.
@@ -435,7 +435,7 @@ class AttemptRunner:
     def renew_locks(self, shift: DeliveryState, task: Task, until: Millis) -> bool:
         """Let what the attempt holds last until then; says whether it still holds it all."""
         # What is given back meanwhile is refused, and is no loss.
-        return all(self.locking.renew(task, claim, until) or claim not in shift.locks for claim in shift.locks)
+        return all(self.lock_manager.renew(task, claim, until) or claim not in shift.locks for claim in shift.locks)
 
     def _claimant(self, watch: Watch) -> Claimant:
         return Claimant(watch.holder, self.clock.now(), self.lease)
@@ -451,8 +451,8 @@ class AttemptRunner:
         while True:
             try:
                 if task.state is State.ROLLING_BACK:
-                    return self.undoing.finish(run, ending)
-                return self.finishing.finish(run, ending, self.targets.phases(task))
+                    return self.rollback_writer.finish(run, ending)
+                return self.outcome_writer.finish(run, ending, self.targets.phases(task))
             except Unavailable:
                 if self.clock.now() + pause >= until:
                     raise

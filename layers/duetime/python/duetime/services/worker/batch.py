@@ -48,10 +48,10 @@ class BatchWorker:
 
     tasks: TaskStore
     queues: WorkQueues
-    attempting: AttemptRunner
+    attempt_runner: AttemptRunner
     clock: Clock
     chance: RandomSource
-    crew: Executor
+    executor: Executor
     process: Process
     telemetry: Telemetry
     lease: Millis
@@ -88,9 +88,9 @@ class _Batch:
     def run(self) -> None:
         inside = self.inside
         self._stay_invisible()
-        jobs = [inside.crew.start(partial(self._attempt, shift)) for shift in self.shifts]
+        jobs = [inside.executor.start(partial(self._attempt, shift)) for shift in self.shifts]
         while open_jobs := [job for job in jobs if not job.done]:
-            inside.crew.wait(open_jobs, inside.clock.now() + _LOOK_INTERVAL)
+            inside.executor.wait(open_jobs, inside.clock.now() + _LOOK_INTERVAL)
             self._run_errand("give back", self._give_back)
             self._renew_leases()
             self._look_for_overdue()
@@ -99,17 +99,17 @@ class _Batch:
                 self._end()
                 return
         while under_way := [job for job in self.errands.values() if not job.done]:
-            inside.crew.wait(under_way, inside.clock.now() + _LOOK_INTERVAL)
+            inside.executor.wait(under_way, inside.clock.now() + _LOOK_INTERVAL)
         self._give_back()
 
     def _run_errand(self, key: object, errand: Callable[[], None]) -> None:
         """Do something beside the watch, which no call that hangs may hold up; not while the same is under way."""
         if key not in self.errands or self.errands[key].done:
-            self.errands[key] = self.inside.crew.start(errand)
+            self.errands[key] = self.inside.executor.start(errand)
 
     def _attempt(self, shift: DeliveryState) -> None:
         watch = Watch(self.holder, self.ends_at, lambda: self.doomed_until is not None, partial(self._beat, shift))
-        self.inside.attempting.attempt(shift, watch)
+        self.inside.attempt_runner.attempt(shift, watch)
 
     def _stay_invisible(self) -> None:
         """Keep the batch's messages from being delivered again before a lease that begins now is over.
@@ -148,7 +148,7 @@ class _Batch:
             # One that comes late must not take back what a later one has given.
             guard = Guard(fence=task.fence, leased_until_before=until)
             result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), guard, sets))
-            has_locks = inside.attempting.renew_locks(shift, task, until)
+            has_locks = inside.attempt_runner.renew_locks(shift, task, until)
         except Unavailable as error:
             inside.telemetry.note("a lease was not renewed", error=str(error), delivery=shift.delivery.id)
             shift.renew_at = inside.clock.now() + _BEAT_AGAIN
@@ -204,15 +204,15 @@ class _Batch:
         for shift in self.shifts:
             if shift.fate is None and shift.task is None:
                 shift.fate = RedeliverMessage(inside.clock.now(), "the worker is ending")
-        jobs = [inside.crew.start(self._give_back)]
-        jobs += [inside.crew.start(partial(self._finish_overdue, shift, until)) for shift in overdue]
+        jobs = [inside.executor.start(self._give_back)]
+        jobs += [inside.executor.start(partial(self._finish_overdue, shift, until)) for shift in overdue]
         while (open_jobs := [job for job in jobs if not job.done]) and inside.clock.now() < until:
-            inside.crew.wait(open_jobs, until)
+            inside.executor.wait(open_jobs, until)
         inside.process.end()
 
     def _finish_overdue(self, shift: DeliveryState, lingers_until: Millis) -> None:
         try:
-            self.inside.attempting.finish_overdue(shift, lingers_until)
+            self.inside.attempt_runner.finish_overdue(shift, lingers_until)
         except Unavailable as error:
             # The lease runs out, and the message comes back after it.
             self.inside.telemetry.note("a timeout was not written down", error=str(error))

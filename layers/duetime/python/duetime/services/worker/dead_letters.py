@@ -30,9 +30,9 @@ class DeadLetterService:
 
     tasks: TaskStore
     queues: WorkQueues
-    placing: Enqueuer
-    finishing: OutcomeWriter
-    closing: CompletionSteps
+    enqueuer: Enqueuer
+    outcome_writer: OutcomeWriter
+    completion: CompletionSteps
     clock: Clock
     telemetry: Telemetry
 
@@ -58,7 +58,7 @@ class DeadLetterService:
         if task.state in WAITING:
             self.telemetry.count("placed_again")
             guard = Guard(version=task.version)
-            return isinstance(self.placing.move(task, Move.REPLACE, task.next_at, guard, {}), Applied)
+            return isinstance(self.enqueuer.move(task, Move.REPLACE, task.next_at, guard, {}), Applied)
         return True
 
     def _leased(self, task: Task) -> bool:
@@ -79,7 +79,7 @@ class DeadLetterService:
         return not self.queues.send([Outgoing(message_for(task), delay)])
 
     def _give_up(self, task: Task) -> bool:
-        end = self.finishing.bury(task)
+        end = self.outcome_writer.bury(task)
         if isinstance(end, Applied) and end.task.finished_at is None:
-            self.closing.close(end.task)
+            self.completion.close(end.task)
         return isinstance(end, Applied)
