@@ -27,10 +27,10 @@ class Meta:
 class FakeClient:
     """A client of one service: one call at a time, each checked against what its function may do."""
 
-    def __init__(self, fake: Any, service: str, lock: RLock) -> None:  # noqa: ANN401 - any fake  # type: ignore[valid-type]
+    def __init__(self, session: FakeSession, fake: Any, service: str) -> None:  # noqa: ANN401 - any fake
         self.fake = fake
+        self._session = session
         self._service = service
-        self._lock = lock
         self.exceptions = fake.exceptions
         self.meta = Meta(f"https://{service}.us-east-1.amazonaws.com")
 
@@ -43,8 +43,10 @@ class FakeClient:
 
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
         grants.check_acting(self._service, operation, request)
-        with self._lock:
-            return getattr(self.fake, operation)(**request)
+        with self._session.lock:
+            answer = getattr(self.fake, operation)(**request)
+            self._session.heard(operation, request)
+            return answer
 
 
 class FakeSession:
@@ -52,6 +54,10 @@ class FakeSession:
 
     `tests/adapters/test_fakes.py` proves that the fakes answer as the embedded engine does, and the suites of the
     stores make every call of theirs through boto3.
+
+    Attributes:
+        heard: told of every call that was not refused.
+        lock: what makes a call atomic.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -63,13 +69,14 @@ class FakeSession:
             "s3": self.s3,
             "secretsmanager": self.secrets,
         }
-        self._lock = RLock()
+        self.heard: Callable[[str, dict[str, Any]], None] = lambda _operation, _request: None
+        self.lock = RLock()
 
     def client(self, service: str, **_settings: Any) -> Any:  # noqa: ANN401 - stands in for any client
         """A client of a service."""
         if service not in self._services:
             return Missing(service)
-        return FakeClient(self._services[service], service, self._lock)
+        return FakeClient(self, self._services[service], service)
 
 
 class FakeSecrets:
