@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 
 # Of properties: no time limits, for the machine may be busy, and the same examples each time, so that a red test can be
 # run again, and none turns red for a change that it has nothing to do with.
-settings.register_profile("duetime", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("duetime")
+QUICK, THOROUGH = 30, 300
+"""Examples of each property in `make test`, and in `make test-slow` (`--hypothesis-profile=thorough`)."""
+for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
+    settings.register_profile(
+        profile,
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile(profile)
 
 drop_server_dates()
 

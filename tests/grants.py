@@ -76,6 +76,7 @@ def granted() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     return {name: {action: tuple(patterns) for action, patterns in of.items()} for name, of in kept.items()}
 
 
+@cache
 def allows(name: str, action: str, resource: str) -> bool:
     """Whether a function's role allows an action on a resource."""
     return any(fnmatchcase(resource, pattern) for pattern in granted().get(name, {}).get(action, ()))
@@ -135,12 +136,20 @@ def watch(session: boto3.Session) -> None:
 
 
 def _check_call(params: dict[str, Any], model: Any, **_: Any) -> None:  # noqa: ANN401 - botocore's own
+    check_acting(model.service_model.service_name, xform_name(model.name), params)
+
+
+def check_acting(service: str, operation: str, request: Mapping[str, Any]) -> None:
+    """Check a call if a function makes it, of those that tests invoke.
+
+    Raises:
+        ClientError: the function's role does not allow it.
+    """
     if (name := acting_function()) is not None:
         # Only here: whoever runs no function should not wait for it.
         from duetime.composition import composed  # noqa: PLC0415 - see the line above
 
-        environ = composed().runtime.environ
-        check(name, environ, model.service_model.service_name, xform_name(model.name), params)
+        check(name, composed().runtime.environ, service, operation, request)
 
 
 def needed(

@@ -39,7 +39,6 @@ from duetime.domain.times import SECOND
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.
 properties = settings(
     deadline=None,
-    max_examples=75,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -17,9 +17,13 @@ from tests.fakes.sqs import FakeSQS
 if TYPE_CHECKING:
     from tests.adapters.clouds import Cloud
 
-SEEDS = 15
+QUICK, SEEDS = 4, 20
+"""How many seeds `make test` and `make test-slow` draw calls from."""
 CALLS = 250
 pytestmark = pytest.mark.engine
+from_seeds = pytest.mark.parametrize(
+    "seed", [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, SEEDS))]
+)
 
 
 def outcome(client: Any, call: Drawn) -> Any:  # noqa: ANN401 - whatever it answers
@@ -31,7 +35,7 @@ def outcome(client: Any, call: Drawn) -> Any:  # noqa: ANN401 - whatever it answ
     return {name: value for name, value in answer.items() if name not in {"ResponseMetadata", "ConsumedCapacity"}}
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@from_seeds
 def test_the_fake_of_dynamodb_answers_as_the_engine_does(engine_cloud: Cloud, seed: int) -> None:
     """Writes, conditions, updates, readings, pages and hostile requests of any kind: zero differences."""
     fake = FakeDynamoDB()
@@ -46,7 +50,7 @@ def test_the_fake_of_dynamodb_answers_as_the_engine_does(engine_cloud: Cloud, se
         )
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@from_seeds
 def test_the_fake_of_sqs_answers_as_the_engine_does(engine_cloud: Cloud, seed: int) -> None:
     """Sendings, receipts, visibility, deletions and hostile batches: zero differences."""
     sides = [QueueCalls(client, random.Random(seed)) for client in (engine_cloud.sqs, FakeSQS())]  # noqa: S311 - same

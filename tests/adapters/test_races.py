@@ -1,4 +1,4 @@
-"""What must have exactly one winner, contended for by sixteen threads two hundred times, on an atomic engine."""
+"""What must have exactly one winner, contended for by sixteen threads again and again, on an atomic engine."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 CONTENDERS = 16
-ROUNDS = 200
-ONE_EACH = [1] * ROUNDS
+ROUNDS, MANY_ROUNDS = 30, 200
 pytestmark = pytest.mark.engine
 
 
-def winners(contend: Callable[[int, int], bool], rounds: int = ROUNDS) -> list[int]:
+in_rounds = pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(MANY_ROUNDS, marks=pytest.mark.slow)])
+
+
+def winners(contend: Callable[[int, int], bool], rounds: int) -> list[int]:
     """How many contenders won, round by round; all of a round start together."""
     counts = []
     with ThreadPoolExecutor(CONTENDERS) as pool:
@@ -55,60 +57,65 @@ def store_of(cloud: Cloud, tasks: list[Task] | None = None) -> DynamoTaskStore:
     return store
 
 
-def test_one_creation_of_an_id_wins(engine_cloud: Cloud) -> None:
+@in_rounds
+def test_one_creation_of_an_id_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of tasks created at once under the same id exactly one is the record."""
     store = store_of(engine_cloud)
 
     def contend(number: int, who: int) -> bool:
         return store.create(task(id=numbered(number), nonce=f"{who}"))
 
-    assert winners(contend) == ONE_EACH
+    assert winners(contend, rounds) == [1] * rounds
 
 
-def test_one_claim_or_cancel_wins(engine_cloud: Cloud) -> None:
+@in_rounds
+def test_one_claim_or_cancel_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of workers that take up a due task, or take over a lost one, and of users that cancel it, exactly one does."""
     waiting = [task(), task(state=State.POSTPONED)]
     lost = task(state=State.RUNNING, lease_holder="lost", lease_ends_at=HOME - DAY)
     starts = [*waiting, lost]
-    rounds = [replace(starts[number % 3], id=numbered(number)) for number in range(ROUNDS)]
-    store = store_of(engine_cloud, rounds)
+    tasks = [replace(starts[number % 3], id=numbered(number)) for number in range(rounds)]
+    store = store_of(engine_cloud, tasks)
 
     def contend(number: int, who: int) -> bool:
-        message = Entry.of(rounds[number]).message(HOME)
+        message = Entry.of(tasks[number]).message(HOME)
         take = Claimant(f"w{who}", HOME, MINUTE).claim(message, f"{who}")
         cancel = Write(message.task_id, Move.CANCEL, f"{who}", Guard(version=1))
         return isinstance(store.apply(cancel if who == 0 else take), Applied)
 
-    assert winners(contend) == ONE_EACH
-    after = store.read_many([each.id for each in rounds]).values()
+    assert winners(contend, rounds) == [1] * rounds
+    after = store.read_many([each.id for each in tasks]).values()
     assert {(each.version, each.fence) for each in after} <= {(2, 0), (2, 1)}
 
 
-def test_one_end_of_an_attempt_wins(engine_cloud: Cloud) -> None:
+@in_rounds
+def test_one_end_of_an_attempt_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of ends that are written to one fence at once, good, bad or to be retried, exactly one is the outcome."""
-    rounds = [task(id=numbered(number), state=State.RUNNING, fence=3) for number in range(ROUNDS)]
-    store = store_of(engine_cloud, rounds)
+    tasks = [task(id=numbered(number), state=State.RUNNING, fence=3) for number in range(rounds)]
+    store = store_of(engine_cloud, tasks)
     moves = [Move.SUCCEED, Move.FAIL, Move.RETRY]
 
     def contend(number: int, who: int) -> bool:
-        write = Write(rounds[number].id, moves[who % 3], f"{who}", Guard(fence=3), {"finished_at": HOME})
+        write = Write(tasks[number].id, moves[who % 3], f"{who}", Guard(fence=3), {"finished_at": HOME})
         return isinstance(store.apply(write), Applied)
 
-    assert winners(contend) == ONE_EACH
-    assert {found.version for found in store.read_many([each.id for each in rounds]).values()} == {2}
+    assert winners(contend, rounds) == [1] * rounds
+    assert {found.version for found in store.read_many([each.id for each in tasks]).values()} == {2}
 
 
-def test_one_reader_takes_a_group(engine_cloud: Cloud) -> None:
+@in_rounds
+def test_one_reader_takes_a_group(engine_cloud: Cloud, rounds: int) -> None:
     """Of ticks that take a group of shards at once exactly one holds it."""
     store = DynamoCursorStore(engine_cloud.dynamodb, engine_cloud.table())
 
     def contend(number: int, who: int) -> bool:
         return store.take(number, f"{who}", HOME, HOME + MINUTE, Cursors.at((0, 0, 0, 0))) is not None
 
-    assert winners(contend) == ONE_EACH
+    assert winners(contend, rounds) == [1] * rounds
 
 
-def test_one_meaning_of_a_key_wins(engine_cloud: Cloud) -> None:
+@in_rounds
+def test_one_meaning_of_a_key_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of requests with the same new key at once exactly one decides what it stands for."""
     store = DynamoKeyStore(engine_cloud.dynamodb, engine_cloud.table())
 
@@ -116,4 +123,4 @@ def test_one_meaning_of_a_key_wins(engine_cloud: Cloud) -> None:
         wanted = RememberedKey(numbered(who), HOME, HOME, "hash", HOME + DAY)
         return store.remember("ann", f"key {number}", wanted, HOME) == wanted
 
-    assert winners(contend) == ONE_EACH
+    assert winners(contend, rounds) == [1] * rounds

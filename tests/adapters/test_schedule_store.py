@@ -35,7 +35,7 @@ from duetime.domain.tasks.task import (
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered
-from tests.adapters.test_races import CONTENDERS, ONE_EACH, winners
+from tests.adapters.test_races import CONTENDERS, in_rounds, winners
 from tests.metering import item_size
 
 if TYPE_CHECKING:
@@ -264,14 +264,15 @@ def test_a_schedule_fits_a_write_unit(moto_cloud: Cloud) -> None:
 
 
 @pytest.mark.engine
-def test_one_creation_of_a_name_wins(engine_cloud: Cloud) -> None:
+@in_rounds
+def test_one_creation_of_a_name_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of sixteen who make a schedule of the same name at once exactly one does."""
     store = DynamoScheduleStore(engine_cloud.dynamodb, engine_cloud.table(), CREW)
 
     def contend(number: int, who: int) -> bool:
         return store.save(replace(PLAIN, spec=replace(PLAIN.spec, name=f"n{number}")), f"{number} {who}")
 
-    assert winners(contend) == ONE_EACH
+    assert winners(contend, rounds) == [1] * rounds
     assert CONTENDERS > 1
 
 

@@ -1,4 +1,4 @@
-"""The real api function behind HTTP, over moto: what a client meets, without a deployment."""
+"""The real api function behind HTTP, over fakes of AWS: what a client meets, without a deployment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ApiServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Door)
         self.dead = False
-        # moto's conditional writes are not atomic between threads.
+        # One composition serves all requests, as in a function that has one at a time.
         self.one_at_a_time = Lock()
 
     @property

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
+from duetime.adapters.runtime.clock import SystemClock
 from duetime.composition import Runtime
 from duetime.settings import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
@@ -27,6 +26,7 @@ from duetime_client.attempts import Attempt
 from duetime_client.worker import Context, HandlerTwice, Seen, Unretriable, Worker, WorkerIdle
 from tests.adapters.tables import new_table
 from tests.client.api_server import ApiServer
+from tests.fakes.session import FakeSession
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
@@ -40,31 +40,29 @@ TYPE = "pulled"
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
     """The API, with one pulled type that all may pull and one that nobody may."""
-    with mock_aws():
-        session = boto3.Session("testing", "testing", region_name="us-east-1")
-        session.client("s3").create_bucket(Bucket="contents")
-        sqs = session.client("sqs")
+    session = FakeSession(SystemClock().now)
+    session.s3.create_bucket(Bucket="contents")
 
-        def queue() -> str:
-            return sqs.create_queue(QueueName=uuid4().hex)["QueueUrl"]
+    def queue() -> str:
+        return str(session.sqs.create_queue(QueueName=uuid4().hex)["QueueUrl"])
 
-        environ: dict[str, str] = {
-            Variable.TABLE: new_table(session.client("dynamodb")),
-            Variable.BUCKET: "contents",
-            Variable.AUTHENTICATION: "none",
-            **{variable: queue() for variable in QUEUE_VARIABLES.values()},
-            Variable.PULLED_QUEUES: json.dumps({TYPE: queue()}),
-            Variable.PULLERS: json.dumps({TYPE: ["*"]}),
-        }
-        composition.use(Runtime(environ=environ, clients=Clients(session)))
-        made = ApiServer()
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield made
-        made.shutdown()
-        made.server_close()
-        thread.join()
-        composition.use(None)
+    environ: dict[str, str] = {
+        Variable.TABLE: new_table(session.client("dynamodb")),
+        Variable.BUCKET: "contents",
+        Variable.AUTHENTICATION: "none",
+        **{variable: queue() for variable in QUEUE_VARIABLES.values()},
+        Variable.PULLED_QUEUES: json.dumps({TYPE: queue()}),
+        Variable.PULLERS: json.dumps({TYPE: ["*"]}),
+    }
+    composition.use(Runtime(environ=environ, clients=Clients(session)))  # type: ignore[arg-type]  # it stands in for one
+    made = ApiServer()
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+    thread.join()
+    composition.use(None)
 
 
 @pytest.fixture

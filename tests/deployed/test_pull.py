@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TYPE = "pulled"
 LEASE_SECONDS = 5
-SOON = timedelta(seconds=30)
+SOON = timedelta(minutes=5)
 """After its lease and the margin for clocks, a dead worker's task is another's within this, on a busy machine too."""
 WORKER = """
 import time

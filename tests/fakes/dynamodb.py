@@ -54,6 +54,15 @@ class FakeDynamoDB:
         self.tables[TableName] = Table(partition, sort, indexes)
         return dict(_META)
 
+    def delete_table(self, *, TableName: str) -> dict[str, Any]:
+        """Remove a table."""
+        del self.tables[TableName]
+        return dict(_META)
+
+    def scan(self, *, TableName: str) -> dict[str, Any]:
+        """Read every item, for a test to look at."""
+        return {"Items": [dict(item) for item in self._table(TableName, "Scan").every()], **_META}
+
     def get_item(self, *, TableName: str, Key: Item, ConsistentRead: bool = False) -> dict[str, Any]:
         """Read an item."""
         table = self._table(TableName, "GetItem")

@@ -153,6 +153,7 @@ class FakeSQS:
         VisibilityTimeout: int | None = None,
         WaitTimeSeconds: int = 0,
         MessageSystemAttributeNames: Sequence[str] = (),
+        MessageAttributeNames: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Receive messages, which nobody else receives until their visibility is over."""
         queue = self._queue(QueueUrl, "ReceiveMessage")
@@ -170,6 +171,9 @@ class FakeSQS:
             each.visible_at = self.now() + seconds * 1000
             self.changed(queue, each.visible_at)
         told = [self._told(each, MessageSystemAttributeNames) for each in received]
+        for each, message in zip(received, told, strict=True):
+            if named := {name: each.attributes[name] for name in each.attributes if "All" in MessageAttributeNames}:
+                message["MessageAttributes"] = named
         return {"Messages": told} if told else {}
 
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -185,6 +189,21 @@ class FakeSQS:
             self.changed(queue, held.visible_at)
             answer.successful.append({"Id": entry["Id"]})
         return answer.told()
+
+    def change_message_visibility(self, *, QueueUrl: str, ReceiptHandle: str, VisibilityTimeout: int) -> dict[str, Any]:
+        """Set after how many seconds a received message can be received again."""
+        queue = self._queue(QueueUrl, "ChangeMessageVisibility")
+        if (held := _held_by(queue, ReceiptHandle)) is None:
+            raise self.exceptions.make("ReceiptHandleIsInvalid", "ChangeMessageVisibility")
+        held.visible_at = self.now() + VisibilityTimeout * 1000
+        self.changed(queue, held.visible_at)
+        return {}
+
+    def delete_queue(self, *, QueueUrl: str) -> dict[str, Any]:
+        """Remove a queue with all that is in it."""
+        self._queue(QueueUrl, "DeleteQueue")
+        del self.queues[QueueUrl]
+        return {}
 
     def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> dict[str, Any]:
         """Delete a received message."""

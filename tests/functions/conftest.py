@@ -1,15 +1,12 @@
-"""The functions over moto, or over the embedded engine where moto is not exact enough."""
+"""The functions over fakes of AWS, or over the embedded engine where what AWS charges is the point."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from duetime import composition
-from tests.adapters.clouds import Cloud
 from tests.functions.stack import Stack
 
 if TYPE_CHECKING:
@@ -18,8 +15,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over an empty AWS of moto's."""
-    session = boto3.Session("testing", "testing", region_name="us-east-1")
-    with mock_aws():
-        yield Stack(Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs")), session)
+    """The functions over an empty AWS of fakes."""
+    yield Stack.faked()
     composition.use(None)

@@ -13,14 +13,15 @@ from duetime.composition import Runtime, composed
 from duetime.services.tasks.create import Order
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests import grants
+from tests.adapters.clouds import Cloud
 from tests.clocks import StandingClock
+from tests.fakes.session import FakeSession
 from tests.virtual.time import SeededRandom
 
 if TYPE_CHECKING:
     import boto3
 
     from duetime.domain.tasks.task import Priority, Task, TaskSpec
-    from tests.adapters.clouds import Cloud
 
 OWNER = "me"
 
@@ -49,12 +50,18 @@ class LambdaContext:
 class Stack:
     """A table, a bucket, the queues, and the functions composed over them."""
 
-    def __init__(self, cloud: Cloud, session: boto3.Session | None, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        session: boto3.Session | None,
+        settings: dict[str, str] | None = None,
+        clock: StandingClock | None = None,
+    ) -> None:
         self.cloud = cloud
-        if session is not None:
+        if session is not None and not isinstance(session, FakeSession):
             grants.watch(session)
         self.queues = cloud.queues()
-        self.clock = StandingClock()
+        self.clock = clock or StandingClock()
         self.process = EndedProcess()
         self.environ: dict[str, str] = {
             Variable.TABLE: cloud.table(),
@@ -75,6 +82,15 @@ class Stack:
         )
         # As a process does before its first task.
         composed().shards.count()
+
+    @classmethod
+    def faked(cls, settings: dict[str, str] | None = None, secrets: dict[str, str] | None = None) -> Stack:
+        """The functions over fakes of AWS, which go by the functions' clock."""
+        clock = StandingClock()
+        session: Any = FakeSession(clock.now)
+        session.secrets.values.update(secrets or {})
+        cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+        return cls(cloud, session, settings, clock)
 
     def create(self, spec: TaskSpec) -> Task:
         """Accept a task."""

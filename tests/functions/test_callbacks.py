@@ -5,16 +5,13 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from duetime import composition
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import HandlerTarget, HttpTarget, Phase, Priority, TaskSpec
 from duetime.handlers import REGISTRY, Registered
 from duetime.settings import Variable
-from tests.adapters.clouds import Cloud
 from tests.adapters.targets.receiver import is_signed_by
 from tests.functions.receivers import Receiver, receiving
 from tests.functions.stack import Stack
@@ -34,12 +31,9 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over moto, with a signing secret."""
-    session = boto3.Session("testing", "testing", region_name="us-east-1")
-    with mock_aws():
-        session.client("secretsmanager").create_secret(Name="signing", SecretString=SECRET)
-        cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
-        yield Stack(cloud, session, {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"})
+    """The functions over fakes of AWS, with a signing secret."""
+    settings: dict[str, str] = {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"}
+    yield Stack.faked(settings, {"signing": SECRET})
     composition.use(None)
 
 

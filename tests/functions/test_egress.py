@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from duetime import composition
 from duetime.adapters.targets.egress import EgressCaller
@@ -15,7 +13,6 @@ from duetime.composition import composed
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import HttpTarget, Priority, TaskSpec
 from duetime.settings import Variable
-from tests.adapters.clouds import Cloud
 from tests.adapters.targets.receiver import is_signed_by
 from tests.functions.receivers import Receiver, receiving
 from tests.functions.stack import Stack
@@ -35,12 +32,9 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def stack() -> Iterator[Stack]:
-    """The functions over moto, with a signing secret, and the worker's calls handed to the egress handler."""
-    session = boto3.Session("testing", "testing", region_name="us-east-1")
-    with mock_aws():
-        session.client("secretsmanager").create_secret(Name="signing", SecretString=SECRET)
-        cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
-        yield Stack(cloud, session, {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"})
+    """The functions over fakes of AWS, with a signing secret, and the worker's calls handed to the egress handler."""
+    settings: dict[str, str] = {Variable.HTTP_ALLOW: "127.0.0.1", Variable.SIGNING_SECRET: "signing"}
+    yield Stack.faked(settings, {"signing": SECRET})
     composition.use(None)
 
 

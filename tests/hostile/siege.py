@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.hostile.world import Api
 
 A_WORLD = 1_000
-"""Requests to one set of tables: moto walks through all of a table to answer a query."""
+"""Requests to one set of tables."""
 _REFUSED = 400
 _OURS = 500
 OF_TARGETS = frozenset({"target_unreachable", "target_silent"})

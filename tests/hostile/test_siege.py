@@ -8,16 +8,14 @@ import logging
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from duetime import composition
 from duetime.contract.http.operations import OPERATIONS
 from duetime.domain.limits import MAX_BODY_BYTES
 from tests.hostile.corpus import BODIES, HOLE, TASK, Corpus, Hostile
 from tests.hostile.drawn import Drawn
-from tests.hostile.grounds import BUCKET, InProcess
+from tests.hostile.grounds import InProcess
 from tests.hostile.siege import Siege
 from tests.hostile.texts import DEEP, VALUES
 
@@ -31,12 +29,9 @@ TASKS = "/v1/tasks"
 
 @pytest.fixture(scope="module")
 def siege() -> Iterator[Siege]:
-    """A siege over moto, its log silent."""
+    """A siege over fakes of AWS, its log silent."""
     logging.disable(logging.CRITICAL)
-    with mock_aws():
-        session = boto3.Session("testing", "testing", region_name="us-east-1")
-        session.client("s3").create_bucket(Bucket=BUCKET)
-        yield Siege(InProcess(session))
+    yield Siege(InProcess())
     composition.use(None)
     logging.disable(logging.NOTSET)
 

@@ -9,7 +9,7 @@ from duetime.domain.ids import partition_of
 from duetime.domain.times import DAY, minute_of
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
 
-DAYS = [4, 40, 390]
+DAYS = [4, 40, pytest.param(390, marks=pytest.mark.slow)]
 """More than a message lives on a queue; more than an ended task is kept; more than a year."""
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import TaskSpec
 
 SEEDS = 15
-QUICK = 3
+QUICK = 2
 """How many of them are run each time."""
 
 

@@ -5,7 +5,7 @@ import pytest
 from duetime.domain.times import MINUTE
 from tests.simulation.storm import Storm
 
-QUICK, SEEDS = 6, 60
+QUICK, SEEDS = 3, 60
 """How many seeds the quick and all tests run; `python -m tests.simulation --of services --first 60` runs more."""
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from tests.simulation.mutations.mutant import Mutant
 
-SEEDS = 12
-"""How many seeds the ordinary tests run; `make simulate FIRST=12 SEEDS=3000` runs more."""
+QUICK, SEEDS = 6, 12
+"""How many seeds the quick and all tests run; `make simulate FIRST=12 SEEDS=3000` runs more."""
 HEAVY = 0.03
 FAULTS = {
     "a process dies": ("crash_before", "crash_after", "machine killed", "machine cut off", "target hangs"),
@@ -62,7 +62,9 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize(
+    "seed", [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, SEEDS))]
+)
 def test_the_functions_keep_every_promise_in_a_storm(seed: int) -> None:
     """Legal moves, one live effect, none early, none after a cancel, locks kept, and every task comes to its end."""
     storm = blown(seed)

@@ -9,16 +9,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import boto3
-from moto import mock_aws
-
 from duetime import composition
 from duetime.adapters.dynamodb.schema import SCHEMA_VERSION
 from duetime.composition import composed
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempts import Deferred, Run, Yielded
 from duetime.domain.times import HOUR, SECOND
-from tests.adapters.clouds import Cloud
 from tests.functions.api.world import claimed_by_a_worker
 from tests.upgrades.life import Life
 
@@ -231,10 +227,7 @@ def main() -> None:
         path = folder / f"{scene.__name__}.json"
         if path.exists():
             continue
-        session = boto3.Session("testing", "testing", region_name="us-east-1")
-        with mock_aws():
-            cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
-            text = json.dumps(frozen_scene(Life.over(cloud, session), scene), indent=1, ensure_ascii=False)
+        text = json.dumps(frozen_scene(Life.faked(), scene), indent=1, ensure_ascii=False)
         composition.use(None)
         path.write_text(f"{text}\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""A deployment over moto whose items are written to files, or read from them, and whose tasks are then finished."""
+"""A deployment over fakes whose items are written to files, or read from them, and whose tasks are then finished."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ from tests.functions.stack import OWNER, Stack
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import boto3
-
     from duetime.domain.tasks.task import Task
-    from tests.adapters.clouds import Cloud
 
 ROUNDS = 20
 PATIENCE = 7 * SECOND
@@ -71,10 +68,10 @@ class Life:
     api: Gateway
 
     @classmethod
-    def over(cls, cloud: Cloud, session: boto3.Session | None) -> Life:
+    def faked(cls) -> Life:
         """An empty deployment."""
         REGISTRY.update(HANDLERS)
-        return cls(Stack(cloud, session, {Variable.OPERATORS: OWNER}), Gateway(headers={"X-Duetime-Owner": OWNER}))
+        return cls(Stack.faked({Variable.OPERATORS: OWNER}), Gateway(headers={"X-Duetime-Owner": OWNER}))
 
     def create(self, kind: str = "report", **fields: Any) -> str:  # noqa: ANN401 - fields of a task
         """Create a task; its id."""

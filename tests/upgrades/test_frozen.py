@@ -6,16 +6,13 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from duetime import composition
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import from_datetime, minute_of
-from tests.adapters.clouds import Cloud
 from tests.functions.stack import OWNER
 from tests.minutes import items_of
 from tests.upgrades.freezing import FROZEN, SCENES
@@ -34,9 +31,7 @@ UNKNOWN = {"zz": {"S": "of a newer version"}, "zn": {"N": "7"}, "zm": {"M": {"a"
 @pytest.fixture
 def life() -> Iterator[Life]:
     """An empty deployment."""
-    session = boto3.Session("testing", "testing", region_name="us-east-1")
-    with mock_aws():
-        yield Life.over(Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs")), session)
+    yield Life.faked()
     composition.use(None)
 
 

@@ -121,7 +121,7 @@ spans = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None)
 @given(
     st.lists(spans, max_size=5),
     st.lists(

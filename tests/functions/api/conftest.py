@@ -1,28 +1,24 @@
-"""The api function over moto: its table, queues and bucket, fresh for each test."""
+"""The api function over fakes of AWS: its table, queues and bucket, fresh for each test."""
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.composition import Runtime
 from duetime.settings import QUEUE_VARIABLES, Variable
-from tests import grants
 from tests.adapters.tables import new_table
 from tests.clocks import StandingClock
+from tests.fakes.session import FakeSession
 from tests.functions.api.gateway import Gateway
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 BUCKET = "duetime-contents"
-_NUMBERS = count()
 
 
 @pytest.fixture
@@ -31,33 +27,35 @@ def clock() -> StandingClock:
     return StandingClock()
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[boto3.Session]:
-    """An account in moto, for the tests of one module: to set up one for each would take most of their time."""
-    with mock_aws():
-        made = boto3.Session("testing", "testing", region_name="us-east-1")
-        grants.watch(made)
-        made.client("s3").create_bucket(Bucket=BUCKET)
-        yield made
+@pytest.fixture
+def session(clock: StandingClock) -> FakeSession:
+    """An account of its own for each test."""
+    made = FakeSession(clock.now)
+    made.s3.create_bucket(Bucket=BUCKET)
+    return made
 
 
 @pytest.fixture
-def environ(session: boto3.Session) -> dict[str, str]:
-    """The function's environment, with a table of its own; a test may change it before its first request."""
-    number = next(_NUMBERS)
+def environ(session: FakeSession) -> dict[str, str]:
+    """The function's environment; a test may change it before its first request."""
     table = new_table(session.client("dynamodb"))
-    sqs = session.client("sqs")
     queues: dict[str, str] = {
-        variable: sqs.create_queue(QueueName=f"{priority}-{number}")["QueueUrl"]
+        variable: session.sqs.create_queue(QueueName=priority.value)["QueueUrl"]
         for priority, variable in QUEUE_VARIABLES.items()
     }
     return {Variable.TABLE: table, Variable.BUCKET: BUCKET, Variable.AUTHENTICATION: "none", **queues}
 
 
 @pytest.fixture
-def compose(environ: dict[str, str], clock: StandingClock, session: boto3.Session) -> Iterator[Callable[[], None]]:
+def compose(environ: dict[str, str], clock: StandingClock, session: FakeSession) -> Iterator[Callable[[], None]]:
     """Composes the function over the real stores, in its environment as it is then."""
-    yield lambda: composition.use(Runtime(environ=environ, clock=clock, clients=Clients(session)))
+    yield lambda: composition.use(
+        Runtime(
+            environ=environ,
+            clock=clock,
+            clients=Clients(session),  # type: ignore[arg-type]  # it stands in for one
+        )
+    )
     composition.use(None)
 
 

@@ -6,8 +6,7 @@ from duetime.domain.limits import MAX_BATCH
 from duetime.settings import Settings
 
 if TYPE_CHECKING:
-    import boto3
-
+    from tests.fakes.session import FakeSession
     from tests.functions.api.gateway import Gateway
 
 PATH = "/v1/tasks/batch"
@@ -65,7 +64,7 @@ def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
 
 
 def test_an_accepted_task_does_not_need_its_message(
-    api: Gateway, environ: dict[str, str], session: boto3.Session
+    api: Gateway, environ: dict[str, str], session: FakeSession
 ) -> None:
     """While no queue can be reached, tasks are accepted all the same: the record counts, and patrols send it later."""
     for url in Settings(environ).queue_urls.values():

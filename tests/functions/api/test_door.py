@@ -6,16 +6,19 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
 
+from duetime import composition
+from duetime.adapters.aws_clients import Clients
+from duetime.composition import Runtime
 from duetime.contract.http.routes import METHODS
 from duetime.settings import Variable
 from functions.api.handler import app
+from tests.functions.api.gateway import Gateway
 
 if TYPE_CHECKING:
-    import boto3
-
-    from tests.functions.api.gateway import Gateway
+    from tests.fakes.session import FakeSession
 
 GOOD = {"type": "report", "delay_seconds": 60}
 
@@ -199,7 +202,7 @@ def test_the_document_is_served(api: Gateway) -> None:
 
 
 def test_an_unforeseen_error_tells_nothing(
-    api: Gateway, environ: dict[str, str], session: boto3.Session, caplog: pytest.LogCaptureFixture
+    api: Gateway, environ: dict[str, str], session: FakeSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     """When something of ours is broken the answer is a bare 500 problem; the log has the reason and the request."""
     session.client("dynamodb").delete_table(TableName=environ[Variable.TABLE])
@@ -210,13 +213,16 @@ def test_an_unforeseen_error_tells_nothing(
     assert "ResourceNotFoundException" in caplog.text
 
 
-def test_a_store_that_is_away_is_worth_another_try(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """While a store cannot be reached the answer is a 503 problem that says when to ask again."""
     unreachable = "http://127.0.0.1:1"
-    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", unreachable)
-    answer = api.send("POST", "/v1/tasks", GOOD)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", unreachable)
+    session = boto3.Session("testing", "testing", region_name="us-east-1")
+    composition.use(Runtime(environ=environ, clients=Clients(session)))
+    answer = Gateway().send("POST", "/v1/tasks", GOOD)
     assert (answer.status, answer.problem["code"], answer.headers["Retry-After"]) == (503, "unavailable", "1")
     assert unreachable not in answer.text
+    composition.use(None)
 
 
 def test_the_document_is_not_built_when_the_function_starts() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.tasks.attempts import Succeeded
@@ -53,7 +53,6 @@ def expected(nodes: dict[str, dict[str, Any]], fails: set[str]) -> dict[str, str
     return ends
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graphs())
 def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]], set[str]]) -> None:
     """Whatever the graph and whoever fails: each node that may run does once, and the others say why they did not."""
@@ -73,7 +72,6 @@ def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]]
     assert world.get(topology).is_terminal
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graphs(), st.lists(st.integers(1, 9), max_size=4), st.sets(st.integers(0, 6)))
 def test_every_node_ends_the_same_whatever_becomes_of_the_frame(
     drawn: tuple[dict[str, dict[str, Any]], set[str]], stops: list[int], lost: set[int]

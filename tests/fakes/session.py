@@ -1,0 +1,103 @@
+"""A session of boto3 whose clients are the fakes: the functions over it need neither requests nor a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Self
+
+from tests import grants
+from tests.fakes.dynamodb import FakeDynamoDB, FakePaginator
+from tests.fakes.errors import Exceptions
+from tests.fakes.s3 import FakeS3
+from tests.fakes.sqs import FakeSQS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True)
+class Meta:
+    """Where a client sends its requests."""
+
+    endpoint_url: str
+
+
+class FakeClient:
+    """A client of one service: one call at a time, each checked against what its function may do."""
+
+    def __init__(self, session: FakeSession, fake: Any, service: str) -> None:  # noqa: ANN401 - any fake
+        self.fake = fake
+        self._session = session
+        self._service = service
+        self.exceptions = fake.exceptions
+        self.meta = Meta(f"https://{service}.us-east-1.amazonaws.com")
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        return partial(self._call, operation)
+
+    def get_paginator(self, operation: str) -> FakePaginator:
+        """What reads page after page."""
+        return FakePaginator(partial(self._call, operation))
+
+    def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
+        grants.check_acting(self._service, operation, request)
+        with self._session.lock:
+            answer = getattr(self.fake, operation)(**request)
+            self._session.heard(operation, request)
+            return answer
+
+
+class FakeSession:
+    """Stands in for `boto3.Session`: one account with DynamoDB, SQS, S3 and Secrets Manager.
+
+    `tests/adapters/test_fakes.py` proves that the fakes answer as the embedded engine does, and the suites of the
+    stores make every call of theirs through boto3.
+
+    Attributes:
+        heard: told of every call that was not refused.
+        lock: what makes a call atomic.
+    """
+
+    def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
+        self.dynamodb, self.sqs, self.s3 = FakeDynamoDB(now), FakeSQS(now), FakeS3()
+        self.secrets = FakeSecrets()
+        self._services: dict[str, Any] = {
+            "dynamodb": self.dynamodb,
+            "sqs": self.sqs,
+            "s3": self.s3,
+            "secretsmanager": self.secrets,
+        }
+        self.heard: Callable[[str, dict[str, Any]], None] = lambda _operation, _request: None
+        self.lock = RLock()
+
+    def client(self, service: str, **_settings: Any) -> Any:  # noqa: ANN401 - stands in for any client
+        """A client of a service."""
+        if service not in self._services:
+            return Missing(service)
+        return FakeClient(self, self._services[service], service)
+
+
+class FakeSecrets:
+    """A client of Secrets Manager whose secrets, by name, were never rotated."""
+
+    def __init__(self) -> None:
+        self.exceptions = Exceptions()
+        self.values: dict[str, str] = {}
+
+    def get_secret_value(self, *, SecretId: str, VersionStage: str) -> dict[str, Any]:
+        """Read a secret."""
+        if SecretId not in self.values or VersionStage != "AWSCURRENT":
+            raise self.exceptions.make("ResourceNotFoundException", "GetSecretValue", SecretId)
+        return {"SecretString": self.values[SecretId]}
+
+
+class Missing:
+    """A client of a service that is not faked: nothing may call it."""
+
+    def __init__(self, service: str) -> None:
+        self._service = service
+
+    def __getattr__(self, operation: str) -> Self:
+        raise NotImplementedError(f"{self._service}: {operation}")
