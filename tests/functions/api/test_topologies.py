@@ -81,7 +81,7 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
     assert state("plan", task_id) == {"chunks": [[0, 1, 2]], "large": False, "looks": 0}
-    assert state("plan", task_id) == {"chunks": [[0, 1, 2]], "large": False}
+    assert state("plan", task_id) == {"chunks": [[0, 1, 2]], "large": False, "looks": 0}
     inside = composed()
     for key in ("top", "left", "bottom"):
         seen = api.send("GET", f"{PATH}/{task_id}").body
