@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from infra.environments import Environment
     from infra.lambda_function import LambdaFunction
 
-HEARTBEAT_SECONDS = 7_200
-"""After so long without a word of a node its wait begins anew, with another token and a look at the node."""
+HEARTBEAT_SECONDS = 43_200
+"""After so long without a word of a node its wait begins anew, with another token and a look at the node. Each time is
+four events of the execution's history, forty nodes at once: twice a day they leave the longest execution room to spare.
+No node and no end of a topology waits for this, only the execution's own end when a token was lost."""
 LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_ROOM // SECOND
 """Longest that a topology's attempt lasts, and so its execution."""
 CHILDREN_AT_ONCE = 10
@@ -146,7 +148,11 @@ def definition(function_arn: str) -> dict[str, Any]:
         "States": {
             "Plan": {
                 **_task(function_arn, {"state": "plan", **_RUN}),
-                "ResultSelector": {"chunks.$": "$.Payload.chunks", "large.$": "$.Payload.large"},
+                "ResultSelector": {
+                    "chunks.$": "$.Payload.chunks",
+                    "large.$": "$.Payload.large",
+                    "looks.$": "$.Payload.looks",
+                },
                 "ResultPath": "$.plan",
                 "Catch": broken,
                 "Next": "Size",
@@ -159,18 +165,22 @@ def definition(function_arn: str) -> dict[str, Any]:
             "Nodes": {**_nodes(function_arn, "$.plan.chunks[0]", "Node"), "Catch": broken, "Next": "Finish"},
             "ManyNodes": {**_chunks(function_arn), "Catch": broken, "Next": "Finish"},
             "Finish": {
-                **_task(function_arn, {"state": "finish", **_RUN}),
-                "ResultSelector": {"over.$": "$.Payload.over", "again_after.$": "$.Payload.again_after"},
-                "ResultPath": "$.look",
+                **_task(function_arn, {"state": "finish", **_RUN, "looks.$": "$.plan.looks"}),
+                "ResultSelector": {
+                    "over.$": "$.Payload.over",
+                    "again_after.$": "$.Payload.again_after",
+                    "looks.$": "$.Payload.looks",
+                },
+                "ResultPath": "$.plan",
                 "Catch": broken,
                 "Next": "Over",
             },
             "Over": {
                 "Type": "Choice",
-                "Choices": [{"Variable": "$.look.over", "BooleanEquals": True, "Next": "Done"}],
+                "Choices": [{"Variable": "$.plan.over", "BooleanEquals": True, "Next": "Done"}],
                 "Default": "Later",
             },
-            "Later": {"Type": "Wait", "SecondsPath": "$.look.again_after", "Next": "Finish"},
+            "Later": {"Type": "Wait", "SecondsPath": "$.plan.again_after", "Next": "Finish"},
             "Done": {"Type": "Succeed"},
             "BreakOff": {
                 **_task(function_arn, {"state": "break_off", **_RUN, "reason.$": "$.error.Error"}),

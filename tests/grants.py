@@ -45,13 +45,9 @@ ELSEWHERE = {
     ("api", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
     ("worker", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
     ("trigger", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:trigger"),
-    ("deadletter", "dynamodb:PutItem", TABLE),
-    ("topology", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:bulk"),
-    ("topology", "s3:PutObjectTagging", f"{BUCKET}/*"),
 }
 """What is used where no call is recorded: the egress by deployed tests, and by the trigger itself if there are more
-than sixteen shards (`tests/adapters/test_fan_out.py`). No test reaches these yet, though the code does: the timer of a
-dead letter's task that goes on, the end of a large topology by its own function, and large contents of its nodes."""
+than sixteen shards (`tests/adapters/test_fan_out.py`)."""
 _ACTING: list[tuple[int, str]] = []
 """The threads in which a test of the functions has invoked one, and which; in the simulation, each call names its own.
 

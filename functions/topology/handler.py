@@ -19,12 +19,15 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
         match event["state"]:
             case "plan":
                 plan = running.plan(topology, fence)
-                return {"chunks": plan.chunks, "large": plan.is_large}
+                return {"chunks": plan.chunks, "large": plan.is_large, "looks": 0}
             case "wait":
                 running.wait(topology, fence, int(event["number"]), event["token"])
             case "finish":
-                look = running.finish(topology, fence)
-                return {"state": look.state, "over": look.over, "again_after": look.again_after}
+                # An execution that an older version has begun counts nothing.
+                looks = int(event.get("looks", 0))
+                look = running.finish(topology, fence, looks)
+                again_after = look.again_after
+                return {"state": look.state, "over": look.over, "again_after": again_after, "looks": looks + 1}
             case "break_off":
                 running.break_off(topology, fence, str(event["reason"])[:200])
         return {}

@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from duetime.adapters.dynamodb import schema
+from duetime.services.topologies import reconciler
 from tests import grants
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
@@ -86,6 +87,80 @@ def test_a_dead_letter_of_a_task_that_has_spent_its_attempts_fails_it(scenario: 
     assert scenario.run_until(lambda: scenario.record(task_id).state == "failed", HOUR, SECOND)
     scenario.run(5 * MINUTE)
     assert expiring(scenario) == 1
+
+
+def test_a_dead_letter_of_a_task_that_waits_sets_a_timer(scenario: Scenario) -> None:
+    """No worker has claimed it, and its own minute is over: the dead-letter function writes a timer for the next."""
+    scenario.faulty = True
+    for queue in scenario.sqs.queues.values():
+        queue.most_receives = 1 if queue.dead_letters else 0
+
+    def dies(call: Call) -> bool:
+        return call.machine.function == "worker" and call.operation == "change_message_visibility_batch"
+
+    died = scenario.once(dies, lambda call: call.machine.die())
+    timer = ("deadletter", "dynamodb:PutItem", grants.TABLE)
+    grants.USED.discard(timer)
+    scenario.ticking = False  # a recovery scan would come first
+    task_id = create(scenario)
+    assert scenario.run_until(lambda: scenario.record(task_id).state == "succeeded", HOUR, SECOND)
+    assert len(died) == 1
+    assert timer in grants.USED
+
+
+def test_a_rerun_of_a_topology_keeps_the_contents_of_the_nodes_that_succeeded(scenario: Scenario) -> None:
+    """Its function takes the tag away by which the end of the first run let them expire."""
+    scenario.faulty = True  # a node of a rerun begins long after the parents that it keeps
+    broken = True
+
+    def run(_phase: str, context: Context) -> None:
+        if scenario.record(context.task_id).name == "second":
+            if broken:
+                raise ValueError
+            scenario.take(30 * SECOND)
+
+    scenario.target = run
+    nodes = {
+        "first": {"type": PLAIN, "payload": HUGE},
+        "second": {"type": PLAIN, "depends_on": ["first"], "retry": {"max_attempts": 1}},
+    }
+    topology = scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
+    assert scenario.run_until(lambda: scenario.record(topology).finished_at is not None)
+    scenario.run(5 * MINUTE)
+    assert expiring(scenario) == len(scenario.s3.objects) == 2
+    broken = False
+    assert scenario.ask("POST", f"/v1/tasks/{topology}/retry").status == 200
+    scenario.run(15 * SECOND)
+    assert expiring(scenario) == 0
+    assert scenario.run_until(lambda: scenario.record(topology).state == "succeeded")
+    assert "s3:PutObjectTagging" in {use[1] for use in grants.USED if use[0] == "topology"}
+
+
+def test_a_plan_that_finds_its_large_topology_cancelled_has_the_nodes_stopped_in_the_background(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was to have it done died: the function of the state machine invokes the one of bulk operations."""
+    scenario.faulty = True
+    monkeypatch.setattr(reconciler, "BULK_INLINE_NODES", 5)  # hundreds of nodes would take half a minute
+    nodes = {f"n{number}": {"type": PLAIN, "delay_seconds": LATER} for number in range(6)}
+    topology = scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
+
+    def states() -> set[str]:
+        return {str(task.state) for task in scenario.watching.tasks() if task.member}
+
+    assert scenario.run_until(lambda: states() == {"scheduled"}, 5 * MINUTE, 5 * SECOND)
+    scenario.run(5 * SECOND)
+
+    def notes_an_operation(call: Call) -> bool:
+        return call.machine.function == "api" and call.operation == "put_item"
+
+    died = scenario.once(notes_an_operation, lambda call: call.machine.die())
+    scenario.send("POST", f"/v1/topologies/{topology}/cancel")
+    scenario.run(2 * SECOND)
+    assert len(died) == 1
+    scenario.invoke("topology", {"state": "plan", "task_id": topology, "fence": 1})
+    assert scenario.run_until(lambda: states() == {"cancelled"}, MINUTE, SECOND)
+    assert ("topology", "lambda:InvokeFunction", grants.function("bulk")) in grants.USED
 
 
 def test_a_topology_keeps_and_lets_go_what_its_nodes_have_outside(scenario: Scenario) -> None:

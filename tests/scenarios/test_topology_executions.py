@@ -108,7 +108,7 @@ def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> Non
         graphs.submit({"only": {"type": PLAIN}})
         assert graphs.run_until_ended(within=SHORTEST_LOOK + MINUTE).state == "succeeded"
         assert graphs.executions() == {"1": "RUNNING"}
-        graphs.run(3 * HOUR)
+        graphs.run(13 * HOUR)
         assert graphs.ran == ["only"]
         assert graphs.state_machine.entered["Node"] == 2
         assert graphs.executions() == {"1": "SUCCEEDED"}

@@ -70,3 +70,15 @@ def test_where_the_types_are_not_known_none_is_refused() -> None:
     """A deployment whose package of handlers was not imported when it was built takes any type."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/tasks", {"type": "later", "delay_seconds": 3600}).status == 201
+
+
+def test_every_deployment_handles_the_type_that_it_is_verified_with(scenario: Scenario) -> None:
+    """A probe is accepted and run, whatever the deployed package of handlers is: twice it fails, as it was asked to."""
+    body = {"type": "duetime.probe", "payload": {"fail_times": 2}, "retry": {"initial_seconds": 1}}
+    created = scenario.ask("POST", "/v1/tasks", body)
+    assert created.status == 201
+    path = f"/v1/tasks/{created.body['id']}"
+    assert scenario.run_until(lambda: scenario.record(created.body["id"]).is_terminal)
+    result = scenario.ask("GET", path).body["result"]
+    assert (result["attempt"], result["fence"], bool(result["process"])) == (3, 3, True)
+    assert result["ended_at_ms"] >= result["started_at_ms"]

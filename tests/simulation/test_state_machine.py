@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_ROOM, WAITS_AT_ONCE
 from duetime.domain.times import HOUR, SECOND
+from duetime.domain.topologies.watchdog_times import pause_before_look
 from tests.fakes.stepfunctions import FakeStepFunctions, Status
 from tests.simulation.state_machine import StateFailed, StateMachine
 from tests.virtual.time import VirtualTime
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
 
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
 BEGAN = 1_000_000
+HISTORY = 25_000
+"""Most events of an execution (Source: Step Functions Developer Guide, "Avoid reaching the history quota")."""
+ROOM = 5_000
+"""Events that are left for what breaks and is tried again: forty waits, twelve tries each, three events a try."""
+LONGEST = MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_ROOM
 
 
 class Frame:
@@ -29,12 +36,13 @@ class Frame:
     def __init__(self) -> None:
         self.time = VirtualTime(BEGAN)
         self.states = FakeStepFunctions(self.time.now)
-        self.states.begin = StateMachine(self.time, self.states, self._invoke).begin
+        self.machine = StateMachine(self.time, self.states, self._invoke)
+        self.states.begin = self.machine.begin
         self.asked: list[Mapping[str, Any]] = []
         self.broken = 0
         self.answers: dict[str, Any] = {
-            "plan": {"chunks": [[0, 1]], "large": False},
-            "finish": {"over": True, "again_after": 0},
+            "plan": {"chunks": [[0, 1]], "large": False, "looks": 0},
+            "finish": {"over": True, "again_after": 0, "looks": 1},
         }
 
     def _invoke(self, payload: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
@@ -42,7 +50,8 @@ class Frame:
         if self.broken:
             self.broken -= 1
             raise StateFailed("Lambda.Unknown")
-        return self.answers.get(payload["state"], {})
+        answer = self.answers.get(payload["state"], {})
+        return answer(payload) if callable(answer) else answer
 
     def start(self, name: str = "one") -> str:
         """Start an execution; its ARN."""
@@ -73,6 +82,38 @@ def test_a_run_waits_for_its_tokens_and_finishes() -> None:
     assert frame.status(arn) == Status.SUCCEEDED
 
 
+def test_the_events_of_an_execution_are_counted() -> None:
+    """Begun and ended 2, plan 5, size 2, map 4, each of two nodes 2 and 2 and 4, finish 5, its choice 2, success 2."""
+    frame = Frame()
+    frame.start()
+    frame.time.run_until(BEGAN + SECOND)
+    for payload in frame.asked[1:]:
+        frame.states.send_task_success(taskToken=payload["token"], output="{}")
+    frame.time.run_until(BEGAN + HOUR)
+    assert frame.machine.events == 2 + 5 + 2 + 4 + 2 * (2 + 2 + 4) + 5 + 2 + 2
+
+
+@pytest.mark.parametrize("waiting", [1.0, 0.5, 0.0])
+def test_no_execution_has_more_events_than_it_may(waiting: float) -> None:
+    """For as long as a topology may take, it waits for forty nodes, then looks whether the rollback is over."""
+    frame = Frame()
+    until = BEGAN + LONGEST
+    frame.answers["plan"] = {"chunks": [list(range(WAITS_AT_ONCE))], "large": False, "looks": 0}
+
+    def finish(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        again_after = pause_before_look(payload["looks"], frame.time.now() - BEGAN)
+        return {"over": frame.time.now() >= until, "again_after": again_after, "looks": payload["looks"] + 1}
+
+    frame.answers["finish"] = finish
+    arn = frame.start()
+    frame.time.run_until(BEGAN + round(waiting * LONGEST))
+    for payload in [each for each in frame.asked if each["state"] == "wait"][-WAITS_AT_ONCE:]:
+        frame.states.send_task_success(taskToken=payload["token"], output="{}")
+    frame.time.run_until(until + 2 * HOUR)
+    assert frame.status(arn) == Status.SUCCEEDED
+    assert frame.machine.events < HISTORY - ROOM, frame.machine.events
+
+
 def test_what_breaks_is_tried_again_and_in_the_end_broken_off() -> None:
     """Two failures cost three seconds; more than the machine's patience ends in its failure."""
     frame = Frame()
@@ -92,7 +133,7 @@ def test_a_silent_wait_begins_anew_with_another_token() -> None:
     """A token that nobody answers is given up after the heartbeat, and then it is worth nothing."""
     frame = Frame()
     frame.start()
-    frame.time.run_until(BEGAN + 3 * HOUR)
+    frame.time.run_until(BEGAN + 13 * HOUR)
     first, *_, last = (payload["token"] for payload in frame.asked if payload.get("number") == 0)
     assert first != last
     with pytest.raises(ClientError, match="TaskTimedOut"):

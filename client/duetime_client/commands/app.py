@@ -15,6 +15,7 @@ from duetime_client.commands import (
     task_control,
     tasks,
     topologies,
+    verify,
     worker,
 )
 from duetime_client.commands.plugins import PluggableGroup
@@ -35,6 +36,7 @@ app.add_typer(calendars.app, name="calendars")
 app.add_typer(switches.app, name="switches")
 app.add_typer(topologies.app, name="topologies")
 app.add_typer(worker.app, name="worker")
+app.command("verify")(verify.verify)
 
 
 def show_version(*, asked: bool) -> None:

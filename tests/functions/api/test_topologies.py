@@ -80,8 +80,8 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
     """Planned, its first node is scheduled; each end releases the next; finished, its task has an outcome."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     claimed_by_a_worker(task_id, clock)
-    assert state("plan", task_id) == {"chunks": [[0, 1, 2]], "large": False}
-    assert state("plan", task_id) == {"chunks": [[0, 1, 2]], "large": False}
+    assert state("plan", task_id) == {"chunks": [[0, 1, 2]], "large": False, "looks": 0}
+    assert state("plan", task_id) == {"chunks": [[0, 1, 2]], "large": False, "looks": 0}
     inside = composed()
     for key in ("top", "left", "bottom"):
         seen = api.send("GET", f"{PATH}/{task_id}").body
@@ -92,7 +92,7 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
         assert api.send("GET", f"/v1/tasks/{node}").body["member"]["node"] == key
         done = inside.task_control.notify("local", TaskId(node), 1, Succeeded(b"1"))
         inside.node_finished.follow(done)
-    assert state("finish", task_id) == {"state": "succeeded", "over": True, "again_after": 0}
+    assert state("finish", task_id) == {"state": "succeeded", "over": True, "again_after": 0, "looks": 1}
     assert state("finish", task_id)["over"] is True
     assert api.send("GET", f"/v1/tasks/{task_id}").body["result"] == {"run": 1, "nodes": {"succeeded": 3}}
 

@@ -7,6 +7,7 @@ threads, AWS clients) for another, which is how tests and the simulation run the
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ from duetime.adapters.trigger_fan_out import LambdaFanOut
 from duetime.domain.tasks.target_rules import TargetRules
 from duetime.domain.topologies.payload_reader import outline_of
 from duetime.handlers import REGISTRY
+from duetime.probe import BUILT_IN
 from duetime.services.bulk.executor import BulkExecutor
 from duetime.services.bulk.filtered_tasks import FilteredTasks
 from duetime.services.bulk.operations import BulkOperations
@@ -232,7 +234,8 @@ class Composition:
     @cached_property
     def _target_rules(self) -> TargetRules:
         settings = self.settings
-        handled = known_types(settings.handler_types)
+        known = known_types(settings.handler_types)
+        handled = None if known is None else known | BUILT_IN.keys()
         return TargetRules(settings.pulled_queue_urls.keys(), settings.callable_arns, settings.http_allow, handled)
 
     @cached_property
@@ -287,7 +290,7 @@ class Composition:
         topologies = TopologyRunner(self._machine)
         # Imported before its first task, while Lambda gives a starting process more of a processor.
         self._handlers.why_broken()
-        handlers = HandlerRunner(REGISTRY, self._handlers.why_broken)
+        handlers = HandlerRunner(ChainMap(REGISTRY, dict(BUILT_IN)), self._handlers.why_broken)
         return Targets(handlers, HttpRunner(self.caller), aws, topologies)
 
     @cached_property

@@ -16,6 +16,27 @@ if TYPE_CHECKING:
 _AGE_PER_LOOK = 4
 _AFTER_THE_DEADLINE = 5 * SECOND
 """The graph's time counts from its plan, which begins a moment after the attempt."""
+_LOOKS_A_RUN = 20
+_SHORTEST_PAUSE, _USUAL_PAUSE = 2, 60
+_MANY_LOOKS = 300
+_GROWTH = 1.05
+
+
+def pause_before_look(looks: int, took: Millis) -> int:
+    """Seconds until an execution, whose nodes have all been waited for, looks again whether the whole is at its end.
+
+    A twentieth of what the run has taken, and a minute at most. Each look writes nine events into the execution's
+    history, which has room for 25 000: after hours of looking, the pause grows to an hour.
+
+    Args:
+        looks: how often it has looked before.
+        took: for how long the run has been going.
+    """
+    if looks < _MANY_LOOKS:
+        return max(_SHORTEST_PAUSE, min(int(took // (_LOOKS_A_RUN * SECOND)), _USUAL_PAUSE))
+    longest = LONGEST_LOOK // SECOND
+    # Beyond this many the power would not fit into a float; it is long past the longest by then.
+    return min(longest, round(_USUAL_PAUSE * _GROWTH ** min(looks - _MANY_LOOKS, 1000)))
 
 
 def deferred_until(task: Task, started_at: Millis) -> Millis:

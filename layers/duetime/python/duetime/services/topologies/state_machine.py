@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestRefused
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
+from duetime.domain.limits import LONGEST_LOOK, MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
 from duetime.domain.tasks.attempts import HeldBack, Stopped, Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
@@ -17,6 +17,7 @@ from duetime.domain.topologies.planning import arrivals, opening
 from duetime.domain.topologies.progress import counted
 from duetime.domain.topologies.rerun import rerun
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
+from duetime.domain.topologies.watchdog_times import pause_before_look
 from duetime.services.topologies.repository import TopologyRun
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempts import Ending
     from duetime.domain.tasks.task import Task
-    from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.next_actions import NextAction
     from duetime.domain.topologies.node_status import Statuses
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 _TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 _SHOWN = 5
 _LAST_RUN = "nodes of its last run have not ended"
-_SHORTEST_LOOK, _LONGEST_LOOK = 2, 60
-_LOOKS_A_RUN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,20 +133,25 @@ class StateMachineSteps:
         if status_of(self.tasks.read(task_id)).has_ended:
             self.machine.answer(token)
 
-    def finish(self, topology: TaskId, fence: int) -> Look:
+    def finish(self, topology: TaskId, fence: int, looks: int = 0) -> Look:
         """End the attempt at the topology's task if the whole has come to its end; else steer it there.
 
         Of a run that is still to be planned nothing has ended, whatever became of the run before.
+
+        Args:
+            topology: its task.
+            fence: of the attempt.
+            looks: how often this execution has looked before.
         """
         whole = self.topology_repository.read(topology)
         if whole is None or self._current(topology, fence) is None:
             return Look(State.CANCELLED, over=True, again_after=0)
         if not whole.is_present:
-            return Look(State.RUNNING, over=False, again_after=_LONGEST_LOOK)
+            return Look(State.RUNNING, over=False, again_after=pause_before_look(looks, LONGEST_LOOK))
         found, statuses = self.reconciler.repair(whole)
         if found.state not in _TERMINAL:
-            took = (self.clock.now() - whole.head.begun_at) // SECOND
-            return Look(found.state, over=False, again_after=_clamped(took // _LOOKS_A_RUN))
+            took = self.clock.now() - whole.head.begun_at
+            return Look(found.state, over=False, again_after=pause_before_look(looks, took))
         self.topology_repository.save(whole.head, lambda head: replace(head, ended=True))
         self._notify(whole.task, self._ending(whole, found, statuses))
         return Look(found.state, over=True, again_after=0)
@@ -267,7 +270,3 @@ def _told(keys: Sequence[str], one: str, many: str = "") -> str:
         return "".join(f"the node {key} {one}" for key in keys)
     more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
     return f"the nodes {', '.join(keys[:_SHOWN])}{more} {many or one}"
-
-
-def _clamped(seconds: Millis) -> int:
-    return max(_SHORTEST_LOOK, min(int(seconds), _LONGEST_LOOK))

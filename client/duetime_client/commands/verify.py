@@ -1,0 +1,184 @@
+"""`duetime verify`: whether a deployment keeps its promises, by real tasks on it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from uuid import uuid4
+
+import typer
+from rich import box
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from duetime_client.authentication import Authentication
+from duetime_client.commands.connection import Auth, Owner, Url, connected
+from duetime_client.commands.console import console, printable
+from duetime_client.commands.runtime import Runtime
+from duetime_client.verification.cloud import denied_grants
+from duetime_client.verification.findings import Verdict
+from duetime_client.verification.plan import Limits, Plan
+from duetime_client.verification.session import TAG, Session
+from duetime_client.verification.verification import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from duetime_client.verification.findings import Finding
+    from duetime_client.verification.verification import Progress as Done
+
+INTERRUPTED = 128 + signal.SIGINT
+"""The shell's own code for a command that was interrupted."""
+_LONG = 20
+"""Seconds over which a schedule of ten occurrences fits beside the other tasks."""
+_STYLES = {Verdict.KEPT: "green", Verdict.BROKEN: "bold red", Verdict.MEASURED: "", Verdict.UNMEASURED: "yellow"}
+
+Count = Annotated[int, typer.Option("--tasks", min=1, max=1000, help="How many tasks are due one by one.")]
+Seconds = Annotated[float, typer.Option(min=1, max=600, help="Over how long.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Leave out the tasks that the trigger sends, which are due in five minutes.")
+]
+PulledType = Annotated[
+    str, typer.Option("--pulled", metavar="TYPE", help="A pulled type that no other worker leases meanwhile.")
+]
+HttpUrl = Annotated[str, typer.Option(metavar="URL", help="An endpoint that answers PUT with 2xx, to call once.")]
+StackName = Annotated[
+    str,
+    typer.Option("--stack", metavar="NAME", help="The CloudFormation stack, such as duetime-dev: its logs are read."),
+]
+LateMs = Annotated[
+    float | None, typer.Option("--late-ms", min=1, help="Lateness that is let pass, instead of what is promised.")
+]
+Patience = Annotated[float, typer.Option(min=10, help="Seconds after its due time at which a task is lost.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report to this file.")]
+
+
+def verify(  # noqa: PLR0913 - an option each
+    context: typer.Context,
+    *,
+    url: Url,
+    tasks: Count = 100,
+    seconds: Seconds = 60.0,
+    quick: Quick = False,
+    pulled: PulledType = "",
+    http_url: HttpUrl = "",
+    stack: StackName = "",
+    late_ms: LateMs = None,
+    patience: Patience = 210.0,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs anything.")] = False,
+    json_file: JsonFile = None,
+    auth: Auth = Authentication.NONE,
+    owner: Owner = None,
+) -> None:
+    """Run real tasks on a deployment, and say of each promise whether it was kept.
+
+    Exits with 0 if no promise was broken, with 1 if one was. What it created is taken back at the end, and on Ctrl-C.
+    """
+    plan = Plan(
+        tasks=tasks,
+        seconds=seconds,
+        late_tasks=0 if quick else max(1, tasks // 5),
+        occurrences=10 if seconds >= _LONG else 2,
+        period_seconds=5 if seconds >= _LONG else 1,
+        pulled_type=pulled,
+        http_url=http_url,
+        patience_seconds=patience,
+        limits=Limits.of(late_ms),
+    )
+    _confirm(plan, url, yes=yes)
+    surroundings = context.ensure_object(Runtime)
+    with connected(context, url, auth, owner) as client:
+        session = Session(client, uuid4().hex[:12], surroundings.now)
+        began_ms = session.now_ms()
+        found = _run(session, plan, surroundings)
+    found.append(denied_grants(stack, began_ms))
+    _show(found)
+    if json_file is not None:
+        json_file.write_text(json.dumps(_report(found, plan, session), indent=2) + "\n")
+    raise typer.Exit(1 if any(each.verdict is Verdict.BROKEN for each in found) else 0)
+
+
+def _confirm(plan: Plan, url: str, *, yes: bool) -> None:
+    text = (
+        f"This runs about {plan.total} tasks on {url}, takes {plan.minutes} minutes or longer, and costs at most"
+        f" about ${plan.dollars:.2f} at AWS's public list prices. The tasks stay listed until their retention is over."
+    )
+    console(stderr=True).print(printable(text), soft_wrap=True)
+    if not yes:
+        typer.confirm("Go on?", abort=True, err=True)
+
+
+def _run(session: Session, plan: Plan, surroundings: Runtime) -> list[Finding]:
+    """Verify, and take back what is left of it, however it ends."""
+    err = console(stderr=True)
+    try:
+        with _ended_by_signals(), _bars() as show:
+            return run(session, plan, surroundings.sleep, show)
+    except KeyboardInterrupt:
+        err.print("Stopped; taking back what was created.")
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        for left in session.clean_up():
+            err.print(printable(f"left behind: {left}"), soft_wrap=True)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Take SIGTERM for Ctrl-C, where that is possible."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # only the main thread may
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[Sequence[Done]], None]]:
+    """A bar for each check: how many of its tasks have ended."""
+    columns = (TextColumn("  {task.description}"), BarColumn(bar_width=40), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True)) as bars:
+        of: dict[str, object] = {}
+
+        def show(checks: Sequence[Done]) -> None:
+            for check in checks:
+                if check.of:
+                    bar = of.setdefault(check.name, None)
+                    if bar is None:
+                        bar = of[check.name] = bars.add_task(check.name, total=check.of)
+                    bars.update(bar, completed=check.done, total=check.of)  # type: ignore[arg-type]  # a bar's id
+
+        yield show
+
+
+def _show(found: Sequence[Finding]) -> None:
+    table = Table(box=box.ROUNDED, title="What was promised, and what was measured", title_justify="left")
+    for heading in ("promise", "", "measured", "promised"):
+        table.add_column(heading, overflow="fold")
+    for each in found:
+        style = _STYLES[each.verdict]
+        table.add_row(
+            printable(each.promise), printable(each.verdict, style), printable(each.figure), printable(each.promised)
+        )
+    console().print(table)
+
+
+def _report(found: Sequence[Finding], plan: Plan, session: Session) -> dict[str, object]:
+    return {
+        "kept": all(each.verdict is not Verdict.BROKEN for each in found),
+        "tag": f"{TAG}:{session.run_id}",
+        "plan": asdict(plan),
+        "estimated_dollars": plan.dollars,
+        "findings": [asdict(each) for each in found],
+    }

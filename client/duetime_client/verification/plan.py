@@ -1,0 +1,83 @@
+"""What a verification does, and about what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+PROBE = "duetime.probe"
+"""The task type that every deployment handles, whatever its own handlers are."""
+LEAD_SECONDS = 5.0
+"""How far ahead of their due times tasks are created: far enough to create them all before."""
+TRIGGER_LEAD_SECONDS = 300.0
+"""Due so far ahead, a task is not sent by the API that creates it: the trigger finds it in its minute."""
+_DOLLARS_PER_TASK = 5e-5
+"""Six write units, six requests to SQS, four invocations, 2.5 GB-seconds: a task that travels alone and is held."""
+_DOLLARS_PER_REQUEST = 2.5e-6
+"""A request to the HTTP API, and 100 ms of the function behind it."""
+_DOLLARS_PER_TOPOLOGY = 5e-4
+"""A dozen state transitions, and twenty write units."""
+_END_SECONDS = 20
+"""Reading every task once more."""
+_REQUESTS_PER_TASK = 5
+"""Created, looked at twice, read at the end with its attempts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is promised of the time between a task's due time and its start, in milliseconds."""
+
+    p50_ms: float = 250.0
+    p99_ms: float = 1_000.0
+    most_ms: float = 10_000.0
+
+    @classmethod
+    def of(cls, most_ms: float | None) -> Limits:
+        """The promised ones, or another that is let pass instead of all three."""
+        return cls() if most_ms is None else cls(most_ms, most_ms, most_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much of everything.
+
+    Attributes:
+        tasks: that are due one by one over `seconds`.
+        late_tasks: the same, far enough ahead that the trigger sends them; 0 leaves that out.
+        occurrences: of a schedule that runs every `period_seconds`.
+        cancelled, locked, pulled: tasks that are cancelled, that name one lock, and that this machine leases.
+        pulled_type: a type that is pulled, for nobody else to lease meanwhile; nothing leaves that out.
+        http_url: an endpoint of the caller's that answers 2xx; nothing leaves that out.
+        patience_seconds: how long after its due time a task that has not ended is lost.
+    """
+
+    tasks: int = 100
+    seconds: float = 60.0
+    late_tasks: int = 20
+    occurrences: int = 10
+    period_seconds: int = 5
+    cancelled: int = 6
+    locked: int = 4
+    pulled: int = 5
+    pulled_type: str = ""
+    http_url: str = ""
+    patience_seconds: float = 210.0
+    limits: Limits = Limits()
+
+    @property
+    def total(self) -> int:
+        """How many tasks it creates, a topology's nodes included."""
+        pulled, http = self.pulled * bool(self.pulled_type), bool(self.http_url)
+        return self.tasks + self.late_tasks + self.occurrences + self.cancelled + self.locked + pulled + http + 7
+
+    @property
+    def dollars(self) -> float:
+        """What it costs at AWS's public list prices, without free tiers, in whole cents: rather too much than less."""
+        each = _DOLLARS_PER_TASK + _REQUESTS_PER_TASK * _DOLLARS_PER_REQUEST
+        return ceil(100 * (self.total * each + _DOLLARS_PER_TOPOLOGY)) / 100
+
+    @property
+    def minutes(self) -> int:
+        """About how long it takes if nothing goes wrong."""
+        last = (TRIGGER_LEAD_SECONDS if self.late_tasks else LEAD_SECONDS) + self.seconds
+        return ceil((last + _END_SECONDS) / 60)

@@ -1,0 +1,171 @@
+"""One verification's tasks on a deployment: created under one tag, followed to their ends, and taken back."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Unpack
+
+from duetime_client.errors import ApiError, ClientError
+from duetime_client.task_fields import NewTask
+from duetime_client.verification.findings import Execution
+from duetime_client.verification.plan import PROBE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from duetime_client.client import Client
+    from duetime_client.task import Attempt, Task
+    from duetime_client.task_fields import TaskFields
+
+TAG = "duetime-verify"
+"""The tag of every task of a verification; its value is the run's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A task that is followed.
+
+    Attributes:
+        group: what it was created for.
+        expected: the state that it should end in, after how many attempts.
+    """
+
+    task_id: str
+    due_ms: int
+    group: str
+    expected: str = "succeeded"
+    attempts: int = 1
+
+
+@dataclass
+class Session:
+    """What a verification knows of its tasks.
+
+    Attributes:
+        followed: by id.
+        seen: the tasks as they were read last.
+        attempts: of each, at the end.
+        schedules: that are to be removed.
+    """
+
+    client: Client
+    run_id: str
+    now: Callable[[], datetime]
+    followed: dict[str, Followed] = field(default_factory=dict)
+    seen: dict[str, Task] = field(default_factory=dict)
+    attempts: dict[str, list[Attempt]] = field(default_factory=dict)
+    schedules: list[str] = field(default_factory=list)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Of every task."""
+        return {TAG: self.run_id}
+
+    def now_ms(self) -> int:
+        """The time of this machine."""
+        return millis(self.now())
+
+    def probe(self, group: str, payload: object = None, **fields: Unpack[TaskFields]) -> NewTask:
+        """A task that says when it ran."""
+        named: TaskFields = {"name": f"verify-{group}", "tags": self.tags, **fields}
+        return NewTask(type=PROBE, payload=payload or {}, **named)
+
+    def create(
+        self, group: str, tasks: Iterable[NewTask], expected: str = "succeeded", attempts: int = 1
+    ) -> list[Task]:
+        """Create tasks and follow them.
+
+        Raises:
+            ApiError: one was refused.
+        """
+        made: list[Task] = []
+        for result in self.client.create_tasks(tasks):
+            if isinstance(result, ApiError):
+                raise result
+            self.follow(result.id, millis(result.due_at), group, expected, attempts)
+            made.append(result)
+        return made
+
+    def follow(self, task_id: str, due_ms: int, group: str, expected: str = "succeeded", attempts: int = 1) -> None:
+        """Follow a task until it has ended."""
+        self.followed.setdefault(task_id, Followed(task_id, due_ms, group, expected, attempts))
+
+    def look(self) -> None:
+        """Read those tasks that are due and, as far as is known, have not ended."""
+        now = self.now_ms()
+        for task_id in self.open():
+            if self.followed[task_id].due_ms <= now:
+                self.seen[task_id] = self.client.get_task(task_id)
+
+    def open(self) -> list[str]:
+        """The tasks that are not known to have ended."""
+        return [each for each in self.followed if each not in self.seen or not self.seen[each].is_terminal]
+
+    def read_all(self) -> Iterator[str]:
+        """Read every task again, with its attempts: what ran a second time did so after its outcome."""
+        for task_id in self.followed:
+            self.seen[task_id] = self.client.get_task(task_id)
+            self.attempts[task_id] = self.client.list_attempts(task_id)
+            yield task_id
+
+    def executions(self, *groups: str) -> list[Execution]:
+        """What became of the tasks of some groups, or of all."""
+        return [self.execution(each) for each in self.followed.values() if not groups or each.group in groups]
+
+    def execution(self, followed: Followed) -> Execution:
+        """What became of one task."""
+        task = self.seen.get(followed.task_id)
+        if task is None:
+            return Execution(followed.task_id, followed.due_ms, "unknown", followed.expected)
+        result = task.result if isinstance(task.result, dict) else {}
+        return Execution(
+            followed.task_id,
+            followed.due_ms,
+            task.state,
+            followed.expected,
+            max(task.attempt, len(self.attempts.get(task.id, ()))),
+            followed.attempts,
+            result.get("started_at_ms"),
+            result.get("ended_at_ms"),
+        )
+
+    def results(self) -> list[dict[str, object]]:
+        """What the probes have said."""
+        found = [task.result for task in self.seen.values() if isinstance(task.result, dict)]
+        return [result for result in found if "started_at_ms" in result]
+
+    def clean_up(self) -> list[str]:
+        """Take back what has not ended; says what could not be."""
+        left: list[str] = []
+        for name in self.schedules:
+            with told(left, f"schedule {name}"):
+                self.client.delete_schedule(name)
+        with told(left, f"tasks with the tag {TAG}:{self.run_id}"):
+            for _ in self.client.cancel_tasks({"tags": self.tags}, force=True):
+                pass
+        # The list of an owner's tasks is a moment behind: what was created last is named.
+        for task_id in self.open():
+            with suppress(ClientError):
+                self.client.cancel_task(task_id, force=True)
+        return left
+
+
+class told(suppress):  # noqa: N801 - a context manager, named as `suppress` is
+    """Goes on after an error of the client, and notes what it was about."""
+
+    def __init__(self, left: list[str], what: str) -> None:
+        super().__init__(ClientError)
+        self._left = left
+        self._what = what
+
+    def __exit__(self, kind: object, error: object, at: object) -> bool:
+        if isinstance(error, ClientError):
+            self._left.append(f"{self._what}: {error}")
+        return isinstance(error, ClientError)
+
+
+def millis(moment: datetime) -> int:
+    """Milliseconds since 1970."""
+    return round(moment.timestamp() * 1000)

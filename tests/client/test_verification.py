@@ -1,0 +1,182 @@
+"""The judgements of `duetime verify`: whatever is wrong with a deployment makes its report red."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from duetime_client.commands.app import app
+from duetime_client.commands.runtime import Runtime
+from duetime_client.verification import findings
+from duetime_client.verification.cloud import denied_grants
+from duetime_client.verification.findings import Execution, Finding, Verdict
+from duetime_client.verification.plan import Limits, Plan
+from tests.client.deployment import NOW, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from typer.testing import Result
+
+    from tests.client.deployment import Deployment
+
+GOOD = [Execution(f"t{number}", 1000, "succeeded", attempts=1, started_ms=1040, ended_ms=1050) for number in range(20)]
+FIRST = GOOD[0]
+LIMITS = Limits()
+
+
+def with_first(**changes: object) -> list[Execution]:
+    """Good executions, with one of them changed."""
+    return [replace(FIRST, **changes), *GOOD[1:]]  # type: ignore[arg-type]  # its fields
+
+
+def lateness(executions: list[Execution]) -> Finding:
+    """What is found of their starts."""
+    return findings.on_time("on time", executions, LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("judge", "changes"),
+    [
+        (findings.lost, {"state": "running"}),
+        (findings.lost, {"state": "unknown", "started_ms": None}),
+        (findings.amiss, {"state": "failed"}),
+        (findings.doubled, {"attempts": 2}),
+        (findings.early, {"started_ms": 999}),
+        (lateness, {"started_ms": 2001}),
+        (lateness, {"started_ms": 11_001}),
+    ],
+)
+def test_one_task_that_is_not_as_promised_is_found(
+    judge: Callable[[list[Execution]], Finding], changes: dict[str, object]
+) -> None:
+    """A lost, doubled, early or late task among twenty, or one with another outcome, breaks its promise."""
+    assert judge(GOOD).verdict is Verdict.KEPT
+    broken = judge(with_first(**changes))
+    assert broken.verdict is Verdict.BROKEN
+    assert broken.figure
+
+
+def test_a_retried_task_is_not_taken_for_a_doubled_one() -> None:
+    """An attempt after a failure is expected; one more is not, and one less is no retry."""
+    retried = replace(FIRST, attempts=3, expected_attempts=3)
+    assert findings.doubled([retried]).verdict is findings.retried([retried]).verdict is Verdict.KEPT
+    assert findings.doubled([replace(retried, attempts=4)]).verdict is Verdict.BROKEN
+    assert findings.retried([replace(retried, attempts=2)]).verdict is Verdict.BROKEN
+    assert findings.retried([replace(retried, state="failed")]).verdict is Verdict.BROKEN
+
+
+def test_half_of_the_tasks_being_a_little_late_breaks_the_median() -> None:
+    """The promise of the median is judged by itself: none of these is later than a second."""
+    slow = [replace(each, started_ms=1300) for each in GOOD[:11]]
+    assert lateness([*slow, *GOOD[11:]]).verdict is Verdict.BROKEN
+    assert lateness([*slow[:9], *GOOD[9:]]).verdict is Verdict.KEPT
+
+
+def test_a_cancelled_task_that_ran_is_found() -> None:
+    """Also if it is called cancelled, and though nothing else is wrong with it."""
+    cancelled = replace(FIRST, state="cancelled", expected="cancelled", attempts=0, started_ms=None)
+    assert findings.cancelled([cancelled]).verdict is Verdict.KEPT
+    assert findings.cancelled([replace(cancelled, attempts=1)]).verdict is Verdict.BROKEN
+    assert findings.cancelled([replace(cancelled, state="scheduled")]).verdict is Verdict.BROKEN
+
+
+def test_two_holders_of_a_lock_are_found() -> None:
+    """Their times overlap by a millisecond."""
+    one, two = replace(FIRST, started_ms=1000, ended_ms=1300), replace(FIRST, started_ms=1300, ended_ms=1600)
+    assert findings.exclusive([two, one]).verdict is Verdict.KEPT
+    assert findings.exclusive([one, replace(two, started_ms=1299)]).verdict is Verdict.BROKEN
+
+
+def test_a_node_before_its_parent_is_found() -> None:
+    """So is one of which nobody knows when it ran."""
+    parent, child = replace(FIRST, started_ms=1000, ended_ms=1300), replace(FIRST, started_ms=1300, ended_ms=1400)
+    edges = [("p", "c")]
+    assert findings.in_order({"p": parent, "c": child}, edges).verdict is Verdict.KEPT
+    for wrong in (1299, None):
+        nodes = {"p": parent, "c": replace(child, started_ms=wrong)}
+        assert findings.in_order(nodes, edges).verdict is Verdict.BROKEN
+
+
+def test_a_schedule_that_misses_doubles_or_invents_a_time_is_found() -> None:
+    """Each of its times runs once, and nothing else does."""
+    expected = [1000, 2000, 3000]
+    ran = [replace(FIRST, due_ms=at) for at in expected]
+    assert findings.recurring(expected, ran).verdict is Verdict.KEPT
+    for wrong in (
+        ran[:2],
+        [*ran, ran[0]],
+        [*ran, replace(FIRST, due_ms=4000)],
+        [*ran[:2], replace(ran[2], state="failed")],
+    ):
+        assert findings.recurring(expected, wrong).verdict is Verdict.BROKEN
+
+
+def test_a_pulled_task_that_is_leased_twice_or_never_is_found() -> None:
+    """As this machine counts it, which leases them."""
+    assert findings.pulled(["a", "b"], {"a": 1, "b": 1}).verdict is Verdict.KEPT
+    assert findings.pulled(["a", "b"], {"a": 2, "b": 1}).verdict is Verdict.BROKEN
+    assert findings.pulled(["a", "b"], {"a": 1}).verdict is Verdict.BROKEN
+
+
+def test_a_key_that_creates_two_tasks_is_found() -> None:
+    """So is one that takes another body."""
+    assert findings.idempotent(["a", "a"], 422).verdict is Verdict.KEPT
+    assert findings.idempotent(["a", "b"], 422).verdict is Verdict.BROKEN
+    assert findings.idempotent(["a", "a"], 201).verdict is Verdict.BROKEN
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        findings.lost([]),
+        findings.on_time("on time", [replace(FIRST, started_ms=None)], LIMITS),
+        findings.exclusive([replace(FIRST, started_ms=None)]),
+        denied_grants("", 0),
+    ],
+)
+def test_what_was_not_looked_at_is_not_called_kept(found: Finding) -> None:
+    """The report says why it knows nothing of a promise."""
+    assert found.verdict is Verdict.UNMEASURED
+    assert found.figure
+
+
+def test_what_it_costs_is_said_before_anything_is_created(
+    duetime: Callable[..., Result], deployment: Deployment
+) -> None:
+    """Whoever does not agree has sent no request."""
+    ended = duetime("verify", typed="n\n")
+    assert ended.exit_code == 1
+    assert f"about {Plan().total} tasks" in ended.stderr
+    assert f"${Plan().dollars:.2f}" in ended.stderr
+    assert deployment.received == []
+
+
+def test_a_deployment_without_probes_says_so(duetime: Callable[..., Result], deployment: Deployment) -> None:
+    """Its API refuses the type by name; nothing is left behind that could be taken back."""
+    fault = {"field": "type", "reason": "'duetime.probe' is not known to this deployment"}
+    deployment.scripted.append(problem(422, "fields_invalid", "1 field is invalid", fault))
+    ended = duetime("verify", "--yes")
+    assert ended.exit_code == 1
+    assert fault["reason"] in ended.stderr
+    assert {task["state"] for task in deployment.tasks.values()} <= {"cancelled"}
+
+
+def test_ctrl_c_takes_back_what_was_created(deployment: Deployment) -> None:
+    """It stops in the middle, with the shell's code for that."""
+    asked: list[datetime] = []
+
+    def now() -> datetime:
+        asked.append(NOW)
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+        return NOW
+
+    surroundings = Runtime(now=now, sleep=lambda _: None)
+    ended = CliRunner().invoke(app, ["verify", "--yes", "--url", deployment.url], obj=surroundings)
+    assert ended.exit_code == 130
+    assert [task["state"] for task in deployment.tasks.values()] == ["cancelled"]

@@ -1,0 +1,45 @@
+"""`duetime verify`, whole, against the deployed stack."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from typer.testing import CliRunner
+
+from duetime_client.commands.app import app
+from duetime_client.verification.findings import Verdict
+from duetime_client.verification.session import TAG
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from duetime_client import Client
+    from local.demo_receiver import Receiver
+    from local.stack import Stack
+
+
+def test_a_verification_finds_every_promise_kept(
+    deployed: Stack, client: Client, counter: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It measures everything but what is minutes ahead, reads the functions' logs, and leaves nothing open behind."""
+    for name, value in deployed.emulator.environ.items():
+        monkeypatch.setenv(name, value)
+    report = tmp_path / "report.json"
+    arguments = ["--url", deployed.ready.api_url, "--yes", "--quick", "--tasks", "6", "--seconds", "2"]
+    options = ["--pulled", "pulled", "--http-url", counter.run_url, "--stack", "duetime-local"]
+    # A busy machine is late: `late_ms` is what other tests of the deployed stack let pass.
+    ended = CliRunner().invoke(app, ["verify", *arguments, *options, "--late-ms", "30000", "--json", str(report)])
+
+    assert ended.exit_code == 0, ended.output
+    found = json.loads(report.read_text())
+    verdicts = {each["promise"]: each["verdict"] for each in found["findings"]}
+    unmeasured = {promise for promise, verdict in verdicts.items() if verdict == Verdict.UNMEASURED}
+    assert unmeasured == {"on time, sent by the trigger"}
+    assert Verdict.BROKEN not in verdicts.values()
+    assert all(promise in ended.stdout for promise in verdicts)
+    run_id = found["tag"].partition(":")[2]
+    assert all(task.is_terminal for task in client.list_tasks(tags={TAG: run_id}))
+    assert not [each for each in client.list_schedules() if run_id in each.name]
