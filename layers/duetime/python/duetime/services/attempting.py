@@ -198,7 +198,7 @@ class Attempting:
     def _take_over(self, shift: Shift, task: Task | None, watch: Watch) -> Applied | LetGo | ComeBack:
         """What a refused claim leads to: the rest of an attempt that somebody else left, or the message's fate."""
         self.telemetry.count("refused")
-        retain_paused(self.contents, task)
+        retain_paused(self.tasks, self.contents, task)
         fate = after_refusal(task, shift.delivery.message, self.clock.now())
         match fate:
             case FollowUp(left):

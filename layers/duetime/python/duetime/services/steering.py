@@ -25,7 +25,7 @@ from duetime.domain.task import (
 )
 from duetime.domain.topologies.looks import deferred_until
 from duetime.domain.writes import Applied, Guard, Write
-from duetime.services.keeping_contents import extend, retain
+from duetime.services.keeping_contents import extend, retain_open
 from duetime.services.repeating import says_the_same
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class Steering:
         extend(self.contents, task, expiry)
         opened = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}
         reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
-        retain(self.contents, reopened, expiry)
+        retain_open(self.tasks, self.contents, reopened, expiry)
         return reopened
 
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:

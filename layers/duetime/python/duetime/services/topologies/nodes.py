@@ -16,7 +16,7 @@ from duetime.domain.topologies.counting import chunk_of, chunks_for, reports
 from duetime.domain.topologies.rules import Verdict
 from duetime.domain.topologies.statuses import Reason
 from duetime.domain.writes import Applied, Guard
-from duetime.services.keeping_contents import extend, retain
+from duetime.services.keeping_contents import extend, retain_open
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -105,7 +105,7 @@ class Nodes:
             extend(self.contents, task, expiry)
         result = self.placing.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
         if isinstance(result, Applied):
-            retain(self.contents, result.task, expiry)
+            retain_open(self.tasks, self.contents, result.task, expiry)
 
     def _release(self, whole: Whole, key: str) -> None:
         task = self._read(whole.head.task_id(key))
