@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND, UNDONE
 
@@ -82,3 +83,39 @@ def test_a_rollback_keeps_its_order_whatever_stands_still() -> None:
             assert sorted(graphs.undone) == sorted(nodes)
             if len(calls) < number:
                 return
+
+
+@pytest.mark.parametrize("on_failure", ["stop", "rollback"])
+def test_a_failure_stops_a_topology_whose_execution_is_yet_to_be_replaced(on_failure: str) -> None:
+    """While Step Functions starts no execution a node fails: none of the others begins, and the topology fails."""
+    with Graphs() as graphs:
+
+        def act(_phase: str, context: Context) -> None:
+            if graphs.key_of(context.task_id) == "bad":
+                graphs.take(6 * MINUTE)
+                raise ValueError
+
+        def refuse(call: Call) -> None:
+            if call.operation == "start_execution":
+                call.refuse()
+
+        graphs.target = act
+        graphs.faulty = True
+        graphs.submit(
+            {
+                "bad": {"type": UNDONE, "retry": {"max_attempts": 1}, "timeout_seconds": 600},
+                "later": {"type": UNDONE, "delay_seconds": 10 * 60},
+            },
+            on_failure=on_failure,
+        )
+        assert graphs.run_until(lambda: graphs.ran)
+        (execution,) = graphs.states.executions
+        graphs.before_call = refuse
+        graphs.states.break_execution(execution, Status.TIMED_OUT)
+        assert graphs.run_until(lambda: graphs.node("bad").state != "running")
+        assert graphs.whole().state == "postponed"
+        graphs.run(5 * MINUTE)
+        assert graphs.node("later").state == "cancelled"
+        graphs.before_call = None
+        assert graphs.run_until_ended().state == "failed"
+        assert graphs.ran == ["bad"]

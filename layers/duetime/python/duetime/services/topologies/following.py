@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.states import State
+from duetime.domain.states import WAITING, State
 from duetime.domain.task import TopologyTarget
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.head import status_of
@@ -94,7 +94,9 @@ class Following:
 
 def _concerns_all(whole: Whole, status: NodeStatus) -> bool:
     """Whether more is to be done about the whole than about the node's children."""
-    if whole.task.state is not State.RUNNING:
+    # A run whose execution was lost goes on while its task waits for another one.
+    goes_on = whole.task.state is State.RUNNING or (whole.task.state in WAITING and not whole.head.ended)
+    if not goes_on:
         return False
     is_failure = status.is_failure and whole.graph.on_failure is not OnFailure.CONTINUE
     return is_failure or whole.head.stopped or whole.task.asked is not None
