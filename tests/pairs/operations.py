@@ -365,8 +365,8 @@ OF_SCHEDULES = (
 OF_CALENDARS = (
     Operation("put-calendar", _calendar("PUT", {"dates": ["2026-12-26"]})),
     Operation("delete-calendar", _calendar("DELETE")),
-    Operation("patch-calendars", lambda world: _change_schedule(world, calendars=["holidays"])),
-    Operation("patch-no-calendars", lambda world: _change_schedule(world, calendars=[])),
+    Operation("patch-calendars", lambda world: _change_schedule(world, calendars=["holidays"]), goes_on=True),
+    Operation("patch-no-calendars", lambda world: _change_schedule(world, calendars=[]), goes_on=True),
 )
 
 

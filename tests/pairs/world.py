@@ -340,6 +340,8 @@ class World(Storm):
         self.behaviour = "done"
         self.calm_at = self.time.now() if self.faulty else None
         self.received_from = self.time.now()
+        # What began before began when the pair had it begin: it says nothing of how late most starts are.
+        self.watching.lateness.clear()
         self.ticking = self.receiving = True
         for poller in self._pollers.values():
             self.time.nudge(poller)

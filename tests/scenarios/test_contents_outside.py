@@ -241,3 +241,44 @@ def test_an_occurrence_and_its_schedule_keep_their_payloads() -> None:
         changed = {"task": {"type": PLAIN, "payload": OTHER}}
         assert scenario.ask("PATCH", "/v1/schedules/hourly", changed).status == 200
         assert sorted(at is None for at in contents(scenario).values()) == [False, True, True]
+
+
+@pytest.mark.parametrize("how", ["create", "change", "retry"])
+def test_what_is_cancelled_before_its_content_is_kept_leaves_nothing_for_ever(how: str) -> None:
+    """A cancel between the write that refers to a payload and the removal of its expiry leaves an expiry behind."""
+    with Scenario() as scenario:
+        scenario.ticking = False
+        order = {"type": PLAIN, "payload": BIG, "delay_seconds": 600, "retry": {"max_attempts": 1}}
+        if how == "retry":
+            scenario.target = fail
+            order |= {"delay_seconds": 0}
+        task = None if how == "create" else scenario.ask("POST", "/v1/tasks", order).body["id"]
+        scenario.run(MINUTE)
+
+        def cancel(_call: Call) -> None:
+            (stored,) = scenario.watching.tasks()
+            reply = scenario.users.ask("DELETE", f"/v1/tasks/{stored.id}")
+            assert reply is not None
+            assert reply.status == 200
+
+        met = scenario.once(is_kept, cancel)
+        requests = {
+            "create": ("POST", "/v1/tasks", order),
+            "change": ("PATCH", f"/v1/tasks/{task}", {"payload": OTHER}),
+            "retry": ("POST", f"/v1/tasks/{task}/retry"),
+        }
+        scenario.receiving = False
+        scenario.ask(*requests[how])
+        assert met
+        assert [each.state for each in scenario.watching.tasks()] == ["cancelled"]
+        assert None not in contents(scenario).values()
+
+
+def fail(_phase: str, _context: Context) -> None:
+    """A handler that fails."""
+    raise ValueError
+
+
+def is_kept(call: Call) -> bool:
+    """Whether a call takes away the expiry of a content."""
+    return call.operation == "update_item" and str(call.request["UpdateExpression"]).startswith("REMOVE")

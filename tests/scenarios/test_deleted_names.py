@@ -149,6 +149,36 @@ def test_a_creation_that_lands_after_its_schedule_was_deleted_creates_nothing() 
         assert len(list(scenario.watching.tasks())) == tasks
 
 
+@pytest.mark.parametrize("what", ["create", "change"])
+@pytest.mark.parametrize("is_made_again", [False, True], ids=["gone", "another"])
+def test_what_is_deleted_just_after_its_write_is_answered_as_written(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - same
+    """A creation or change whose schedule is deleted while its occurrences are created is not answered with 404.
+
+    Nor is it answered with another schedule that was made of the same name meanwhile.
+    """
+    with Scenario() as scenario:
+        if what == "change":
+            assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
+
+        def delete(_call: Call) -> None:
+            assert scenario.users.ask("DELETE", NIGHTLY).status == 200  # type: ignore[union-attr]  # it is answered
+            if is_made_again:
+                assert scenario.users.ask("POST", "/v1/schedules", NEW).status == 201  # type: ignore[union-attr]  # same
+
+        saved: list[Call] = []
+        scenario.after_call = lambda call: saved.append(call) if writes("api", "#nightly")(call) else None
+        met = scenario.once(lambda call: bool(saved) and call.operation == "query", delete)
+        requests = {
+            "create": ("POST", "/v1/schedules", OLD),
+            "change": ("PATCH", NIGHTLY, {"cron": "*/2 * * * *"}),
+        }
+        reply = scenario.ask(*requests[what])
+        assert met
+        assert reply.status == {"create": 201, "change": 200}[what]
+        assert reply.body["cron"] == {"create": "* * * * *", "change": "*/2 * * * *"}[what]
+        assert scenario.ask("GET", NIGHTLY).status == (200 if is_made_again else 404)
+
+
 def test_a_name_can_be_used_again_and_again() -> None:
     """At once after a deletion, and after the deletion marker has expired; markers are in no list and expire."""
     with Scenario() as scenario:

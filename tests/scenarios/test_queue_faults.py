@@ -106,3 +106,24 @@ def test_messages_that_expired_while_everything_was_away_are_sent_again() -> Non
         assert scenario.run_until(
             lambda: all(scenario.record(task_id).state == "succeeded" for task_id in made), within=HOUR
         )
+
+
+def test_a_creation_that_is_completed_after_its_minute_is_found_although_its_message_is_refused() -> None:
+    """Its record lies in a minute that no scan looks at soon, so a timer must: it runs minutes later, not hours."""
+    with Scenario() as scenario:
+        scenario.faulty = True
+        refused = _refuse(
+            scenario, lambda call: call.operation == "put_item" and (call.partition or "").startswith("20")
+        )
+        body, headers = {"type": PLAIN}, {"Idempotency-Key": "once"}
+        assert scenario.ask("POST", "/v1/tasks", body, headers=headers).status == 503
+        assert refused
+        scenario.before_call = None
+        scenario.run(10 * MINUTE)
+        unsent = _refuse(scenario, lambda call: call.operation == "send_message_batch")
+        made = scenario.ask("POST", "/v1/tasks", body, headers=headers).body["id"]
+        created_at = scenario.now
+        assert unsent
+        scenario.before_call = None
+        assert scenario.run_until(lambda: scenario.record(made).state == "succeeded", within=5 * MINUTE)
+        assert scenario.record(made).id.minute * MINUTE < created_at - 8 * MINUTE

@@ -48,7 +48,8 @@ TIMEOUTS = {
 PULLED = "storm-pulled"
 INTAKE_OWNER = "local"
 """Who owns the tasks that are made of events: the users of the account, who look after them."""
-MOST_WORKERS = 10
+MOST_WORKERS = 60
+"""How many invocations work on one queue at once: enough that no task of a large graph waits for one."""
 LEASE_SECONDS = 30
 LATE_WRITES = 0.4
 """How many of the faults of conditional writes are that they arrive late."""
@@ -116,6 +117,8 @@ class Account:
         reordering: the chance that a message is delivered late, twice, or out of order.
         hot_until: the partitions of the table that throttle, and until when.
         sends_fail_until: until when the queues take no messages.
+        creations_fail_until: until when the table takes no new records from the API.
+        unread_until: the queues that nobody receives from, and until when.
         endpoint_down_until: until when the endpoint that tasks call answers that it cannot.
         before_call: what a scenario does before each call of AWS: let time pass, refuse it, or end the process.
         after_call: what it does when a call was made, and its answer is on the way.
@@ -128,6 +131,8 @@ class Account:
         self.reordering = rate
         self.hot_until: dict[str, Millis] = {}
         self.sends_fail_until: Millis = 0
+        self.creations_fail_until: Millis = 0
+        self.unread_until: dict[str, Millis] = {}
         self.endpoint_down_until: Millis = 0
         self.before_call: Callable[[Call], None] | None = None
         self.after_call: Callable[[Call], None] | None = None
@@ -251,6 +256,10 @@ class Account:
             self.count("send refused")
             return True
         partition = call.partition
+        is_creation = call.machine.function == "api" and call.operation == "put_item" and (partition or "")[:2] == "20"
+        if is_creation and self.creations_fail_until > self.time.now():
+            self.count("creation refused")
+            return True
         hot = partition is not None and self.hot_until.get(partition, 0) > self.time.now()
         if hot:
             self.count("hot partition")
@@ -403,13 +412,17 @@ class Account:
         running: list[Strand] = []
         while True:
             running = [each for each in running if not each.done]
-            batch = self._receive(url) if self.receiving and len(running) < MOST_WORKERS else []
+            unread_until = self.unread_until.get(url, 0)
+            may_receive = self.receiving and len(running) < MOST_WORKERS and self.time.now() >= unread_until
+            batch = self._receive(url) if may_receive else []
             if batch:
                 running.append(self.time.start_process(partial(self._work, url, function, batch)))
                 running[-1].waiters.append(self._pollers[url])
                 continue
             now = self.time.now()
             times = [each.visible_at for each in self.sqs.queues[url].messages if each.visible_at > now]
+            if unread_until > now:
+                times = [unread_until]
             self.time.sleep_until(min(times, default=now + DAY))
 
     def _receive(self, url: str) -> list[dict[str, Any]]:

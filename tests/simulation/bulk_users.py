@@ -27,6 +27,7 @@ class BulkUsers:
         self.random = storm.random
         self.users = users
         self._numbers = count(1)
+        self._changed: dict[str, str] = {}
 
     def use(self, until: Millis) -> None:
         """Do what they do."""
@@ -66,8 +67,30 @@ class BulkUsers:
         self.users.ask("GET", "/v1/bulk-operations")
 
     def _change_by_filter(self) -> None:
-        change = {"priority": self.random.choice(["high", "low"])}
-        self.users.ask("POST", "/v1/tasks/change", {"filter": self._filter(), "change": change})
+        """Change what a filter means; only these requests change priorities, so each task keeps the last one."""
+        meant, priority = self._filter(), self.random.choice(["high", "low"])
+        name = meant.get("name", "")
+        self._changed.pop(name, None)
+        answer = self.users.ask("POST", "/v1/tasks/change", {"filter": meant, "change": {"priority": priority}})
+        if "name" not in meant:
+            # Of a type: whichever of its tasks has not started.
+            self._changed.clear()
+        elif answer is not None and answer.status == 200 and answer.body["changed"]:
+            self._changed[name] = priority
+            self.check_changed()
+
+    def check_changed(self) -> None:
+        """What was changed, as its user was told, is as it was asked for."""
+        for task in self.storm.watching.tasks():
+            wanted = self._changed.get(task.name) if task.member is None and task.occasion is None else None
+            is_so = wanted in {None, task.priority.value}
+            self.storm.watching.check(is_so, f"{task.id} was changed to priority {wanted}, and has {task.priority}")
+
+    def free_locks(self, until: Millis) -> None:
+        """Take locks away from their holders now and then, while nothing else goes wrong."""
+        while self.storm.time.now() < until:
+            self.storm.take(self.random.randrange(1, 120 * SECOND))
+            self._free_lock()
 
     def _redrive(self) -> None:
         self.users.ask("POST", "/v1/dead-letters/redrive", {"filter": {"type": works.PLAIN}, "limit": 3})

@@ -14,6 +14,7 @@ from tests.simulation.machines import SKEW
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.tasks.task import Task
     from tests.simulation.storms import Storm
 
 _HOLDERS = "m"
@@ -31,6 +32,10 @@ class LockWatching:
     def freed(self, key: str) -> None:
         """Somebody takes a lock away by force from all who hold it."""
         self._freed_at[key] = self._account.time.now()
+
+    def was_freed(self, task: Task | None, since: Millis) -> bool:
+        """Whether the lock of a task was taken away by force since an instant."""
+        return task is not None and task.lock is not None and self._freed_at.get(task.lock.key, 0) >= since
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table; it may be of something else."""

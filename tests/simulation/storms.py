@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
     from tests.simulation.endpoints import Asked
+    from tests.simulation.faults import Call
     from tests.simulation.machines import Machine
     from tests.virtual.time import Strand
 
@@ -45,6 +46,8 @@ _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
 """Of so many seeds one is watched for months afterwards, at so many moments."""
+_SILENCES = 6
+"""In one of so many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
 """A process that stood still notices within this time that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 3 * HOUR
@@ -73,6 +76,15 @@ PEOPLE = {1: 3, 2: 1}
 
 class Boom(Exception):
     """What a target raises."""
+
+
+def _is_step(call: Call) -> bool:
+    """Whether a call writes down that an attempt goes on to its next phase."""
+    values = call.request.get("ExpressionAttributeValues") or {}
+    if call.operation != "update_item" or ":state" not in values:
+        return False
+    is_from = {"preparing": ":from_running", "running": ":from_preparing"}.get(values[":state"]["S"])
+    return is_from in values and ":from_scheduled" not in values
 
 
 class Storm(Account):
@@ -128,23 +140,13 @@ class Storm(Account):
         """Let users and faults have their way for a while, then let everything come to its end."""
         try:
             end = self.time.now() + duration
-            # An occurrence is sent by the trigger itself, once: if that fails, it is the first patrol's.
-            themes = [each for each in THEMES if Theme.SCHEDULES not in each] if self.is_mild else THEMES
-            themes = [each for each in themes if self.theme in each] or themes
-            uses = self.random.choice(themes)
-            for theme in uses:
-                for _ in range(PEOPLE[len(uses)] if theme is Theme.TASKS else 1):
-                    self.time.start_process(partial(self._users_of(theme), end))
-            if Theme.TASKS in uses:
-                for _ in range(2):
-                    self.pullers.append(self.time.start_process(self.users.pull))
+            self._begin_users(end)
             if self.faulty:
                 self.time.start_process(partial(self._vandalise, end))
-                # What they do makes tasks late on purpose.
-                if Theme.TASKS in uses:
-                    self.time.start_process(partial(self.bulk_users.use, end))
             looks = self.time.start_process(self._look)
             self._let_pass(end)
+            if self._goes_on() and self.faulty and self.seed % _SILENCES == 1:
+                self._fall_silent()
             if self._goes_on():
                 self._calm_down()
             if self._goes_on():
@@ -156,6 +158,23 @@ class Storm(Account):
         finally:
             works.STAGE.remove(self)
             self.close()
+
+    def _begin_users(self, end: Millis) -> None:
+        # An occurrence is sent by the trigger itself, once: if that fails, it is the first patrol's.
+        themes = [each for each in THEMES if Theme.SCHEDULES not in each] if self.is_mild else THEMES
+        themes = [each for each in themes if self.theme in each] or themes
+        uses = self.random.choice(themes)
+        for theme in uses:
+            for _ in range(PEOPLE[len(uses)] if theme is Theme.TASKS else 1):
+                self.time.start_process(partial(self._users_of(theme), end))
+        if Theme.TASKS not in uses:
+            return
+        self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]
+        if self.faulty:
+            # What they do makes tasks late on purpose.
+            self.time.start_process(partial(self.bulk_users.use, end))
+        elif not self.is_mild:
+            self.time.start_process(partial(self.bulk_users.free_locks, end))
 
     def _look(self) -> None:
         """Look again and again at what no write and no call tells of."""
@@ -193,7 +212,11 @@ class Storm(Account):
         self.is_mild, self.is_calm = False, True
         self.ticking = self.receiving = True
         self.hot_until.clear()
-        self.sends_fail_until = self.endpoint_down_until = 0
+        self.unread_until.clear()
+        for poller in self._pollers.values():
+            self.time.nudge(poller)
+        self.before_call = None
+        self.sends_fail_until = self.endpoint_down_until = self.creations_fail_until = 0
         began = self.calm_at = self.time.now()
         for machine in self.machines:
             machine.cut_off_until = 0
@@ -203,6 +226,24 @@ class Storm(Account):
             if self.time.now() - began == TASKS_CALM:
                 self._check_tasks_are_over()
         self.calm_after = self.time.now() - began
+
+    def _fall_silent(self) -> None:
+        """Let nothing be invoked for days, as if the account were out of order; TTL goes on meanwhile."""
+        self.count("days of silence")
+        ticking, self.ticking, self.receiving = self.ticking, False, False
+        for puller in self.pullers:
+            self.time.kill(puller)
+        for _ in range(self.random.randrange(1, 4)):
+            self._let_pass(self.time.now() + DAY + self.random.randrange(DAY))
+            self._expire_some()
+        self.ticking, self.receiving = ticking, True
+        self.pullers = [self.time.start_process(self.users.pull) for _ in self.pullers]
+
+    def _expire_some(self) -> None:
+        """Remove some of what has expired, as TTL may."""
+        over = [key for key, at in self._with_expiry() if at <= self.time.now()]
+        for key in self.random.sample(over, self.random.randint(0, len(over))):
+            self.table.write(self.time.now(), key, None)
 
     def _check_tasks_are_over(self) -> None:
         """A token that Step Functions has lost is found by its own timeout only; nothing else takes so long."""
@@ -217,9 +258,7 @@ class Storm(Account):
         self.stand_still()
         for _ in range(_MOMENTS):
             self.time.run_until(self.time.now() + self.random.randrange(5 * DAY))
-            over = [key for key, item in self._with_expiry() if item <= self.time.now()]
-            for key in self.random.sample(over, self.random.randint(0, len(over))):
-                self.table.write(self.time.now(), key, None)
+            self._expire_some()
             for read in (self.users.read_any, self.topology_users.read_any):
                 self.time.start_process(read)
                 self.time.run_until(self.time.now() + MINUTE)
@@ -244,6 +283,7 @@ class Storm(Account):
         incidents: list[Callable[[], None]] = [
             *(self._kill, self._stop_ticks, self._deploy_anew, self._stop_execution, self._cut_off),
             *(self._freeze_one, self._step_clock, self._heat, self._refuse_sends, self._break_endpoint),
+            *(self._freeze_between_phases, self._refuse_creations, self._leave_unread),
             *3 * [self._deliver_at_lease_ends],
         ]
         while self.time.now() < until:
@@ -300,13 +340,13 @@ class Storm(Account):
             self.count("machine frozen")
             at_work = {effect.process.home for effect in self.watching.live if effect.lives}
             victims = [each for each in going if each in at_work] or going
-            self.time.start_process(partial(self._freeze, self.random.choice(victims)))
+            duration = self.random.choice([5, 40, 90]) * SECOND
+            self.time.start_process(partial(self._freeze, self.random.choice(victims), duration))
 
-    def _freeze(self, machine: Machine) -> None:
+    def _freeze(self, machine: Machine, duration: Millis) -> None:
         """Let a machine stand still, perhaps past its leases, and then go on as if nothing had happened."""
         strand = machine.strand
         assert strand is not None
-        duration = self.random.choice([5, 40, 90]) * SECOND
         self.trace(machine, "stands still for", duration)
         self.watching.freezes(strand)
         self.time.freeze(strand, self.time.now() + duration)
@@ -336,6 +376,42 @@ class Storm(Account):
         """Let the queues take no messages for a while: what is received goes on."""
         self.trace("sqs", "takes no messages")
         self.sends_fail_until = self.time.now() + self.random.choice([20, 240, 300]) * SECOND
+
+    def _refuse_creations(self) -> None:
+        """Let the table take no new records for minutes, and then the queues no messages.
+
+        Clients that come back with their idempotency keys complete their creations long after the tasks' minutes.
+        """
+        self.trace("dynamodb", "takes no new records")
+        self.creations_fail_until = self.time.now() + 210 * SECOND
+        self.time.start_process(self._refuse_sends_later)
+
+    def _refuse_sends_later(self) -> None:
+        self.time.sleep_until(self.creations_fail_until)
+        if not self.is_calm:
+            self._refuse_sends()
+
+    def _leave_unread(self) -> None:
+        """Let nobody receive from one queue for a while: it grows long while others are worked off."""
+        url = self.random.choice(sorted(self._pollers))
+        self.count("queue left unread")
+        self.trace("sqs", "is not received from", url)
+        self.unread_until[url] = self.time.now() + self.random.choice([20, 120, 240]) * SECOND
+
+    def _freeze_between_phases(self) -> None:
+        """Let the next worker that writes down a step of its attempt stand still just before, past its lease."""
+
+        def freeze(call: Call) -> None:
+            strand = call.machine.strand
+            if call.machine.function != "worker" or not _is_step(call) or strand is None:
+                return
+            self.before_call = None
+            self.count("frozen between phases")
+            self.time.start_process(partial(self._freeze, call.machine, 55 * SECOND))
+            # The other process is to freeze it first.
+            self.take(1)
+
+        self.before_call = freeze
 
     def _break_endpoint(self) -> None:
         """Let the endpoint that tasks call answer for a while that it cannot."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PATH = "/v1/topologies"
 _ANSWERED = range(200, 500)
+_LARGE = 0.03
+"""How many of the topologies have a hundred nodes or so."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
@@ -58,8 +60,9 @@ class TopologyUsers:
         on_failure = pick(["stop", "continue", "continue", "rollback"])
         # What cannot be undone ends a rollback.
         types = [works.UNDONE, works.UNDONE, works.PHASED] if on_failure == "rollback" else _TYPES
-        for number in range(self.random.randint(3, 8)):
-            parents = [key for key in nodes if self.random.random() < 0.4]
+        is_large = self.random.random() < _LARGE
+        for number in range(self.random.randint(60, 120) if is_large else self.random.randint(3, 8)):
+            parents = [key for key in nodes if self.random.random() < (0.02 if is_large else 0.4)]
             nodes[f"n{number}"] = {
                 "type": pick(types),
                 "payload": pick([None, {"any": "json"}, works.LARGE]),

@@ -244,12 +244,16 @@ class Watching:
                 self.check(task is None or task.fence == effect.fence, f"{effect} goes on although it lost its lease")
 
     def ending(self, process: Strand) -> None:
-        """A worker ends its process: without faults only because of a target that has not ended in its time."""
+        """A worker ends its process: without faults only if a target is overdue, or has lost its lock."""
         now = self.account.time.now()
         mine = [each for each in self.live if each.process is process and each.lives]
         overdue = [each for each in mine if now - each.attempt_began >= each.timeout]
         self.overdue |= {each.task_id for each in overdue}
-        self.check(self.account.faulty or bool(overdue), f"a worker ended its process without need, and with it {mine}")
+        freed = any(self.account.locks.was_freed(self.record(each.task_id), each.attempt_began) for each in mine)
+        self.check(
+            self.account.faulty or bool(overdue) or freed,
+            f"a worker ended its process without need, and with it {mine}",
+        )
 
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
         # How many pull workers there are is not the scheduler's to say.
@@ -321,6 +325,7 @@ class Watching:
         for name in self.events:
             self.check(name in names, f"the event {name} became no task")
         self._check_outside()
+        self.account.bulk_users.check_changed()
         self.account.expiries.check_end()
         self.account.occurrences.check_end()
         self.account.topologies.check_end(self.accepted_topologies)

@@ -125,8 +125,8 @@ MUTANTS = (
         "    for content in task.contents_outside[:0]:\n        contents.retain(task.id, content, expiry)",
         also=(
             (
-                "        if content.name in names:\n            contents.retain(task.id, content, expiry)",
-                "        del content",
+                "    for content in kept:\n        contents.retain(task.id, content, expiry)",
+                "    del expiry",
             ),
         ),
     ),

@@ -57,10 +57,18 @@ def retain(contents: ContentStore, task: Task, expiry: Expiry | None = None) -> 
         contents.retain(task.id, content, expiry)
 
 
-def retain_paused(contents: ContentStore, task: Task | None) -> None:
+def retain_open(tasks: TaskStore, contents: ContentStore, task: Task, expiry: Expiry) -> None:
+    """Take away the expiry of the contents of a record that has just been opened, unless it has ended meanwhile."""
+    if task.contents_outside or task.may_have_lines_outside:
+        retain(contents, task, expiry)
+        _expire_again(tasks, contents, task)
+
+
+def retain_paused(tasks: TaskStore, contents: ContentStore, task: Task | None) -> None:
     """Let the checkpoint of a paused task last, whose attempt may have vanished before it came to that."""
     if task is not None and task.state is State.PAUSED and task.checkpoint is not None and task.checkpoint.is_outside:
         contents.retain(task.id, task.checkpoint)
+        _expire_again(tasks, contents, task)
 
 
 def replace_content(
@@ -90,21 +98,37 @@ def replace_content(
         result = write()
     except Unavailable:
         with suppress(Unavailable):
-            _retain_either(contents, tasks.read(task.id), (old, new), expiry)
+            _retain_either(stores, tasks.read(task.id), (old, new), expiry)
         raise
-    _retain_either(contents, result.task, (old, new), expiry)
+    _retain_either(stores, result.task, (old, new), expiry)
     return result
 
 
 def _retain_either(
-    contents: ContentStore, task: Task | None, either: tuple[Content | None, Content], expiry: Expiry
+    stores: tuple[TaskStore, ContentStore],
+    task: Task | None,
+    either: tuple[Content | None, Content],
+    expiry: Expiry,
 ) -> None:
     if task is None or task.is_terminal:
         return
+    tasks, contents = stores
     names = {content.name for content in either if content is not None}
-    for content in task.contents_outside:
-        if content.name in names:
-            contents.retain(task.id, content, expiry)
+    kept = [content for content in task.contents_outside if content.name in names]
+    for content in kept:
+        contents.retain(task.id, content, expiry)
+    if kept:
+        _expire_again(tasks, contents, task)
+
+
+def _expire_again(tasks: TaskStore, contents: ContentStore, task: Task) -> None:
+    """Set the expiry of contents anew that was just taken away, if their record has ended since.
+
+    Whoever ended it may have found the earlier expiry, which was later than that of an ended record, and left it.
+    """
+    now = tasks.read(task.id)
+    if now is not None and now.is_terminal and now.expires_at is not None:
+        let_expire(contents, now, now.expires_at)
 
 
 def _lines(contents: ContentStore, task: Task) -> list[Content]:

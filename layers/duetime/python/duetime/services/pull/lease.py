@@ -249,7 +249,7 @@ class LeaseService:
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage:
         """What becomes of a message whose claim was refused; what follows an outcome is the worker functions'."""
         self.telemetry.count("refused")
-        retain_paused(self.contents, task)
+        retain_paused(self.tasks, self.contents, task)
         match after_refusal(task, delivery.message, self.clock.now()):
             case FollowUp(left) | Undo(left) | LookAfter(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])

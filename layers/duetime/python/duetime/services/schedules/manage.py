@@ -326,10 +326,13 @@ class ScheduleManager:
     def _expanded(self, recurrence: StoredSchedule) -> StoredSchedule:
         """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's wake."""
         now = self.clock.now()
-        with suppress(Unavailable):
+        with suppress(Unavailable, ScheduleUnknown):
             wake = ScheduleTimer(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, now)
             self.enqueuer.send_due(self.expander.expand([wake], now + _PATIENCE).tasks)
-            return self.get(recurrence.owner, recurrence.name)
+            found = self.get(recurrence.owner, recurrence.name)
+            if found.uid == recurrence.uid:
+                return found
+        # It may have been deleted since, and another one made of its name: what was asked for was done all the same.
         return recurrence
 
     def _place_wake(self, recurrence: StoredSchedule) -> None:

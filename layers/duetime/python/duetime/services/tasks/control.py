@@ -25,7 +25,7 @@ from duetime.domain.tasks.task import (
     TopologyTarget,
 )
 from duetime.domain.topologies.watchdog_times import deferred_until
-from duetime.services.content_retention import extend, retain
+from duetime.services.content_retention import extend, retain_open
 from duetime.services.outcomes.duplicate_report import says_the_same
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class TaskControl:
         extend(self.contents, task, expiry)
         opened = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}
         reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
-        retain(self.contents, reopened, expiry)
+        retain_open(self.tasks, self.contents, reopened, expiry)
         return reopened
 
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:

@@ -12,7 +12,7 @@ from duetime.domain.tasks.expiry import unless_referenced
 from duetime.domain.tasks.idempotency_keys import RememberedKey
 from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.times import MINUTE
-from duetime.services.content_retention import retain
+from duetime.services.content_retention import retain_open
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,7 +156,7 @@ class TaskCreator:
     def _retained(self, task: Task, accepted: _Accepted) -> Task:
         """An open task whose payload lasts as long as its record; whoever wrote the record may not have come so far."""
         if task.payload.is_outside and not task.is_terminal:
-            retain(self.contents, task, accepted.expiry)
+            retain_open(self.tasks, self.contents, task, accepted.expiry)
         return task
 
     def _accepted(self, order: Order) -> _Accepted:

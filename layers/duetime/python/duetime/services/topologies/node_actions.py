@@ -16,7 +16,7 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.join_counters import chunk_of, chunks_for, reports
 from duetime.domain.topologies.node_status import Reason
 from duetime.domain.topologies.trigger_rules import Verdict
-from duetime.services.content_retention import extend, retain
+from duetime.services.content_retention import extend, retain_open
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -105,7 +105,7 @@ class NodeActions:
             extend(self.contents, task, expiry)
         result = self.enqueuer.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
         if isinstance(result, Applied):
-            retain(self.contents, result.task, expiry)
+            retain_open(self.tasks, self.contents, result.task, expiry)
 
     def _release(self, whole: TopologyRun, key: str) -> None:
         task = self._read(whole.head.task_id(key))

@@ -200,7 +200,7 @@ class AttemptRunner:
     ) -> Applied | DeleteMessage | RedeliverMessage:
         """What a refused claim leads to: the rest of an attempt that somebody else left, or the message's fate."""
         self.telemetry.count("refused")
-        retain_paused(self.contents, task)
+        retain_paused(self.tasks, self.contents, task)
         fate = after_refusal(task, shift.delivery.message, self.clock.now())
         match fate:
             case FollowUp(left):
