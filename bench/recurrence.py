@@ -13,7 +13,7 @@ from bench.paired_timing import Comparison, compare
 from duetime.domain.schedules.cron_parser import parse_cron
 from duetime.domain.schedules.expansion import catch_up, expand
 from duetime.domain.schedules.occurrences import following
-from duetime.domain.schedules.recurrence_builder import rhythm_of
+from duetime.domain.schedules.recurrence_builder import recurrence_of
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule
 from duetime.domain.schedules.time_zones import zone_named
@@ -64,12 +64,12 @@ def _schedule(text: str) -> Schedule:
 
 
 def _instants(text: str) -> Callable[[], None]:
-    rhythm = rhythm_of(parse_cron(text), Clock(zone_named(_ZONE)), 0)
+    recurrence = recurrence_of(parse_cron(text), Clock(zone_named(_ZONE)), 0)
 
     def step() -> None:
         at = _NOW
         for _ in range(_TIMES):
-            found = rhythm.after(at)
+            found = recurrence.after(at)
             if found is None:
                 return
             at = found

@@ -95,9 +95,9 @@ def _expansion() -> Callable[[], object]:
 
     def step() -> None:
         around.at += MINUTE
-        recurrence, _ = schedules.read(_OWNER, _NAME)
-        turn = made.turn if recurrence is None else recurrence.turn
-        expander.expand([ScheduleTimer(made.uid, _OWNER, _NAME, turn, around.at)])
+        stored, _ = schedules.read(_OWNER, _NAME)
+        generation = made.generation if stored is None else stored.generation
+        expander.expand([ScheduleTimer(made.uid, _OWNER, _NAME, generation, around.at)])
 
     return step
 

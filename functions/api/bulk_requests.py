@@ -16,7 +16,7 @@ from duetime.contract.bulk.requests import (
     ChangeMany,
     done_answer,
     is_piece,
-    read_sweep,
+    read_filter_action,
     request_of,
     scope_of,
     swept_answer,
@@ -60,7 +60,7 @@ def take(target_queries: Router, model: type[SweepFields]) -> Response[str]:
     no_query(requests.query(event))
     key = requests.idempotency_key(event)
     document = requests.body(event, wrapped=WRAPPED)
-    body = read_sweep(model, document)
+    body = read_filter_action(model, document)
     scope = scope_of(body, owner)
     request = request_of(body, scope, requests.text(event))
     if is_piece(body):

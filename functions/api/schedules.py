@@ -179,12 +179,12 @@ def _version(event: Mapping[str, Any]) -> int | None:
 
 
 def _answer(
-    recurrence: StoredSchedule, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
+    stored: StoredSchedule, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> Response[str]:
-    return answer(_text(recurrence), status, {"ETag": etag_of(recurrence.version), **(headers or {})})
+    return answer(_text(stored), status, {"ETag": etag_of(stored.version), **(headers or {})})
 
 
-def _text(recurrence: StoredSchedule) -> str:
+def _text(stored: StoredSchedule) -> str:
     schedule_preview = composed().schedule_preview
-    upcoming = schedule_preview.upcoming(recurrence, UPCOMING)
-    return json_text(schedule_answer(recurrence, schedule_preview.next_at(recurrence), upcoming))
+    upcoming = schedule_preview.upcoming(stored, UPCOMING)
+    return json_text(schedule_answer(stored, schedule_preview.next_at(stored), upcoming))

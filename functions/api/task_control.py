@@ -35,7 +35,7 @@ router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its const
 @router.post(requests.pattern(routes.PAUSE))
 def pause_task(task_id: str) -> Response[str]:
     """Hold a task that has not started; ask a running one to pause."""
-    result = composed().topology_service.heed(_steered(task_id, composed().task_control.pause))
+    result = composed().topology_service.apply_gate(_steered(task_id, composed().task_control.pause))
     return control_answer(result, is_done=result.task.state is State.PAUSED)
 
 
@@ -43,7 +43,7 @@ def pause_task(task_id: str) -> Response[str]:
 def resume_task(task_id: str) -> Response[str]:
     """Let a paused task go on."""
     return control_answer(
-        composed().topology_service.heed(_steered(task_id, composed().task_control.resume)), is_done=True
+        composed().topology_service.apply_gate(_steered(task_id, composed().task_control.resume)), is_done=True
     )
 
 

@@ -117,7 +117,7 @@ def cancel_task(task_id: str) -> Response[str]:
     wanted = requests.task_id(task_id)
     inside = composed()
     cancel = inside.task_control.cancel_by_force if query.force else inside.task_updater.cancel
-    result = inside.topology_service.heed(cancel(owner, wanted, version))
+    result = inside.topology_service.apply_gate(cancel(owner, wanted, version))
     return control_answer(result, is_done=result.task.is_terminal)
 
 

@@ -96,7 +96,7 @@ def control_answer(result: ControlResult, *, is_done: bool | None = None) -> Res
         is_done: whether the task itself has heeded it; if it is left out, whether it is asked nothing.
     """
     task, operation = result.task, result.operation
-    is_done = task.asked is None if is_done is None else is_done
+    is_done = task.stop_request is None if is_done is None else is_done
     status = HTTPStatus.OK if is_done and operation is None else HTTPStatus.ACCEPTED
     headers = {} if operation is None else location(operation)
     return task_answer(composed().task_reader.with_contents(task), status, headers)

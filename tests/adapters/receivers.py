@@ -39,7 +39,7 @@ class Receiver(Protocol):
         """Delete a received message."""
         ...
 
-    def send_raw(self, lane: str, body: str) -> None:
+    def send_raw(self, pull_queue: str, body: str) -> None:
         """Put something on the queue of a lane that is none of our messages, where that is possible."""
         ...
 
@@ -49,9 +49,9 @@ class MemoryReceiver:
 
     def __init__(self) -> None:
         self.clock = StandingClock(1_000_000)
-        self.queues = MemoryQueues(self.clock, lanes=LANES)
+        self.queues = MemoryQueues(self.clock, pull_queues=LANES)
 
-    def send_raw(self, lane: str, body: str) -> None:
+    def send_raw(self, pull_queue: str, body: str) -> None:
         """Nobody else can put anything on a queue in memory."""
 
     def receive(self, priority: Priority) -> list[Delivery]:
@@ -68,8 +68,10 @@ class SqsReceiver:
 
     def __init__(self, client: SQSClient, urls: Mapping[Priority, str], executor: Executor) -> None:
         mark = uuid4().hex[:8]
-        self._lanes = {lane: client.create_queue(QueueName=f"{lane}-{mark}")["QueueUrl"] for lane in LANES}
-        self.queues = SqsQueues(client, urls, executor, self._lanes)
+        self._pull_queues = {
+            pull_queue: client.create_queue(QueueName=f"{pull_queue}-{mark}")["QueueUrl"] for pull_queue in LANES
+        }
+        self.queues = SqsQueues(client, urls, executor, self._pull_queues)
         self._client = client
         self._urls = urls
 
@@ -83,9 +85,9 @@ class SqsReceiver:
         )
         return [self.queues.delivery(self.record(message, priority)) for message in answer.get("Messages", [])]
 
-    def send_raw(self, lane: str, body: str) -> None:
+    def send_raw(self, pull_queue: str, body: str) -> None:
         """Put something on the queue of a lane that is none of our messages."""
-        self._client.send_message(QueueUrl=self._lanes[lane], MessageBody=body)
+        self._client.send_message(QueueUrl=self._pull_queues[pull_queue], MessageBody=body)
 
     def record(self, message: Mapping[str, Any], priority: Priority) -> dict[str, Any]:
         """A message as Lambda tells it (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""

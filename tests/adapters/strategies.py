@@ -113,7 +113,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "waits_for": st.none() | TEXT.filter(bool),
     "name": TEXT,
     "tags": st.dictionaries(NAMES, TEXT, max_size=4),
-    "occasion": st.none()
+    "schedule_ref": st.none()
     | st.builds(
         ScheduleRef,
         st.from_regex(r"[A-Za-z0-9_.:-]{1,128}", fullmatch=True),
@@ -123,14 +123,14 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
         st.from_regex(r"[0-9A-Z]{0,6}", fullmatch=True),
         st.booleans(),
     ),
-    "turn": COUNTS,
+    "generation": COUNTS,
     "fence": COUNTS,
     "attempt": COUNTS,
     "sent": st.booleans(),
     "lease_holder": st.none() | TEXT,
     "lease_ends_at": st.none() | INSTANTS,
     "deferred_fence": st.none() | COUNTS,
-    "asked": st.none() | st.sampled_from(StopRequest),
+    "stop_request": st.none() | st.sampled_from(StopRequest),
     "checkpoint": st.none() | contents("checkpoint"),
     "progress": st.none() | st.builds(Progress, st.integers(0, 100), TEXT),
     "result": st.none() | contents("result"),
@@ -139,7 +139,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "run_at": st.none() | INSTANTS,
     "finished_at": st.none() | INSTANTS,
     "expires_at": st.none() | INSTANTS.map(lambda at: at - at % SECOND),
-    "ledger": st.lists(LINES, max_size=5).map(tuple),
+    "attempt_history": st.lists(LINES, max_size=5).map(tuple),
 }
 """What may change in a task, beside what every write changes (`state`, `version`, `nonce`)."""
 
@@ -153,7 +153,7 @@ TASKS = st.builds(
     **FIELDS,
 )
 _ONCE = ("lease_holder", "lease_ends_at", "started_at", "finished_at", "expires_at")
-_COUNTED = ("turn", "fence", "attempt")
+_COUNTED = ("generation", "fence", "attempt")
 
 
 @st.composite
@@ -182,7 +182,7 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
     usual = st.builds(
         Guard,
         owner=st.sampled_from([None, task.owner]),
-        turn=st.sampled_from([None, task.turn]),
+        generation=st.sampled_from([None, task.generation]),
         due_by=st.sampled_from([None, task.next_at]),
         leased_until_before=st.sampled_from([None, task.lease_ends_at or 0]),
         alone=st.booleans(),
@@ -192,7 +192,7 @@ def guards_near(task: Task) -> st.SearchStrategy[Guard]:
     return usual | st.builds(
         Guard,
         owner=st.none() | st.just(task.owner) | OWNERS,
-        turn=near(task.turn),
+        generation=near(task.generation),
         fence=near(task.fence),
         version=near(task.version),
         due_by=near(task.next_at),

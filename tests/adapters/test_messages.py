@@ -37,10 +37,10 @@ def record(body: str = GOOD, **attributes: str) -> dict[str, Any]:
 
 
 @given(TASK_IDS, st.integers(0, 10**6), st.integers(0, 4_000_000_000_000))
-def test_a_message_survives_its_body(task_id: TaskId, turn: int, due: int) -> None:
+def test_a_message_survives_its_body(task_id: TaskId, generation: int, due: int) -> None:
     """Any message comes back from the body that was made of it, and the body is JSON."""
-    message = Message(task_id, turn, due, Priority.LOW, "")
-    assert json.loads(body_of(message)) == {"i": task_id.text, "t": turn, "d": due}
+    message = Message(task_id, generation, due, Priority.LOW, "")
+    assert json.loads(body_of(message)) == {"i": task_id.text, "t": generation, "d": due}
     assert delivery_of(record(body_of(message)), PRIORITIES).message == message
 
 
@@ -106,7 +106,7 @@ def test_owners_of_different_names_have_different_groups() -> None:
 
 def test_a_message_has_the_lane_of_its_queue() -> None:
     """Also a dead letter has, which tells the queue that it left."""
-    lanes = {"duetime-resize": "resize"}
+    pull_queues = {"duetime-resize": "resize"}
     left = record(DeadLetterQueueSourceArn="arn:aws:sqs:us-east-2:1:duetime-resize")
-    assert delivery_of(left, PRIORITIES, lanes).message.lane == "resize"
-    assert delivery_of(record(), PRIORITIES, lanes).message.lane == ""
+    assert delivery_of(left, PRIORITIES, pull_queues).message.pull_queue == "resize"
+    assert delivery_of(record(), PRIORITIES, pull_queues).message.pull_queue == ""

@@ -97,22 +97,22 @@ def test_a_message_that_is_gone_is_passed_over(receiver: Receiver) -> None:
     assert in_order(again) == in_order([deliveries[0].message, deliveries[2].message])
 
 
-def laned(number: int, lane: str = "resize") -> Message:
+def laned(number: int, pull_queue: str = "resize") -> Message:
     """A message of a lane."""
-    return replace(message(number), lane=lane)
+    return replace(message(number), pull_queue=pull_queue)
 
 
 def test_every_message_of_a_lane_arrives_on_that_lane_alone(receiver: Receiver) -> None:
     """Lanes and priorities do not mix, not even where a pulled type is called like a priority."""
-    lanes = ("resize", "high")
-    sent = [laned(number, lanes[number % 2]) for number in range(25)]
+    pull_queues = ("resize", "high")
+    sent = [laned(number, pull_queues[number % 2]) for number in range(25)]
     other = message(99, Priority.HIGH)
     assert receiver.queues.send([Outgoing(each, 0) for each in (*sent, other)]) == []
     assert [delivery.message for delivery in received(receiver, Priority.HIGH)] == [other]
     assert received(receiver, Priority.NORMAL) == []
-    for lane in lanes:
-        arrived = [each.message for _ in range(4) for each in receiver.queues.receive(lane, 10, 0, 60)]
-        assert in_order(arrived) == [each for each in sent if each.lane == lane]
+    for pull_queue in pull_queues:
+        arrived = [each.message for _ in range(4) for each in receiver.queues.receive(pull_queue, 10, 0, 60)]
+        assert in_order(arrived) == [each for each in sent if each.pull_queue == pull_queue]
 
 
 def test_a_message_of_an_unknown_lane_goes_to_its_priority(receiver: Receiver) -> None:

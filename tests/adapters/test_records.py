@@ -9,16 +9,16 @@ from hypothesis import given, settings
 
 from duetime.adapters.dynamodb import field_codecs, schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
-from duetime.adapters.dynamodb.dispatch_items import wake_item_of
+from duetime.adapters.dynamodb.dispatch_items import timer_item_of
 from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of, task_of
 from duetime.domain.conditional_writes import Guard, Write, applied
 from duetime.domain.dispatch.timers import Entry, Timer
 from duetime.domain.limits import (
-    LEDGER_LINES_INLINE,
+    ATTEMPTS_INLINE,
     MAX_ARN_LENGTH,
     MAX_DETAIL_TYPE_LENGTH,
     MAX_ERROR_MESSAGE_LENGTH,
-    WAKE_LIFE,
+    TIMER_LIFE,
 )
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempts import Claimant, Run, failure
@@ -46,15 +46,15 @@ def test_every_field_of_a_task_is_stored_under_a_name_of_its_own() -> None:
     assert {field.name for field in fields(Task)} - {"id", "owner"} == set(ATTRIBUTES)
     names = [attribute.name for attribute in ATTRIBUTES.values() if attribute.field != "expires_at"]
     others = [schema.PARTITION_KEY, schema.SORT_KEY, schema.TTL, schema.OWNER_KEY, schema.FAILED_KEY]
-    reserved = [*others, schema.VERSION_OF_SCHEMA, schema.WAKE_OWNER]
+    reserved = [*others, schema.VERSION_OF_SCHEMA, schema.TIMER_OWNER]
     assert len({*names, *reserved}) == len(names) + len(reserved)
 
 
 def test_defaults_take_no_place() -> None:
     """What every ordinary task has alike is left out of its item, except for what conditions compare."""
-    extras = {"priority", "target", "retry", "timeout_seconds", "name", "tags", "sent", "ledger"}
+    extras = {"priority", "target", "retry", "timeout_seconds", "name", "tags", "sent", "attempt_history"}
     assert {ATTRIBUTES[field].name for field in extras}.isdisjoint(item_of(task()))
-    compared = {"turn", "version", "fence", "attempt", "nonce", "state", "next_at"}
+    compared = {"generation", "version", "fence", "attempt", "nonce", "state", "next_at"}
     assert {ATTRIBUTES[field].name for field in compared} <= set(item_of(task()))
 
 
@@ -88,8 +88,8 @@ def test_a_record_expires_no_earlier_than_it_may(expires_at: int) -> None:
 
 def test_a_wake_is_removed_after_its_life() -> None:
     """A wake's TTL lies its life behind its minute; it lives in that minute, in its task's shard."""
-    item = wake_item_of(Timer(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
-    assert item[schema.TTL] == {"N": str((HOME + MINUTE + WAKE_LIFE) // 1_000 + 1)}
+    item = timer_item_of(Timer(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
+    assert item[schema.TTL] == {"N": str((HOME + MINUTE + TIMER_LIFE) // 1_000 + 1)}
     assert item[schema.PARTITION_KEY] == {"S": "2026-11-21T02:34#0003"}
     assert item[schema.SORT_KEY] == {"S": f"{numbered(1)}#w#4.{HOME % MINUTE}.low.."}
     assert key_of(numbered(1))[schema.PARTITION_KEY] == {"S": "2026-11-21T02:33#0003"}
@@ -156,27 +156,27 @@ def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
 def test_a_ledger_line_takes_about_forty_bytes() -> None:
     """What each further attempt adds to the record for ever is small."""
     one = ended(claimed(created(SMALL)), Move.SUCCEED, AttemptOutcome.SUCCEEDED)
-    assert size_of(replace(one, ledger=one.ledger * 2)) - size_of(one) <= 40
+    assert size_of(replace(one, attempt_history=one.attempt_history * 2)) - size_of(one) <= 40
 
 
 def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
     """A payload of 750 bytes, five attempts and the longest error of each fit one kilobyte at every step."""
     sentence = "could not connect to orders.internal.example.org:5432 after {} tries (timeout 2000 ms, pool 7 of 8); "
-    errors = [failure("OperationalError", sentence.format(number) * 4).error for number in range(LEDGER_LINES_INLINE)]
+    errors = [failure("OperationalError", sentence.format(number) * 4).error for number in range(ATTEMPTS_INLINE)]
     assert {len(error.message) for error in errors} == {MAX_ERROR_MESSAGE_LENGTH}
     assert 745 <= len(LARGE) <= 760
     now, sizes = created(LARGE), []
-    for attempt in range(1, LEDGER_LINES_INLINE + 1):
+    for attempt in range(1, ATTEMPTS_INLINE + 1):
         now, error = claimed(now), errors[attempt - 1]
         sizes.append(size_of(now))
-        if attempt < LEDGER_LINES_INLINE:
+        if attempt < ATTEMPTS_INLINE:
             changes: dict[str, Any] = {"next_at": now.next_at + 90_000, "expires_at": None, "finished_at": None}
-            now = ended(now, Move.RETRY, AttemptOutcome.RETRIED, error=error, turn=attempt, **changes)
+            now = ended(now, Move.RETRY, AttemptOutcome.RETRIED, error=error, generation=attempt, **changes)
         else:
             now = ended(now, Move.FAIL, AttemptOutcome.FAILED, error=error)
         sizes.append(size_of(now))
-    assert (now.state, len(now.ledger), now.error) == (State.FAILED, LEDGER_LINES_INLINE, errors[-1])
-    assert [line.error is not None for line in now.ledger] == [True] * 4 + [False]
+    assert (now.state, len(now.attempt_history), now.error) == (State.FAILED, ATTEMPTS_INLINE, errors[-1])
+    assert [line.error is not None for line in now.attempt_history] == [True] * 4 + [False]
     assert max(sizes) <= WRITE_UNIT_BYTES, sizes
 
 
@@ -198,5 +198,5 @@ def test_a_ledger_of_the_first_release_is_read() -> None:
         AttemptRecord(17, 31, "", 0, 0, 0, AttemptOutcome.LOST),
     )
     old = [{"S": f"1 1 {HOME:x} c 1e0 r a b"}, {"S": "11 1f 0 0 0 l "}]
-    assert task_of(item_of(task()) | {ATTRIBUTES["ledger"].name: {"L": old}}).ledger == lines
+    assert task_of(item_of(task()) | {ATTRIBUTES["attempt_history"].name: {"L": old}}).attempt_history == lines
     assert tuple(field_codecs.read_line(line) for line in old) == lines

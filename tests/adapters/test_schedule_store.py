@@ -92,7 +92,7 @@ FULL = StoredSchedule(
     note="wegen Störung",
     revision=4,
     version=5,
-    turn=6,
+    generation=6,
     tzdata="2026f",
     remaining_runs=0,
     last=Last(numbered(9), HOME + 4, 4),
@@ -156,10 +156,10 @@ def test_only_the_edition_that_was_read_is_replaced(schedule_store: ScheduleStor
     assert not schedule_store.save(replace(PLAIN, note="other"), "n2")
     read, _ = schedule_store.read(OWNER, PLAIN.name)
     assert read is not None
-    assert schedule_store.save(replace(read, turn=1), "n3")
-    assert not schedule_store.save(replace(read, turn=2), "n4")
+    assert schedule_store.save(replace(read, generation=1), "n3")
+    assert not schedule_store.save(replace(read, generation=2), "n4")
     found, _ = schedule_store.read(OWNER, PLAIN.name)
-    assert found == replace(PLAIN, turn=1, edition=2)
+    assert found == replace(PLAIN, generation=1, edition=2)
 
 
 def test_a_schedule_is_removed_with_its_activity(schedule_store: ScheduleStore) -> None:
@@ -196,7 +196,7 @@ def test_no_write_to_a_removed_schedule_reaches_another_one_of_its_name(schedule
     other = replace(PLAIN, uid=numbered(9), edition=2)
     assert schedule_store.save(other, "n4")
     for edition in range(1, 5):
-        assert not schedule_store.save(replace(PLAIN, turn=1, edition=edition), f"n5{edition}")
+        assert not schedule_store.save(replace(PLAIN, generation=1, edition=edition), f"n5{edition}")
         assert schedule_store.remove(replace(PLAIN, edition=edition), f"n6{edition}", HOME + DAY)
     assert not schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(2), version=1), "n7")
     assert schedule_store.save_activity(OWNER, PLAIN.name, Activity(other.uid, numbered(3), version=2), "n8")

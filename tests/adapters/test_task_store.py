@@ -75,10 +75,10 @@ def test_a_minute_holds_its_records_and_wakes(task_store: TaskStore) -> None:
     here, elsewhere, later = task(), task(id=TaskId.of(HOME, 4, 1)), task(id=TaskId.of(HOME + MINUTE, 3, 1))
     for each in (here, elsewhere, later):
         task_store.create(each)
-    wake = Timer(later.id, 2, HOME + 5, Priority.LOW, OWNER)
-    task_store.add_wake(wake)
+    timer = Timer(later.id, 2, HOME + 5, Priority.LOW, OWNER)
+    task_store.add_timer(timer)
     found = items_of(task_store, minute_of(HOME), 3)
-    assert found == [Entry.of(here), wake]
+    assert found == [Entry.of(here), timer]
 
 
 @properties
@@ -95,15 +95,15 @@ def test_an_entry_says_what_the_whole_record_says(task_store: TaskStore, any_tas
 @pytest.mark.parametrize("owner", ["ann", "a#b", "#"])
 def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sent: bool) -> None:  # noqa: FBT001 - parametrized
     """Every field of a wake comes back, and writing it twice leaves one."""
-    wake = Timer(numbered(1), 12, HOME + 7 * MINUTE, Priority.NORMAL, owner, sent)
-    task_store.add_wake(wake)
-    task_store.add_wake(wake)
-    assert items_of(task_store, minute_of(wake.at), 3) == [wake]
+    timer = Timer(numbered(1), 12, HOME + 7 * MINUTE, Priority.NORMAL, owner, sent)
+    task_store.add_timer(timer)
+    task_store.add_timer(timer)
+    assert items_of(task_store, minute_of(timer.at), 3) == [timer]
 
 
 @pytest.mark.parametrize(
     "other",
-    [{"turn": 3}, {"at": HOME + 6}, {"priority": Priority.LOW}, {"sent": True}, {"lane": "resize"}],
+    [{"generation": 3}, {"at": HOME + 6}, {"priority": Priority.LOW}, {"sent": True}, {"pull_queue": "resize"}],
     ids=lambda other: next(iter(other)),
 )
 def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, other: dict[str, Any]) -> None:
@@ -111,16 +111,16 @@ def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, ot
     timer = Timer(numbered(1), 2, HOME + 5, Priority.NORMAL, OWNER)
     timers = [timer, replace(timer, **other)]
     for each in timers:
-        task_store.add_wake(each)
+        task_store.add_timer(each)
     found = items_of(task_store, minute_of(HOME), 3)
     assert sorted(found, key=repr) == sorted(timers, key=repr)
 
 
 def test_a_wake_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
     """The trigger knows from the wake alone on which queue the task's workers wait."""
-    wake = Timer(numbered(1), 12, HOME, Priority.NORMAL, OWNER, lane="resize")
-    task_store.add_wake(wake)
-    assert items_of(task_store, minute_of(HOME), 3) == [wake]
+    timer = Timer(numbered(1), 12, HOME, Priority.NORMAL, OWNER, pull_queue="resize")
+    task_store.add_timer(timer)
+    assert items_of(task_store, minute_of(HOME), 3) == [timer]
 
 
 def test_a_minute_of_many_pages_is_read_to_its_end(task_store: TaskStore) -> None:
@@ -175,7 +175,7 @@ def test_failed_tasks_have_a_list_of_their_own(task_store: TaskStore) -> None:
 
 def test_a_wake_is_in_no_list(task_store: TaskStore) -> None:
     """Wakes cost no place in an index: an owner's list holds records only."""
-    task_store.add_wake(Timer(numbered(1), 1, HOME, Priority.NORMAL, OWNER))
+    task_store.add_timer(Timer(numbered(1), 1, HOME, Priority.NORMAL, OWNER))
     assert task_store.list_ids(ListQuery(OWNER)) == []
 
 
@@ -183,10 +183,10 @@ def test_a_schedules_wake_is_read_as_it_was_written(task_store: TaskStore) -> No
     """It lies in the shard of the schedule's own id, beside the tasks of its minute; writing it twice leaves one."""
     here = task()
     task_store.create(here)
-    wake = ScheduleTimer(numbered(7), "an#owner", "nightly", 12, HOME + 5)
-    later = replace(wake, turn=13, at=HOME + MINUTE)
-    for each in (wake, wake, later):
-        task_store.add_schedule_wake(each)
+    timer = ScheduleTimer(numbered(7), "an#owner", "nightly", 12, HOME + 5)
+    later = replace(timer, generation=13, at=HOME + MINUTE)
+    for each in (timer, timer, later):
+        task_store.add_schedule_timer(each)
     found = items_of(task_store, minute_of(HOME), here.id.shard)
-    assert sorted(map(repr, found)) == sorted(map(repr, [Entry.of(here), wake]))
+    assert sorted(map(repr, found)) == sorted(map(repr, [Entry.of(here), timer]))
     assert items_of(task_store, minute_of(HOME) + 1, here.id.shard) == [later]

@@ -30,8 +30,8 @@ def test_a_write_to_an_unknown_record_is_refused_and_creates_nothing(task_store:
 def test_an_applied_write_answers_the_record_after_it(task_store: TaskStore) -> None:
     """The answer of `apply` is the new record, which is also what is read."""
     task_store.create(task())
-    end = task_store.apply(Write(task().id, Move.CHANGE, "n", sets={"name": "renamed"}, adds={"turn": 1}))
-    assert end == Applied(replace(task(), name="renamed", turn=1, nonce="n", version=2))
+    end = task_store.apply(Write(task().id, Move.CHANGE, "n", sets={"name": "renamed"}, adds={"generation": 1}))
+    assert end == Applied(replace(task(), name="renamed", generation=1, nonce="n", version=2))
     assert task_store.read(task().id) == end.task
 
 
@@ -45,7 +45,7 @@ def test_a_refused_write_answers_the_record_that_refused_it(task_store: TaskStor
 @pytest.mark.parametrize(
     "write",
     [
-        Write(task().id, Move.CHANGE, "mine", sets={"name": "renamed"}, adds={"turn": 1}),
+        Write(task().id, Move.CHANGE, "mine", sets={"name": "renamed"}, adds={"generation": 1}),
         Write(task().id, Move.CANCEL, "mine", Guard(version=1)),
         Claimant("w", HOME, 30_000).claim(Entry.of(task()).message(HOME), "mine"),
     ],
@@ -59,33 +59,33 @@ def test_a_resent_write_is_one_write(task_store: TaskStore, write: Write) -> Non
     assert task_store.apply(write) == first
 
 
-LEASED_TASK = task(state=State.RUNNING, turn=2, fence=3, version=4, lease_holder="w", lease_ends_at=HOME - 6_000)
-WAITING_TASK = task(state=State.POSTPONED, turn=2, fence=3, version=4, lease_ends_at=HOME - 6_000)
+LEASED_TASK = task(state=State.RUNNING, generation=2, fence=3, version=4, lease_holder="w", lease_ends_at=HOME - 6_000)
+WAITING_TASK = task(state=State.POSTPONED, generation=2, fence=3, version=4, lease_ends_at=HOME - 6_000)
 HOLDING = [
-    (WAITING_TASK, Guard(owner=OWNER, turn=2, fence=3, version=4, due_by=HOME)),
-    (WAITING_TASK, Guard(turn=2, due_by=HOME, leased_until_before=HOME - 6_000)),
-    (replace(WAITING_TASK, lease_ends_at=None), Guard(turn=2, due_by=HOME, leased_until_before=0)),
+    (WAITING_TASK, Guard(owner=OWNER, generation=2, fence=3, version=4, due_by=HOME)),
+    (WAITING_TASK, Guard(generation=2, due_by=HOME, leased_until_before=HOME - 6_000)),
+    (replace(WAITING_TASK, lease_ends_at=None), Guard(generation=2, due_by=HOME, leased_until_before=0)),
     (LEASED_TASK, Guard(owner=OWNER, fence=3, version=4, leased_until_before=HOME - 6_000)),
-    (LEASED_TASK, Guard(turn=9, due_by=HOME, leased_until_before=HOME - 6_000)),
+    (LEASED_TASK, Guard(generation=9, due_by=HOME, leased_until_before=HOME - 6_000)),
     (replace(LEASED_TASK, lease_ends_at=None), Guard(leased_until_before=0)),
     (LEASED_TASK, Guard(fence=3, not_cancelled=True)),
-    (replace(LEASED_TASK, asked=StopRequest.PAUSE), Guard(fence=3, not_cancelled=True)),
+    (replace(LEASED_TASK, stop_request=StopRequest.PAUSE), Guard(fence=3, not_cancelled=True)),
 ]
 BROKEN = [
     (WAITING_TASK, Guard(owner="bob")),
-    (WAITING_TASK, Guard(turn=1)),
+    (WAITING_TASK, Guard(generation=1)),
     (WAITING_TASK, Guard(fence=2)),
     (WAITING_TASK, Guard(version=5)),
     (WAITING_TASK, Guard(due_by=HOME - 1)),
-    (WAITING_TASK, Guard(turn=3, leased_until_before=HOME)),
-    (WAITING_TASK, Guard(turn=2, leased_until_before=HOME - 6_001)),
-    (LEASED_TASK, Guard(turn=3)),
+    (WAITING_TASK, Guard(generation=3, leased_until_before=HOME)),
+    (WAITING_TASK, Guard(generation=2, leased_until_before=HOME - 6_001)),
+    (LEASED_TASK, Guard(generation=3)),
     (LEASED_TASK, Guard(due_by=HOME - 1)),
-    (LEASED_TASK, Guard(turn=2, leased_until_before=HOME - 6_001)),
+    (LEASED_TASK, Guard(generation=2, leased_until_before=HOME - 6_001)),
     (LEASED_TASK, Guard(fence=4, leased_until_before=HOME)),
     (LEASED_TASK, Guard(due_by=HOME - 1, leased_until_before=HOME)),
     (replace(LEASED_TASK, finished_at=HOME), Guard(open=True)),
-    (replace(LEASED_TASK, asked=StopRequest.CANCEL), Guard(fence=3, not_cancelled=True)),
+    (replace(LEASED_TASK, stop_request=StopRequest.CANCEL), Guard(fence=3, not_cancelled=True)),
 ]
 
 

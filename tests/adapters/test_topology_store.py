@@ -57,12 +57,12 @@ def test_edges_beyond_a_hundred_have_another_chunk(topology_store: TopologyStore
 
 def test_a_fuller_report_of_a_chunk_wins(topology_store: TopologyStore) -> None:
     """Reports may come in any order and again; the tally keeps the fullest of each chunk."""
-    assert topology_store.read_tally(NODE, 150) == JoinCount(150)
+    assert topology_store.read_join_count(NODE, 150) == JoinCount(150)
     full, empty, other = Counts(100, succeeded=99, failed=1), Counts(100, failed=1), Counts(50, skipped=50)
     assert topology_store.add_report(NODE, 150, 0, full, LATER) == JoinCount(150, {0: full})
     assert topology_store.add_report(NODE, 150, 0, empty, LATER) == JoinCount(150, {0: full})
     assert topology_store.add_report(NODE, 150, 1, other, LATER) == JoinCount(150, {0: full, 1: other})
-    assert topology_store.read_tally(NODE, 150).counts.is_complete
+    assert topology_store.read_join_count(NODE, 150).counts.is_complete
 
 
 def test_the_last_token_is_the_one(topology_store: TopologyStore) -> None:

@@ -99,7 +99,7 @@ def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: 
 
 def test_a_task_of_a_schedule_says_which_occurrence_it_is() -> None:
     """The schedule's name and revision, the instant that it stands for, and why it was placed."""
-    occurrence = entry(task(occasion=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True)))
+    occurrence = entry(task(schedule_ref=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True)))
     assert occurrence["schedule"] == {
         "name": "nightly",
         "revision": 3,

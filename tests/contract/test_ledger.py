@@ -19,14 +19,14 @@ LAST = AttemptRecord(3, 3, "worker 2", NOW + 9_000, 0, 1_000, AttemptOutcome.SUC
 
 def test_attempts_are_listed_once_and_in_order() -> None:
     """Lines kept outside come before those of the record; one that is in both is told once."""
-    answer = attempts(task(state=State.SUCCEEDED, ledger=(LOST, LAST)), [LOST, FIRST])
+    answer = attempts(task(state=State.SUCCEEDED, attempt_history=(LOST, LAST)), [LOST, FIRST])
     assert [attempt["fence"] for attempt in answer["attempts"]] == [1, 2, 3]
     assert TypeAdapter(AttemptsAnswer).validate_python(answer)
 
 
 def test_an_attempt_tells_who_when_and_how() -> None:
     """The planned start is the real one without its lateness."""
-    (attempt,) = attempts(task(state=State.POSTPONED, ledger=(FIRST,)), [])["attempts"]
+    (attempt,) = attempts(task(state=State.POSTPONED, attempt_history=(FIRST,)), [])["attempts"]
     assert attempt == {
         "attempt": 1,
         "fence": 1,
@@ -43,7 +43,7 @@ def test_an_attempt_tells_who_when_and_how() -> None:
 
 def test_of_a_lost_attempt_nothing_more_is_said() -> None:
     """What nobody knows is null, not zero."""
-    (attempt,) = attempts(task(state=State.FAILED, ledger=(LOST,)), [])["attempts"]
+    (attempt,) = attempts(task(state=State.FAILED, attempt_history=(LOST,)), [])["attempts"]
     known = {field for field, value in attempt.items() if value is not None}
     assert known == {"attempt", "fence", "outcome"}
 
@@ -52,12 +52,12 @@ def test_the_last_error_is_told_whole_and_once() -> None:
     """The record's error is that of its last line; an earlier line has its own, and a success has none."""
     early, late = TaskError("Boom", "first"), TaskError("Boom", "x" * 256)
     lines = (replace(FIRST, error=early), replace(FIRST, attempt=2, fence=2))
-    waiting = task(state=State.POSTPONED, ledger=lines, error=late)
+    waiting = task(state=State.POSTPONED, attempt_history=lines, error=late)
     told = [attempt["error"] for attempt in attempts(waiting, [])["attempts"]]
     assert told == [{"class": "Boom", "message": "first"}, {"class": "Boom", "message": "x" * 256}]
     ran = replace(waiting, state=State.RUNNING, fence=3, attempt=3, lease_ends_at=NOW + 30_000)
     assert [attempt["error"] for attempt in attempts(ran, [])["attempts"]] == told
-    done = task(state=State.SUCCEEDED, ledger=(*lines[:1], LAST))
+    done = task(state=State.SUCCEEDED, attempt_history=(*lines[:1], LAST))
     assert [attempt["error"] for attempt in attempts(done, [])["attempts"]] == [told[0], None]
 
 
@@ -65,15 +65,15 @@ def test_an_error_is_not_told_of_an_attempt_that_it_is_not_of() -> None:
     """A pause after a failure leaves the record's error where it was: with the attempt that failed."""
     paused = replace(FIRST, attempt=2, fence=2, outcome=AttemptOutcome.PAUSED)
     error = TaskError("Boom", "first")
-    told = attempts(task(state=State.PAUSED, ledger=(replace(FIRST, error=error), paused), error=error), [])
+    told = attempts(task(state=State.PAUSED, attempt_history=(replace(FIRST, error=error), paused), error=error), [])
     assert [attempt["error"] is None for attempt in told["attempts"]] == [False, True]
 
 
 def test_a_lost_attempt_is_listed_once_the_next_has_begun() -> None:
     """While another attempt runs, the gap in the fences tells of the one before; the running one has no line."""
-    running = task(state=State.RUNNING, ledger=(FIRST,), fence=3, attempt=3, lease_ends_at=NOW + 30_000)
+    running = task(state=State.RUNNING, attempt_history=(FIRST,), fence=3, attempt=3, lease_ends_at=NOW + 30_000)
     assert [attempt["outcome"] for attempt in attempts(running, [])["attempts"]] == ["retried", "lost"]
-    assert attempts(replace(running, fence=1, attempt=1, ledger=()), [])["attempts"] == []
+    assert attempts(replace(running, fence=1, attempt=1, attempt_history=()), [])["attempts"] == []
 
 
 def test_an_attempt_costs_its_writes_and_its_time() -> None:
@@ -86,5 +86,5 @@ def test_an_attempt_costs_its_writes_and_its_time() -> None:
 def test_waiting_for_a_notification_is_not_a_workers_time() -> None:
     """An attempt that took a day to be notified of costs no more than a worker may spend on it."""
     day = replace(LAST, took=86_400_000)
-    (attempt,) = attempts(task(state=State.SUCCEEDED, ledger=(day,), timeout_seconds=60), [])["attempts"]
+    (attempt,) = attempts(task(state=State.SUCCEEDED, attempt_history=(day,), timeout_seconds=60), [])["attempts"]
     assert attempt["cost_dollars"] == dollars_of(60_000)

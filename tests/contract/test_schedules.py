@@ -402,5 +402,5 @@ def test_a_payload_that_a_list_does_not_have_is_left_out() -> None:
     """It is not null, which would be another payload."""
     spec = schedule_spec(read(json.dumps(GOOD)))
     outside = Content(ContentPlace.ITEM, "payload.1", None)
-    recurrence = StoredSchedule("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)
-    assert "payload" not in schedule_entry(recurrence, None)["task"]
+    stored = StoredSchedule("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)
+    assert "payload" not in schedule_entry(stored, None)["task"]

@@ -142,7 +142,7 @@ class Deployed:
         return {
             f"{partition} {sort}": item
             for partition, sort, item in keys
-            if schema.WAKE_MARK not in sort and schema.SCHEDULE_MARK not in sort
+            if schema.TIMER_MARK not in sort and schema.SCHEDULE_MARK not in sort
         }
 
 

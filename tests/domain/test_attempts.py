@@ -29,9 +29,9 @@ def test_a_claim_before_the_due_time_is_refused() -> None:
 def test_a_claim_of_another_turn_is_refused() -> None:
     """A message that was sent before the due time moved claims nothing, even when the task is due again."""
     claimant = Claimant("w", NOW, SECOND)
-    assert permits(claimant.claim(message(turn=1), "n"), task(turn=1))
-    assert not permits(claimant.claim(message(turn=0), "n"), task(turn=1))
-    assert not permits(claimant.claim(message(turn=1), "n"), task(turn=0))
+    assert permits(claimant.claim(message(generation=1), "n"), task(generation=1))
+    assert not permits(claimant.claim(message(generation=0), "n"), task(generation=1))
+    assert not permits(claimant.claim(message(generation=1), "n"), task(generation=0))
 
 
 def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
@@ -45,8 +45,8 @@ def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
 
 def test_the_ledger_tells_of_attempts_that_were_lost() -> None:
     """An attempt whose worker vanished left no line: the next end of a run puts it in."""
-    run = Run(task(attempt=3, fence=3, ledger=(LINE,), lease_holder="c"), NOW + 7, NOW + 9)
-    assert [(line.attempt, line.outcome.value) for line in run.ledger(AttemptOutcome.SUCCEEDED)] == [
+    run = Run(task(attempt=3, fence=3, attempt_history=(LINE,), lease_holder="c"), NOW + 7, NOW + 9)
+    assert [(line.attempt, line.outcome.value) for line in run.attempt_history(AttemptOutcome.SUCCEEDED)] == [
         (1, "retried"),
         (2, "lost"),
         (3, "succeeded"),
@@ -57,11 +57,11 @@ def test_the_ledger_tells_of_attempts_that_were_lost() -> None:
 def test_an_end_begins_a_new_count_of_attempts() -> None:
     """After a failure and whatever followed it, a task that is tried again has lost no attempt, and says so."""
     failed = AttemptRecord(3, 3, "a", NOW, 0, 5, AttemptOutcome.FAILED)
-    again = Run(task(attempt=1, fence=5, ledger=(failed,)), NOW, NOW)
-    assert again.ledger_before == (failed,)
+    again = Run(task(attempt=1, fence=5, attempt_history=(failed,)), NOW, NOW)
+    assert again.history_before == (failed,)
     paused = AttemptRecord(1, 1, "a", NOW, 0, 5, AttemptOutcome.PAUSED)
-    resumed = Run(task(attempt=1, fence=2, ledger=(paused,)), NOW, NOW)
-    assert resumed.ledger_before == (paused,)
+    resumed = Run(task(attempt=1, fence=2, attempt_history=(paused,)), NOW, NOW)
+    assert resumed.history_before == (paused,)
 
 
 def test_a_long_error_is_cut_and_says_so() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.dispatch.cursors import ALL, DISPATCH, Cursors, Progress, first_cursors, horizons
-from duetime.domain.limits import PATROL_DELAYS
+from duetime.domain.limits import RECOVERY_SCAN_DELAYS
 from duetime.domain.times import MINUTE, SECOND, minute_of, start_of
 from tests.domain.factories import NOW
 
@@ -93,12 +93,12 @@ def test_the_first_reading_looks_ahead_and_scans_look_back() -> None:
     """A scan reads only minutes that ended as long ago as its delay."""
     ahead, *back = horizons(NOW, 180 * SECOND)
     assert ahead == minute_of(NOW + 3 * MINUTE)
-    for minute, delay in zip(back, PATROL_DELAYS, strict=True):
+    for minute, delay in zip(back, RECOVERY_SCAN_DELAYS, strict=True):
         assert start_of(minute + 1) + delay <= NOW < start_of(minute + 2) + delay
 
 
 def test_the_cursors_of_a_new_group_begin_at_an_instant() -> None:
     """Nothing that was due after it is left out, by no reading."""
     cursors = first_cursors(NOW)
-    delays = (0, *PATROL_DELAYS)
+    delays = (0, *RECOVERY_SCAN_DELAYS)
     assert all(start_of(minute + 1) <= NOW - delay for minute, delay in zip(cursors.floors, delays, strict=True))

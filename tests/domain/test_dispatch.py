@@ -18,7 +18,7 @@ from duetime.domain.dispatch.timers import (
     placement,
 )
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS
+from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.states import LEASED, TERMINAL, WAITING, State
 from duetime.domain.tasks.task import Priority, PullTarget
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of, start_of
@@ -55,9 +55,9 @@ def test_a_relaxed_message_needs_no_hold(due: int, now: int) -> None:
 
 def _check_covered(home: int, at: int, now: int) -> None:
     plan = placement(TaskId.of(home, 0, 0), at, now, LOOK_AHEAD)
-    if plan.wake or minute_of(at) == minute_of(home):
+    if plan.timer or minute_of(at) == minute_of(home):
         return
-    first_patrol = start_of(minute_of(home) + 1) + PATROL_DELAYS[0]
+    first_patrol = start_of(minute_of(home) + 1) + RECOVERY_SCAN_DELAYS[0]
     assert plan.direct
     assert max(at, now + LATEST_ARRIVAL) + MAX_CLOCK_DIFFERENCE < first_patrol, "the write may still be under way"
     assert minute_of(at) > minute_of(home)
@@ -90,32 +90,32 @@ def test_what_is_far_ahead_is_left_to_the_trigger() -> None:
     """A task twenty minutes ahead needs no message yet, and no wake if that is its home."""
     at = NOW + 20 * MINUTE
     plan = placement(TaskId.of(at, 0, 0), at, NOW, LOOK_AHEAD)
-    assert (plan.wake, plan.direct) == (False, False)
+    assert (plan.timer, plan.direct) == (False, False)
 
 
 def test_a_retry_in_seconds_costs_no_wake() -> None:
     """The first patrol of the home minute stands in for the wake of a quick retry, which is sent directly."""
     plan = placement(TaskId.of(NOW, 0, 0), NOW + 8 * SECOND, NOW + 2 * SECOND, LOOK_AHEAD)
-    assert (plan.wake, plan.direct) == (False, True)
+    assert (plan.timer, plan.direct) == (False, True)
 
 
 def test_a_far_retry_gets_a_wake() -> None:
     """A retry ten minutes from now is found by the trigger in its own minute."""
     plan = placement(TaskId.of(NOW, 0, 0), NOW + 10 * MINUTE, NOW, LOOK_AHEAD)
-    assert (plan.wake, plan.direct) == (True, False)
+    assert (plan.timer, plan.direct) == (True, False)
 
 
 def test_a_change_to_an_earlier_minute_gets_a_wake() -> None:
     """A task taken forward from tomorrow to now has no home there."""
     plan = placement(TaskId.of(NOW + DAY, 0, 0), NOW, NOW, LOOK_AHEAD)
-    assert (plan.wake, plan.direct) == (True, True)
+    assert (plan.timer, plan.direct) == (True, True)
 
 
 def test_the_first_reading_sends_what_is_due_in_its_minute() -> None:
     """A waiting record at home is sent for its own due time."""
     message = at_first_reading(ENTRY, minute_of(NOW))
     assert message is not None
-    assert (message.task_id, message.turn, message.due) == (ENTRY.task_id, 0, NOW)
+    assert (message.task_id, message.generation, message.due) == (ENTRY.task_id, 0, NOW)
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_the_first_reading_sends_a_rollback_that_nobody_has_taken_up() -> None:
 
 def test_the_first_reading_sends_a_wakes_message_for_its_turn() -> None:
     """A wake is sent for the turn it was made for, unless whoever made it has sent it."""
-    wake = Timer(ENTRY.task_id, 4, NOW, Priority.HIGH, "me")
-    message = at_first_reading(wake, minute_of(NOW))
+    timer = Timer(ENTRY.task_id, 4, NOW, Priority.HIGH, "me")
+    message = at_first_reading(timer, minute_of(NOW))
     assert message is not None
-    assert (message.turn, message.priority) == (4, Priority.HIGH)
-    assert at_first_reading(replace(wake, sent=True), minute_of(NOW)) is None
+    assert (message.generation, message.priority) == (4, Priority.HIGH)
+    assert at_first_reading(replace(timer, sent=True), minute_of(NOW)) is None
 
 
 @pytest.mark.parametrize("state", list(State))
@@ -172,10 +172,10 @@ def test_a_task_waits_on_its_lane_until_its_work_is_over() -> None:
     pulled = task(target=PullTarget(), type="resize")
     for state in State:
         is_over = state in TERMINAL or state is State.ROLLING_BACK
-        assert replace(pulled, state=state).lane == ("" if is_over else "resize")
-    assert task(type="resize").lane == ""
-    assert Entry.of(pulled).message(NOW).lane == "resize"
-    wake = Timer(pulled.id, 4, NOW, Priority.HIGH, "me", lane="resize")
-    sent = at_first_reading(wake, minute_of(NOW))
+        assert replace(pulled, state=state).pull_queue == ("" if is_over else "resize")
+    assert task(type="resize").pull_queue == ""
+    assert Entry.of(pulled).message(NOW).pull_queue == "resize"
+    timer = Timer(pulled.id, 4, NOW, Priority.HIGH, "me", pull_queue="resize")
+    sent = at_first_reading(timer, minute_of(NOW))
     assert sent is not None
-    assert sent.lane == "resize"
+    assert sent.pull_queue == "resize"

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.dispatch.redelivery import DeleteMessage, FollowUp, LookAfter, RedeliverMessage, Undo, after_refusal
+from duetime.domain.dispatch.redelivery import (
+    CheckTopology,
+    DeleteMessage,
+    FollowUp,
+    RedeliverMessage,
+    Undo,
+    after_refusal,
+)
 from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.states import LEASED, TERMINAL, State
 from duetime.domain.tasks.task import HandlerTarget, TopologyTarget
@@ -20,8 +27,8 @@ def test_a_message_of_an_unknown_task_is_let_go() -> None:
 @pytest.mark.parametrize("state", sorted(LEASED))
 def test_a_message_of_a_leased_task_comes_back_after_the_lease(state: State) -> None:
     """It is the lifeline of that attempt: if its worker vanishes, this message takes the task over."""
-    fate = after_refusal(task(state=state, lease_ends_at=NOW + 30 * SECOND), message(), NOW)
-    assert fate == RedeliverMessage(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
+    disposition = after_refusal(task(state=state, lease_ends_at=NOW + 30 * SECOND), message(), NOW)
+    assert disposition == RedeliverMessage(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
 
 
 def test_a_topology_that_runs_is_looked_after() -> None:
@@ -29,8 +36,8 @@ def test_a_topology_that_runs_is_looked_after() -> None:
     running = task(
         state=State.RUNNING, target=TopologyTarget(), fence=2, deferred_fence=2, lease_ends_at=NOW + 9 * SECOND
     )
-    assert after_refusal(running, message(), NOW) == LookAfter(running)
-    assert isinstance(after_refusal(replace(running, turn=1), message(), NOW), DeleteMessage)
+    assert after_refusal(running, message(), NOW) == CheckTopology(running)
+    assert isinstance(after_refusal(replace(running, generation=1), message(), NOW), DeleteMessage)
     assert isinstance(after_refusal(replace(running, deferred_fence=1), message(), NOW), RedeliverMessage)
     assert isinstance(after_refusal(replace(running, target=HandlerTarget()), message(), NOW), RedeliverMessage)
 
@@ -50,9 +57,9 @@ def test_an_outcome_whose_followups_are_open_has_them_done(state: State) -> None
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_whose_followups_are_being_done_is_waited_for(state: State) -> None:
     """They are done under the attempt's lease: the message comes back after it."""
-    fate = after_refusal(task(state=state, lease_ends_at=NOW + 9 * SECOND), message(), NOW)
-    assert isinstance(fate, RedeliverMessage)
-    assert fate.at > NOW + 9 * SECOND
+    disposition = after_refusal(task(state=state, lease_ends_at=NOW + 9 * SECOND), message(), NOW)
+    assert isinstance(disposition, RedeliverMessage)
+    assert disposition.at > NOW + 9 * SECOND
 
 
 def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
@@ -67,7 +74,7 @@ def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.POSTPONED, State.RUNNING])
 def test_a_message_of_another_turn_is_let_go(state: State) -> None:
     """The newer turn has a message or a wake of its own."""
-    assert isinstance(after_refusal(task(state=state, turn=1, lease_ends_at=NOW), message(), NOW), DeleteMessage)
+    assert isinstance(after_refusal(task(state=state, generation=1, lease_ends_at=NOW), message(), NOW), DeleteMessage)
 
 
 @pytest.mark.parametrize("state", [State.PAUSED, State.BLOCKED])
@@ -78,8 +85,8 @@ def test_a_message_of_a_held_task_is_let_go(state: State) -> None:
 
 def test_a_message_that_is_early_comes_back_at_the_due_time() -> None:
     """A worker whose clock is behind does not lose the task."""
-    fate = after_refusal(task(next_at=NOW + 90 * SECOND), message(), NOW)
-    assert fate == RedeliverMessage(NOW + 90 * SECOND, "not due")
+    disposition = after_refusal(task(next_at=NOW + 90 * SECOND), message(), NOW)
+    assert disposition == RedeliverMessage(NOW + 90 * SECOND, "not due")
 
 
 def test_a_message_beyond_the_queues_reach_is_left_to_the_wake() -> None:

@@ -45,15 +45,15 @@ def test_a_write_is_permitted_only_from_the_states_of_its_move(move: Move, state
     [
         (Guard(owner="me"), True),
         (Guard(owner="you"), False),
-        (Guard(turn=0), True),
-        (Guard(turn=1), False),
+        (Guard(generation=0), True),
+        (Guard(generation=1), False),
         (Guard(version=1), True),
         (Guard(version=2), False),
         (Guard(fence=0), True),
         (Guard(fence=1), False),
         (Guard(due_by=NOW), True),
         (Guard(due_by=NOW - 1), False),
-        (Guard(turn=1, leased_until_before=NOW), False),
+        (Guard(generation=1, leased_until_before=NOW), False),
         (Guard(open=True), True),
     ],
 )
@@ -64,8 +64,8 @@ def test_a_guard_is_checked_field_by_field(guard: Guard, met: bool) -> None:  # 
 
 def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
     """For a leased record the end of its lease decides, whatever turn the guard names."""
-    leased = task(state=State.RUNNING, lease_ends_at=NOW, turn=5)
-    guard = Guard(turn=0, due_by=NOW, leased_until_before=NOW)
+    leased = task(state=State.RUNNING, lease_ends_at=NOW, generation=5)
+    guard = Guard(generation=0, due_by=NOW, leased_until_before=NOW)
     assert permits(Write(ID, Move.CLAIM, "n", guard), leased)
     assert not permits(Write(ID, Move.CLAIM, "n", guard), replace(leased, lease_ends_at=NOW + 1))
 

@@ -112,10 +112,10 @@ def checked(value: Value) -> Value:
 
 
 def _checked_set(kind: str, inside: list[Any]) -> list[Any]:
-    members = [checked({kind[0]: each})[kind[0]] for each in inside]
-    if not members or len(set(members)) < len(members):
+    node_refs = [checked({kind[0]: each})[kind[0]] for each in inside]
+    if not node_refs or len(set(node_refs)) < len(node_refs):
         raise ValueInvalid("One or more parameter values were invalid: a set may not be empty, nor have duplicates")
-    return members
+    return node_refs
 
 
 def _is_plain(digits: str) -> bool:

@@ -22,12 +22,12 @@ class Exceptions:
             self._classes[code] = type(code, (ClientError,), {})
         return self._classes[code]
 
-    def make(self, code: str, operation: str, message: str = "", **members: Any) -> ClientError:  # noqa: ANN401 - any member
+    def make(self, code: str, operation: str, message: str = "", **node_refs: Any) -> ClientError:  # noqa: ANN401 - any member
         """An error of a code, with further members of its response."""
         response: Any = {
             "Error": {"Code": code, "Message": message},
             "ResponseMetadata": {"HTTPStatusCode": _STATUS.get(code, 400)},
-            **members,
+            **node_refs,
         }
         made: type[ClientError] = getattr(self, code.rpartition(".")[2])
         return made(response, operation)

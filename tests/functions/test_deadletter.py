@@ -18,7 +18,7 @@ def test_a_dead_letter_of_a_waiting_task_is_placed_again(stack: Stack, monkeypat
     task = stack.create(TaskSpec("report"))
     letters = stack.receive(Priority.NORMAL)
     assert stack.call("deadletter", letters) == {"batchItemFailures": []}
-    assert stack.get(task).turn == 1
+    assert stack.get(task).generation == 1
     assert stack.work(Priority.NORMAL) == []
     assert stack.get(task).state is State.SUCCEEDED
 

@@ -167,9 +167,9 @@ def test_an_event_that_comes_after_the_patrols_of_its_minute_is_found_all_the_sa
     intake.clock.at += 2 * DAY
     take(intake, record)
     (task,) = tasks_of()
-    (wake,) = items_of(composed().tasks, intake.clock.now() // MINUTE, task.id.shard)
-    assert isinstance(wake, Timer)
-    assert (wake.task_id, task.next_at) == (task.id, intake.clock.now())
+    (timer,) = items_of(composed().tasks, intake.clock.now() // MINUTE, task.id.shard)
+    assert isinstance(timer, Timer)
+    assert (timer.task_id, task.next_at) == (task.id, intake.clock.now())
     assert intake.work(Priority.NORMAL) == []
     assert tasks_of()[0].state is State.SUCCEEDED
 

@@ -10,7 +10,7 @@ import pytest
 from duetime import composition
 from duetime.composition import composed
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import SHORTEST_LOOK
+from duetime.domain.limits import SHORTEST_CHECK_INTERVAL
 from duetime.domain.tasks.task import Priority
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Outgoing
@@ -118,7 +118,7 @@ def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> Non
     topology = graphs.submit({f"n{i}": {"type": "node", "delay_seconds": 9_000} for i in range(8)})
     graphs.work()
     graphs.state("plan", topology)
-    graphs.stack.clock.at += SHORTEST_LOOK
+    graphs.stack.clock.at += SHORTEST_CHECK_INTERVAL
     composed().queues.send([Outgoing(message_for(composed().task_reader.get(OWNER, TaskId(topology))), 0)])
     graphs.meter.reset()
     graphs.work()

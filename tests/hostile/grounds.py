@@ -84,6 +84,6 @@ class InProcess:
         if operation.startswith(_READS):
             return
         sort_key = request.get("Item", {}).get(schema.SORT_KEY, {"S": ""})["S"]
-        is_timer = schema.WAKE_MARK in sort_key or schema.SCHEDULE_MARK in sort_key
+        is_timer = schema.TIMER_MARK in sort_key or schema.SCHEDULE_MARK in sort_key
         if not (operation == "put_item" and is_timer):
             self._written.append(operation)

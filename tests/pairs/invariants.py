@@ -66,7 +66,7 @@ def fingerprint_of(world: World) -> str:
 def without_placed(state: State) -> State:
     """A state without the occurrences that are placed and have not begun: the trigger places what is missing."""
     not_begun = ("state=scheduled", "state=cancelled")
-    return tuple(part for part in state if not (part[0].startswith(f"{Cause.RHYTHM} ") and part[1] in not_begun))
+    return tuple(part for part in state if not (part[0].startswith(f"{Cause.RECURRENCE} ") and part[1] in not_begun))
 
 
 def definition_of(state: State) -> State:
@@ -121,12 +121,12 @@ def _label(world: World, task_id: object) -> str:
 
 
 def _name_of(world: World, task: Task) -> str:
-    if task.member is not None:
-        return f"node {task.member.key} of run {task.member.run}"
-    if task.occasion is None:
+    if task.node_ref is not None:
+        return f"node {task.node_ref.key} of run {task.node_ref.run}"
+    if task.schedule_ref is None:
         return _label(world, task.id)
-    nominal = task.occasion.nominal - world.about["minute"] if task.occasion.cause is not Cause.TRIGGER else ""
-    return f"{task.occasion.cause} {nominal} {task.type}"
+    nominal = task.schedule_ref.nominal - world.about["minute"] if task.schedule_ref.cause is not Cause.TRIGGER else ""
+    return f"{task.schedule_ref.cause} {nominal} {task.type}"
 
 
 def _task_state(world: World, task: Task) -> State:
@@ -143,7 +143,7 @@ def _task_state(world: World, task: Task) -> State:
         f"name={task.name}",
         f"tags={sorted(task.tags.items())}",
         f"priority={task.priority}",
-        f"asked={task.asked}",
+        f"asked={task.stop_request}",
         f"attempt={task.attempt}",
         f"deferred={task.deferred and task.state in LEASED}",
         f"checkpoint={task.checkpoint is not None}",
@@ -151,7 +151,7 @@ def _task_state(world: World, task: Task) -> State:
         f"ended={task.finished_at is not None}",
         f"next={looked_at}",
         f"payload={len(payload)}",
-        f"outcomes={[str(line.outcome) for line in task.ledger]}",
+        f"outcomes={[str(line.outcome) for line in task.attempt_history]}",
     )
 
 
@@ -175,12 +175,12 @@ def _lock_states(world: World) -> list[State]:
                 task is None or task.state not in LEASED or is_well,
                 f"lock {key} is held under fence {holder.fence} for an attempt of fence {task.fence if task else None}",
             )
-        waits = [each for each in line if _waits(world, each.task_id.text, each.turn)]
+        waits = [each for each in line if _waits(world, each.task_id.text, each.generation)]
         holders = sorted(_label(world, each.task_id) for each in living)
         found.append((f"lock={key}", f"holders={holders}", f"line={sorted(_label(world, w.task_id) for w in waits)}"))
     return found
 
 
-def _waits(world: World, task_id: str, turn: int) -> bool:
+def _waits(world: World, task_id: str, generation: int) -> bool:
     task = world.watching.record(task_id)
-    return task is not None and task.turn == turn and task.state in WAITING
+    return task is not None and task.generation == generation and task.state in WAITING

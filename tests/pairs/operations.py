@@ -34,14 +34,14 @@ def by_status(reply: Reply | None) -> str:
     return ACCEPTED if reply.status < REFUSALS else REFUSED
 
 
-def by_count(member: str) -> Callable[[Reply | None], str]:
+def by_count(node_ref: str) -> Callable[[Reply | None], str]:
     """The same of a request that is accepted even if it finds nothing to do."""
 
     def told(reply: Reply | None) -> str:
         found = by_status(reply)
         if found is not ACCEPTED or reply is None:
             return found
-        count = reply.body[member]
+        count = reply.body[node_ref]
         return ACCEPTED if (count if isinstance(count, int) else len(count)) else REFUSED
 
     return told

@@ -443,7 +443,7 @@ def _topology(world: World, **nodes: object) -> None:
     task = _task_now(world)
     world.about["fence"] = task.fence
     world.about["node"] = next(
-        each.id.text for each in world.watching.tasks() if each.member and each.member.key == "a"
+        each.id.text for each in world.watching.tasks() if each.node_ref and each.node_ref.key == "a"
     )
 
 

@@ -132,10 +132,10 @@ def _bulk_acts_on_any_version(patch: pytest.MonkeyPatch) -> None:
 
 
 def _timers_of_a_turn_share_a_key(patch: pytest.MonkeyPatch) -> None:
-    made = dispatch_items.wake_item_of
+    made = dispatch_items.timer_item_of
 
-    def shared(wake: Timer) -> Any:  # noqa: ANN401 - an item
-        return {**made(wake), "s": {"S": f"{wake.task_id}#w#{wake.turn}"}}
+    def shared(timer: Timer) -> Any:  # noqa: ANN401 - an item
+        return {**made(timer), "s": {"S": f"{timer.task_id}#w#{timer.generation}"}}
 
     patch.setattr(task_store, "wake_item_of", shared)
 

@@ -354,7 +354,7 @@ class World(Storm):
         began = self.time.now()
         while self.time.now() < end and self._goes_on():
             open_tasks = self._open_tasks()
-            held = [task for task in open_tasks if task.state == "paused" or task.asked == "pause"]
+            held = [task for task in open_tasks if task.state == "paused" or task.stop_request == "pause"]
             if held and (len(held) == len(open_tasks) or self.time.now() > began + _HELD):
                 self.check_promises()
                 for task in held:

@@ -42,8 +42,8 @@ class Graphs(Scenario):
 
     def key_of(self, task_id: str) -> str:
         """The node whose task it is; nothing if it is no node."""
-        member = self.record(task_id).member
-        return member.key if member else ""
+        node_ref = self.record(task_id).node_ref
+        return node_ref.key if node_ref else ""
 
     def submit(self, nodes: dict[str, dict[str, Any]], **fields: Any) -> str:  # noqa: ANN401 - JSON
         """Create the topology."""
@@ -58,14 +58,14 @@ class Graphs(Scenario):
 
     def node(self, key: str) -> Task:
         """The task that a node has now, in the present run."""
-        head = self.topologies.store.read(self.whole().id)
-        assert head is not None
-        return self.record(head.task_id(key).text)
+        run_state = self.topologies.store.read(self.whole().id)
+        assert run_state is not None
+        return self.record(run_state.task_id(key).text)
 
     def has_node(self, key: str) -> bool:
         """Whether a node has its task in the present run."""
-        head = self.topologies.store.read(self.whole().id)
-        return head is not None and self.watching.record(head.task_id(key).text) is not None
+        run_state = self.topologies.store.read(self.whole().id)
+        return run_state is not None and self.watching.record(run_state.task_id(key).text) is not None
 
     def run_until_ended(self, within: Millis = HOUR) -> Task:
         """Let time pass until the topology has ended, and what follows its end is done."""

@@ -55,7 +55,7 @@ def states_of(scenario: Scenario) -> dict[str, int]:
     """How many nodes of topologies are in each state."""
     states: dict[str, int] = {}
     for task in scenario.watching.tasks():
-        if task.member:
+        if task.node_ref:
             states[task.state] = states.get(task.state, 0) + 1
     return states
 

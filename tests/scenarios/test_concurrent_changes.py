@@ -98,7 +98,7 @@ def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
             answer = scenario.ask("POST", f"/v1/tasks/{created['id']}/heartbeat", {"fence": 1})
             assert answer.status == 200
             scenario.run(10 * SECOND)
-        timers = [item for item in scenario.items() if schema.WAKE_MARK in item[schema.SORT_KEY]["S"]]
+        timers = [item for item in scenario.items() if schema.TIMER_MARK in item[schema.SORT_KEY]["S"]]
         minutes = [item[schema.PARTITION_KEY]["S"] for item in timers]
         # The first is that of the deferral itself.
         assert len(minutes[1:]) == len(set(minutes[1:])) <= 7
@@ -192,4 +192,4 @@ def test_of_two_resumes_of_a_running_task_the_later_one_is_refused() -> None:
         second = scenario.ask("POST", f"{path}/resume")
         scenario.run(SECOND)
         assert (first[0].status, second.status) == (409, 200)
-        assert scenario.record(created["id"]).asked is None
+        assert scenario.record(created["id"]).stop_request is None

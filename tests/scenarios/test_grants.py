@@ -146,7 +146,7 @@ def test_a_plan_that_finds_its_large_topology_cancelled_has_the_nodes_stopped_in
     topology = scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
 
     def states() -> set[str]:
-        return {str(task.state) for task in scenario.watching.tasks() if task.member}
+        return {str(task.state) for task in scenario.watching.tasks() if task.node_ref}
 
     assert scenario.run_until(lambda: states() == {"scheduled"}, 5 * MINUTE, 5 * SECOND)
     scenario.run(5 * SECOND)
@@ -190,7 +190,7 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
     topology = scenario.ask("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
 
     def states() -> list[str]:
-        return sorted(str(task.state) for task in scenario.watching.tasks() if task.member)
+        return sorted(str(task.state) for task in scenario.watching.tasks() if task.node_ref)
 
     assert scenario.run_until(lambda: states() == ["postponed", "postponed", "running"])
     scenario.run(15 * SECOND)

@@ -57,7 +57,7 @@ class Line(Scenario):
             self.ids.append(self.ask("POST", "/v1/tasks", {"type": PLAIN, "lock": LOCK} | body).body["id"])
             self.run(2 * SECOND)
         self.receiving = False
-        assert self.run_until(lambda: self.record(self.ids[1]).turn >= 2, within=MINUTE)
+        assert self.run_until(lambda: self.record(self.ids[1]).generation >= 2, within=MINUTE)
 
     def hold(self, _phase: str, context: Context) -> str:
         """A target that takes its time."""

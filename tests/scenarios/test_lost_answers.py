@@ -36,7 +36,7 @@ def test_an_attempt_goes_on_when_its_step_to_the_next_phase_is_sent_again(state:
         task = scenario.record(created["id"])
         assert len(met) == 1
         assert called[:2] == ["prepare", "run"]
-        assert (task.state, task.attempt, [str(line.outcome) for line in task.ledger]) == (
+        assert (task.state, task.attempt, [str(line.outcome) for line in task.attempt_history]) == (
             "succeeded",
             1,
             ["succeeded"],

@@ -65,7 +65,8 @@ def _listens(scenario: Scenario, error: Exception) -> Callable[[Context], Any]:
 
 def _facts(task: Task) -> tuple[object, ...]:
     """What no old attempt may change."""
-    return (task.state, task.fence, task.attempt, task.turn, task.asked, task.progress, task.result, task.error)
+    stop = task.stop_request
+    return (task.state, task.fence, task.attempt, task.generation, stop, task.progress, task.result, task.error)
 
 
 def _is_at(scenario: Scenario, task_id: str, state: str) -> bool:
@@ -183,7 +184,7 @@ def test_a_crash_counts_as_an_attempt_and_a_pause_does_not() -> None:
         scenario.run(MINUTE)
         task = scenario.record(task_id)
         assert (task.state, task.attempt, task.fence) == ("failed", 3, 4)
-        assert [(line.attempt, line.outcome) for line in task.ledger] == [
+        assert [(line.attempt, line.outcome) for line in task.attempt_history] == [
             (1, "lost"),
             (2, "paused"),
             (2, "retried"),
@@ -210,4 +211,4 @@ def test_what_did_not_begin_counts_as_no_attempt() -> None:
         (lease,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
         assert scenario.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 1}).status == 200
         task = scenario.record(other)
-        assert (task.state, task.attempt, len(task.ledger)) == ("succeeded", 1, 1)
+        assert (task.state, task.attempt, len(task.attempt_history)) == ("succeeded", 1, 1)

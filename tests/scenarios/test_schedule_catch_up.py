@@ -12,7 +12,7 @@ from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 if TYPE_CHECKING:
     from tests.simulation.faults import Call
 
-_SCHEDULE_REFERENCE = ATTRIBUTES["occasion"].name
+_SCHEDULE_REFERENCE = ATTRIBUTES["schedule_ref"].name
 
 
 def puts_occurrence(call: Call, function: str) -> bool:

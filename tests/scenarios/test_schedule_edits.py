@@ -27,7 +27,7 @@ NOT_ABOUT_TIMING: list[dict[str, Any]] = [
 
 def occurrences(scenario: Scenario) -> list[Task]:
     """The tasks of the schedule, in order."""
-    return sorted((task for task in scenario.watching.tasks() if task.occasion), key=lambda task: task.id)
+    return sorted((task for task in scenario.watching.tasks() if task.schedule_ref), key=lambda task: task.id)
 
 
 def ran(scenario: Scenario) -> list[Task]:

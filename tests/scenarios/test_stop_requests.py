@@ -79,7 +79,7 @@ def test_a_cancel_prevails_over_a_pause_that_was_asked_before() -> None:
         _cancel_answered_202(scenario, task_id)
         scenario.run(10 * SECOND)
         task = scenario.record(task_id)
-        assert (task.state, task.asked, task.checkpoint) == ("cancelled", None, None)
+        assert (task.state, task.stop_request, task.checkpoint) == ("cancelled", None, None)
         assert scenario.ask("POST", f"/v1/tasks/{task_id}/resume").status == 409
         assert target.calls == 1
 
@@ -171,7 +171,7 @@ def test_a_cancel_prevails_over_the_wait_for_a_lock() -> None:
         assert answers[0].status == 202
         scenario.run(5 * SECOND)
         task = scenario.record(task_id)
-        assert (task.state, task.attempt, task.ledger) == ("cancelled", 0, ())
+        assert (task.state, task.attempt, task.attempt_history) == ("cancelled", 0, ())
 
 
 @pytest.mark.parametrize("told", [{"class": "Boom", "message": "x"}, None])
@@ -219,7 +219,7 @@ def test_a_cancel_prevails_over_the_loss_of_the_last_attempt() -> None:
         worker.die()
         scenario.run(5 * MINUTE)
         task = scenario.record(task_id)
-        assert (task.state, task.attempt, [line.outcome for line in task.ledger]) == ("cancelled", 1, ["lost"])
+        assert (task.state, task.attempt, [line.outcome for line in task.attempt_history]) == ("cancelled", 1, ["lost"])
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
@@ -249,6 +249,6 @@ def test_a_request_that_is_made_anew_does_not_replace_a_cancel(verb: str) -> Non
         scenario.once(is_request, lambda _call: _cancel(scenario, task_id, answers))
         scenario.ask("POST", f"/v1/tasks/{task_id}/{verb}")
         assert answers[0].status == 202
-        assert scenario.record(task_id).asked == "cancel"
+        assert scenario.record(task_id).stop_request == "cancel"
         scenario.run(MINUTE)
         assert scenario.record(task_id).state == "cancelled"

@@ -68,7 +68,7 @@ class Suspended(Scenario):
 def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
     """Everything that is stored but timers, of which one too many does no harm."""
     items = {(item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]): item for item in scenario.items()}
-    return {key: item for key, item in items.items() if schema.WAKE_MARK not in key[1]}
+    return {key: item for key, item in items.items() if schema.TIMER_MARK not in key[1]}
 
 
 @pytest.mark.parametrize("answered", [False, True])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attributes import ATTRIBUTES
-from duetime.adapters.dynamodb.dispatch_items import bulk_timer_item_of, schedule_wake_item_of, wake_item_of
+from duetime.adapters.dynamodb.dispatch_items import bulk_timer_item_of, schedule_timer_item_of, timer_item_of
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
 from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
@@ -119,9 +119,9 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
 @given(st.integers(NOW, NOW + MAX_DUE_AHEAD))
 def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
     """A task's, a schedule's and a bulk operation's: a year after its time it is still there."""
-    wake = Timer(TASKS[0], 1, at, Priority.NORMAL, "me")
-    assert _removed_at(wake_item_of(wake)) >= at + LONGEST_ABSENCE
-    assert _removed_at(schedule_wake_item_of(ScheduleTimer(TASKS[0], "me", "nightly", 1, at))) >= at + LONGEST_ABSENCE
+    timer = Timer(TASKS[0], 1, at, Priority.NORMAL, "me")
+    assert _removed_at(timer_item_of(timer)) >= at + LONGEST_ABSENCE
+    assert _removed_at(schedule_timer_item_of(ScheduleTimer(TASKS[0], "me", "nightly", 1, at))) >= at + LONGEST_ABSENCE
     assert _removed_at(bulk_timer_item_of(BulkTimer(TASKS[0], at))) >= at + LONGEST_ABSENCE
 
 

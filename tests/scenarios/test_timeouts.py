@@ -50,8 +50,8 @@ def test_the_timeout_is_for_all_phases_of_an_attempt(attempts: int) -> None:
         task = scenario.record(task_id)
         assert task.error is not None
         assert (task.state, task.error.kind, task.attempt) == ("failed", "Timeout", attempts)
-        assert [line.outcome for line in task.ledger] == ["retried"] * (attempts - 1) + ["failed"]
-        assert all(600 * SECOND <= line.took < 610 * SECOND for line in task.ledger)
+        assert [line.outcome for line in task.attempt_history] == ["retried"] * (attempts - 1) + ["failed"]
+        assert all(600 * SECOND <= line.took < 610 * SECOND for line in task.attempt_history)
         assert target.deadlines["prepare"] == target.deadlines["run"] or attempts == 2
         assert _functions_timed_out(scenario) == []
 

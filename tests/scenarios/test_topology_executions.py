@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.limits import SHORTEST_LOOK, WAITS_AT_ONCE
+from duetime.domain.limits import SHORTEST_CHECK_INTERVAL, WAITS_AT_ONCE
 from tests.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
@@ -106,7 +106,7 @@ def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> Non
         # It ends long after its wait has begun: nobody but its worker answers the token.
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit({"only": {"type": PLAIN}})
-        assert graphs.run_until_ended(within=SHORTEST_LOOK + MINUTE).state == "succeeded"
+        assert graphs.run_until_ended(within=SHORTEST_CHECK_INTERVAL + MINUTE).state == "succeeded"
         assert graphs.executions() == {"1": "RUNNING"}
         graphs.run(13 * HOUR)
         assert graphs.ran == ["only"]

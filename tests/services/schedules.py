@@ -37,12 +37,12 @@ def make(world: World, cron: str | None = EVERY_MINUTE, **fields: Any) -> Stored
 def tasks_of(world: World, name: str = NAME) -> list[Task]:
     """All tasks that a schedule has produced, in order of their ids."""
     tasks = sorted(world.tasks._tasks.values(), key=lambda task: task.id)
-    return [task for task in tasks if task.occasion is not None and task.occasion.schedule == name]
+    return [task for task in tasks if task.schedule_ref is not None and task.schedule_ref.schedule == name]
 
 
 def ran(world: World, name: str = NAME) -> Counter[Millis]:
     """How often each occurrence of a schedule began to run, by the instant that it stands for."""
-    nominal = {task.id: task.occasion.nominal for task in tasks_of(world, name) if task.occasion}
+    nominal = {task.id: task.schedule_ref.nominal for task in tasks_of(world, name) if task.schedule_ref}
     return Counter(nominal[effect.task_id] for effect in world.effects if effect.task_id in nominal)
 
 

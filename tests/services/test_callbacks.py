@@ -50,7 +50,7 @@ def test_a_worker_that_dies_in_between_has_the_callback_repeated() -> None:
     task = world.create(SPEC)
     world.pass_time(HOUR)
     first, second = (told for told, _ in world.told)
-    assert (first.state, first.ledger) == (second.state, second.ledger)
+    assert (first.state, first.attempt_history) == (second.state, second.attempt_history)
     assert second.fence > first.fence
     assert world.get(task).finished_at is not None
     assert len(world.effects) == 1
@@ -140,4 +140,7 @@ def test_a_retried_task_tells_each_outcome() -> None:
     world.pass_time(MINUTE)
     world.task_control.retry(OWNER, task.id)
     world.pass_time(MINUTE)
-    assert [(told.state, told.ledger[-1].fence) for told, _ in world.told] == [(State.FAILED, 1), (State.SUCCEEDED, 2)]
+    assert [(told.state, told.attempt_history[-1].fence) for told, _ in world.told] == [
+        (State.FAILED, 1),
+        (State.SUCCEEDED, 2),
+    ]

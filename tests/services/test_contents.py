@@ -72,7 +72,7 @@ def test_old_ledger_lines_move_out_of_the_record() -> None:
     task = world.create(TaskSpec("report", retry=RetryPolicy(max_attempts=9, initial_seconds=0)))
     world.pass_time(MINUTE)
     done = world.get(task)
-    assert [line.attempt for line in done.ledger] == [4, 5, 6, 7, 8]
+    assert [line.attempt for line in done.attempt_history] == [4, 5, 6, 7, 8]
     assert sorted(attempt for _task, attempt in world.contents.lines) == [1, 2, 3]
 
 

@@ -30,7 +30,7 @@ def test_a_waiting_task_is_placed_again() -> None:
     world.receiving = True
     world._look_for_messages()
     world.pass_time(5 * SECOND)
-    assert (world.get(task).state, world.get(task).turn) == (State.SUCCEEDED, 1)
+    assert (world.get(task).state, world.get(task).generation) == (State.SUCCEEDED, 1)
 
 
 def test_a_task_with_a_live_lease_gets_a_fresh_lifeline() -> None:
@@ -65,12 +65,12 @@ def test_a_lost_task_with_attempts_left_is_run_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"turn": 3}, {"state": State.PAUSED}, {"state": State.CANCELLED, "finished_at": START}]
+    "changes", [{"generation": 3}, {"state": State.PAUSED}, {"state": State.CANCELLED, "finished_at": START}]
 )
 def test_a_letter_that_concerns_nobody_is_let_go(changes: dict[str, object]) -> None:
     """Another turn, a paused or a finished task: nothing is written and nothing sent."""
     world, task = _world(**changes)
-    assert world.dead_letters.bury(replace(message_for(task), turn=0))
+    assert world.dead_letters.bury(replace(message_for(task), generation=0))
     assert world.queues.next_visible_at() is None
     assert world.tasks.read(task.id) == task
 

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from duetime.domain.dispatch.cursors import first_cursors
-from duetime.domain.limits import GROUP_HOLD, PATROL_BACKLOG, PATROL_DELAYS
+from duetime.domain.limits import GROUP_HOLD, RECOVERY_SCAN_BACKLOG, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
@@ -89,7 +89,7 @@ def test_a_patrol_waits_while_the_queue_is_long() -> None:
     task = world.create()
     world.lose_messages()
     spare = world.create(TaskSpec("spare", priority=Priority.NORMAL))
-    world.queues.send([Outgoing(message_for(spare), 0)] * (PATROL_BACKLOG + 1))
+    world.queues.send([Outgoing(message_for(spare), 0)] * (RECOVERY_SCAN_BACKLOG + 1))
     sent = len(world.queues.sent)
     world.pass_time(10 * MINUTE)
     assert len(world.queues.sent) == sent
@@ -99,13 +99,13 @@ def test_a_patrol_waits_while_the_queue_is_long() -> None:
     assert world.get(task).state is State.SUCCEEDED
 
 
-@pytest.mark.parametrize("patrol", range(len(PATROL_DELAYS)))
+@pytest.mark.parametrize("patrol", range(len(RECOVERY_SCAN_DELAYS)))
 def test_no_patrol_skips_a_minute_after_an_outage(patrol: int) -> None:
     """What was sent by those before, and lost again, is found by the next one, though it comes most of an hour late."""
     world = World()
     world.receiving = False
     tasks = [world.create(TaskSpec("report", delay=index * MINUTE)) for index in range(3)]
-    world.pass_time(PATROL_DELAYS[patrol] - MINUTE)
+    world.pass_time(RECOVERY_SCAN_DELAYS[patrol] - MINUTE)
     world.ticking = False
     world.lose_messages()
     world.pass_time(50 * MINUTE)

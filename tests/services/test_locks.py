@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.errors import LockLost, LockUnknown, Unavailable
-from duetime.domain.limits import LOCK_LOOK_INTERVAL, MAX_CLOCK_DIFFERENCE
+from duetime.domain.limits import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.tasks.attempts import Deferred, Ending, Succeeded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.retry import RetryPolicy
@@ -125,10 +125,15 @@ def test_waiting_is_no_attempt_and_says_why() -> None:
     second = world.create(locked(retry=RetryPolicy(max_attempts=1)))
     world.pass_time(2 * SECOND)
     waiting = world.get(second)
-    assert (waiting.attempt, waiting.started_at, waiting.waits_for, waiting.ledger) == (0, None, f"lock {KEY}", ())
+    assert (waiting.attempt, waiting.started_at, waiting.waits_for, waiting.attempt_history) == (
+        0,
+        None,
+        f"lock {KEY}",
+        (),
+    )
     world.pass_time(MINUTE)
     done = world.get(second)
-    assert (done.state, done.attempt, done.waits_for, len(done.ledger)) == (State.SUCCEEDED, 1, None, 1)
+    assert (done.state, done.attempt, done.waits_for, len(done.attempt_history)) == (State.SUCCEEDED, 1, None, 1)
     assert done.started_at == START + 5 * SECOND
 
 
@@ -257,7 +262,7 @@ def test_a_deferred_task_that_ended_holds_nothing_even_if_its_lock_was_not_given
     with pytest.raises(Unavailable):
         world.task_control.notify(OWNER, first.id, world.get(first).fence, Succeeded(b"1"))
     world.locks.save = save  # type: ignore[method-assign] # and back
-    world.pass_time(LOCK_LOOK_INTERVAL + MINUTE)
+    world.pass_time(LOCK_CHECK_INTERVAL + MINUTE)
     assert world.get(second).state is State.SUCCEEDED
 
 
@@ -301,7 +306,7 @@ def test_a_reservation_that_nobody_takes_up_ends() -> None:
     world.task_updater.cancel(OWNER, second.id, None)
     world.receiving = True
     world._look_for_messages()
-    world.pass_time(LOCK_LOOK_INTERVAL + MINUTE)
+    world.pass_time(LOCK_CHECK_INTERVAL + MINUTE)
     assert world.get(third).state is State.SUCCEEDED
 
 

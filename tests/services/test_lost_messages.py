@@ -75,7 +75,7 @@ def test_a_wake_without_its_record_change_does_no_harm() -> None:
     """A change that dies after the wake leaves the task at its old due time: it runs once, then."""
     world = World()
     task = world.create(TaskSpec("report", delay=30 * MINUTE))
-    world.tasks.add_wake(Timer(task.id, 1, START + 10 * MINUTE, Priority.NORMAL, OWNER))
+    world.tasks.add_timer(Timer(task.id, 1, START + 10 * MINUTE, Priority.NORMAL, OWNER))
     world.pass_time(HOUR)
     assert [effect.at for effect in world.effects] == pytest.approx([task.due_at], abs=20)
 
@@ -86,10 +86,10 @@ def test_a_change_that_cannot_be_reminded_of_is_not_made() -> None:
     task = world.create(TaskSpec("report", delay=30 * MINUTE))
     before = world.get(task)
 
-    def away(wake: Timer) -> None:
-        raise Unavailable(f"away at {wake.at}")
+    def away(timer: Timer) -> None:
+        raise Unavailable(f"away at {timer.at}")
 
-    world.tasks.add_wake = away  # type: ignore[method-assign]  # no reminder can be written
+    world.tasks.add_timer = away  # type: ignore[method-assign]  # no reminder can be written
     with pytest.raises(Unavailable):
         world.task_updater.change(OWNER, task.id, TaskChange({}, delay=10 * MINUTE), None)
     assert world.get(task) == before

@@ -39,7 +39,7 @@ def test_a_worker_killed_in_mid_task_is_replaced_after_its_lease() -> None:
     assert second.fence > first.fence
     done = world.get(task)
     assert (done.state, done.attempt) == (State.SUCCEEDED, 2)
-    assert [line.outcome for line in done.ledger] == [AttemptOutcome.LOST, AttemptOutcome.SUCCEEDED]
+    assert [line.outcome for line in done.attempt_history] == [AttemptOutcome.LOST, AttemptOutcome.SUCCEEDED]
 
 
 def test_a_worker_and_its_message_lost_together_are_made_good_by_a_patrol() -> None:
@@ -77,7 +77,7 @@ def test_the_last_attempt_lost_fails_the_task() -> None:
     assert (done.state, done.attempt, len(world.effects)) == (State.FAILED, 1, 1)
     assert done.error is not None
     assert done.error.kind == "WorkerLost"
-    assert [line.outcome for line in done.ledger] == [AttemptOutcome.LOST]
+    assert [line.outcome for line in done.attempt_history] == [AttemptOutcome.LOST]
 
 
 def test_a_long_task_keeps_its_lease() -> None:

@@ -49,10 +49,10 @@ def test_a_call_that_never_left_costs_no_attempt() -> None:
     task = world.create(TaskSpec("report", retry=RetryPolicy(max_attempts=1)))
     world.pass_time(10 * MINUTE)
     held = world.get(task)
-    assert (held.state, held.attempt, held.ledger, held.waits_for) == (State.POSTPONED, 0, (), REFUSED.reason)
+    assert (held.state, held.attempt, held.attempt_history, held.waits_for) == (State.POSTPONED, 0, (), REFUSED.reason)
     world.pass_time(HOUR)
     done = world.get(task)
-    assert (done.state, done.attempt, [line.outcome.value for line in done.ledger]) == (
+    assert (done.state, done.attempt, [line.outcome.value for line in done.attempt_history]) == (
         State.SUCCEEDED,
         1,
         ["succeeded"],
@@ -114,5 +114,5 @@ def test_the_wait_of_a_call_that_never_left_is_bounded_and_spread(waited: Millis
 def test_the_wait_of_a_retry_counts_from_the_attempt_before() -> None:
     """A task that was due for hours, and whose last attempt has just ended, begins with the shortest wait."""
     line = AttemptRecord(1, 1, "w", NOW - 5_000, 0, 5_000, AttemptOutcome.RETRIED)
-    task = made(due_at=NOW - HOUR, ledger=(line,))
+    task = made(due_at=NOW - HOUR, attempt_history=(line,))
     assert REFUSED.held_back(task, NOW, 0.0).until == NOW + SHORTEST_NOT_SENT_WAIT

@@ -209,13 +209,15 @@ def test_a_backfill_goes_at_its_pace() -> None:
     made = world.schedule_manager.backfill(OWNER, NAME, start, start + HOUR - 1, 10)
     assert (made.backfills[-1].size, made.version) == (60, 2)
     world.pass_time(8 * MINUTE)
-    tasks = [task for task in tasks_of(world) if task.occasion and task.occasion.cause is Cause.BACKFILL]
-    assert sorted(task.occasion.nominal for task in tasks if task.occasion) == list(range(start, start + HOUR, MINUTE))
+    tasks = [task for task in tasks_of(world) if task.schedule_ref and task.schedule_ref.cause is Cause.BACKFILL]
+    assert sorted(task.schedule_ref.nominal for task in tasks if task.schedule_ref) == list(
+        range(start, start + HOUR, MINUTE)
+    )
     begun = sorted(effect.at for effect in world.effects if effect.task_id in {task.id for task in tasks})
     assert [at - asked_at for at in begun] == pytest.approx([6 * SECOND * number for number in range(60)], abs=500)
     assert stored(world).backfills[-1].ended_at is not None
-    rhythm = [at for at in ran(world) if at > START]
-    assert rhythm == list(range(FIRST, world.time.now(), MINUTE))
+    recurrence = [at for at in ran(world) if at > START]
+    assert recurrence == list(range(FIRST, world.time.now(), MINUTE))
 
 
 def test_a_backfill_is_cancelled() -> None:
@@ -227,7 +229,7 @@ def test_a_backfill_is_cancelled() -> None:
     world.pass_time(2 * MINUTE)
     world.schedule_manager.cancel_backfill(OWNER, NAME, made.backfills[-1].id)
     world.pass_time(30 * MINUTE)
-    tasks = [task for task in tasks_of(world) if task.occasion and task.occasion.cause is Cause.BACKFILL]
+    tasks = [task for task in tasks_of(world) if task.schedule_ref and task.schedule_ref.cause is Cause.BACKFILL]
     assert 2 * 6 <= len(tasks) <= 7 * 6
     with pytest.raises(BackfillUnknown):
         world.schedule_manager.cancel_backfill(OWNER, NAME, "none")
@@ -240,16 +242,19 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
     world.schedule_manager.pause(OWNER, NAME)
     save = world.schedules.save
 
-    def slowly(recurrence: StoredSchedule, nonce: str) -> bool:
+    def slowly(stored_schedule: StoredSchedule, nonce: str) -> bool:
         world.time._now += 4 * SECOND
-        return save(recurrence, nonce)
+        return save(stored_schedule, nonce)
 
     world.schedules.save = slowly  # type: ignore[method-assign]
     world.schedule_manager.backfill(OWNER, NAME, START - 1_200 * SECOND, START - 1, 6_000)
     world.schedules.save = save  # type: ignore[method-assign]
-    assert sum(task.occasion is not None and task.occasion.cause is Cause.BACKFILL for task in tasks_of(world)) == 1_000
+    assert (
+        sum(task.schedule_ref is not None and task.schedule_ref.cause is Cause.BACKFILL for task in tasks_of(world))
+        == 1_000
+    )
     world.pass_time(5 * MINUTE)
-    backfilled = [task for task in tasks_of(world) if task.occasion and task.occasion.cause is Cause.BACKFILL]
+    backfilled = [task for task in tasks_of(world) if task.schedule_ref and task.schedule_ref.cause is Cause.BACKFILL]
     assert len(backfilled) == 1_200
     assert all(task.state is State.SUCCEEDED and task.attempt == 1 for task in backfilled)
 

@@ -160,7 +160,7 @@ def test_a_final_failure_is_undone_if_that_was_asked_for() -> None:
     assert (done.state, done.attempt, done.fence) == (State.ROLLED_BACK, 1, 3)
     assert done.error is not None
     assert done.error.kind == "Boom"
-    assert [line.outcome for line in done.ledger] == [
+    assert [line.outcome for line in done.attempt_history] == [
         AttemptOutcome.RETRIED,
         AttemptOutcome.FAILED,
         AttemptOutcome.ROLLED_BACK,
@@ -269,17 +269,17 @@ def test_a_deferral_that_cannot_be_reminded_of_is_not_written() -> None:
     """The reminder comes before the long lease: else a worker that dies between the two leaves the task to nobody."""
     world = World()
     world.behave = lambda work: Deferred() if work.task.attempt == 1 else Succeeded(b"1")
-    add_wake = world.tasks.add_wake
+    add_timer = world.tasks.add_timer
 
-    def away(wake: Timer) -> None:
-        raise Unavailable(f"away at {wake.at}")
+    def away(timer: Timer) -> None:
+        raise Unavailable(f"away at {timer.at}")
 
-    world.tasks.add_wake = away  # type: ignore[method-assign]  # no reminder can be written
+    world.tasks.add_timer = away  # type: ignore[method-assign]  # no reminder can be written
     task = world.create(TaskSpec("report", deadline_seconds=1800))
     world.pass_time(10 * SECOND)
     assert not world.get(task).deferred
     world.kill_workers()
-    world.tasks.add_wake = add_wake  # type: ignore[method-assign]  # it can again
+    world.tasks.add_timer = add_timer  # type: ignore[method-assign]  # it can again
     world.pass_time(LEASE + 3 * MINUTE)
     assert (world.get(task).state, world.get(task).attempt) == (State.SUCCEEDED, 2)
 
@@ -333,7 +333,7 @@ def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
     world = World()
 
     def stop_when_asked(work: Work) -> Ending:
-        while work.asked() is None:
+        while work.stop_request() is None:
             world.take(SECOND)
             work.report(None)
         return Stopped()
@@ -344,5 +344,5 @@ def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
     world.task_control.stop(OWNER, task.id)
     world.pass_time(5 * SECOND)
     done = world.get(task)
-    assert (done.state, done.asked, done.finished_at is not None) == (State.CANCELLED, None, True)
-    assert [line.outcome for line in done.ledger] == [AttemptOutcome.CANCELLED]
+    assert (done.state, done.stop_request, done.finished_at is not None) == (State.CANCELLED, None, True)
+    assert [line.outcome for line in done.attempt_history] == [AttemptOutcome.CANCELLED]

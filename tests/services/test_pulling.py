@@ -11,7 +11,7 @@ import pytest
 
 from duetime.domain.conditional_writes import Refused
 from duetime.domain.errors import AttemptOverdue, FenceDiffers, LockLost, Unavailable
-from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, PATROL_BACKLOG
+from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_BACKLOG
 from duetime.domain.tasks.attempts import Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.retry import RetryPolicy
@@ -77,7 +77,7 @@ def test_a_worker_killed_in_mid_task_is_replaced_right_after_its_lease(world: Pu
     assert world.facts.counts["refused"] == 0
     done = world.get(task)
     assert (done.state, done.attempt, done.lease_holder) == (State.SUCCEEDED, 2, "takes over")
-    assert [line.outcome for line in done.ledger] == [AttemptOutcome.LOST, AttemptOutcome.SUCCEEDED]
+    assert [line.outcome for line in done.attempt_history] == [AttemptOutcome.LOST, AttemptOutcome.SUCCEEDED]
 
 
 def test_a_long_task_keeps_its_lease(world: PullingWorld) -> None:
@@ -170,14 +170,14 @@ def test_a_lost_message_of_a_pulled_task_is_sent_again_to_its_queue(world: Pulli
 
 def test_a_long_queue_of_a_pulled_type_does_not_hold_up_the_patrol_of_others(world: PullingWorld) -> None:
     """Many wait for workers that are away; a lost task of another type is found, and the long queue grows no longer."""
-    for _ in range(PATROL_BACKLOG + 1):
+    for _ in range(RECOVERY_SCAN_BACKLOG + 1):
         world.create(pulled())
     world.queues.refuses = lambda: True
     task = world.create()
     world.queues.refuses = lambda: False
     world.pass_time(RECOVERY + MINUTE)
     assert world.get(task).state is State.SUCCEEDED
-    assert world.queues.backlog(task.priority, PULLED) == PATROL_BACKLOG + 1
+    assert world.queues.backlog(task.priority, PULLED) == RECOVERY_SCAN_BACKLOG + 1
 
 
 def test_a_changed_target_leaves_the_old_queue(world: PullingWorld) -> None:
@@ -259,7 +259,7 @@ def test_an_end_told_twice_is_told_once(world: PullingWorld, ending: Ending, sta
     lease = lease_one(world)
     for _ in range(2):
         assert world.lease_reports.finish(OWNER, lease.key, ending).state is state
-    assert len(world.get(task).ledger) == 1
+    assert len(world.get(task).attempt_history) == 1
 
 
 def test_an_end_told_twice_is_known_even_when_the_next_attempt_has_begun(world: PullingWorld) -> None:
@@ -278,7 +278,7 @@ def test_a_pause_while_leased_is_heeded_and_goes_on_with_its_checkpoint(world: P
     def behave(work: Work) -> Ending:
         if work.checkpoint:
             return Succeeded(work.checkpoint)
-        while work.asked() is None:
+        while work.stop_request() is None:
             world.take(SECOND)
         return Yielded(b'{"row":7}')
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import PATROL_BACKLOG, PATROL_DELAYS
+from duetime.domain.limits import RECOVERY_SCAN_BACKLOG, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, PullTarget, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
@@ -35,7 +35,7 @@ def _backlog(world: World, spec: TaskSpec) -> Task:
     )
     world.queues.next_visible_at = lambda: world.time.now() + 10 * SECOND  # type: ignore[method-assign]
     task = world.create(spec)
-    world.queues.send([Outgoing(message_for(task), 0)] * (PATROL_BACKLOG + 1))
+    world.queues.send([Outgoing(message_for(task), 0)] * (RECOVERY_SCAN_BACKLOG + 1))
     return task
 
 
@@ -58,7 +58,7 @@ def test_a_long_queue_holds_up_the_recovery_of_no_other(long: TaskSpec, scan: in
     world = World()
     _backlog(world, long)
     world.pass_time(2 * MINUTE)
-    lost_until = world.time.now() + PATROL_DELAYS[scan] - MINUTE
+    lost_until = world.time.now() + RECOVERY_SCAN_DELAYS[scan] - MINUTE
     task = _lose(world, LOST, lost_until)
     world.time.run_until(lost_until)
     world.pass_time(4 * MINUTE)

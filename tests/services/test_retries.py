@@ -20,7 +20,7 @@ def test_a_retry_waits_and_runs_again() -> None:
     world.pass_time(MINUTE)
     done = world.get(task)
     assert (done.state, done.attempt, done.fence, done.error) == (State.SUCCEEDED, 3, 3, None)
-    assert [line.outcome.value for line in done.ledger] == ["retried", "retried", "succeeded"]
+    assert [line.outcome.value for line in done.attempt_history] == ["retried", "retried", "succeeded"]
 
 
 def test_a_lost_retry_message_is_made_good_by_the_home_minutes_patrol() -> None:

@@ -35,8 +35,8 @@ def test_a_schedule_runs_at_each_of_its_times() -> None:
     make(world)
     world.pass_time(HOUR)
     known = stored(world)
-    assert known.edition == known.turn + 1
-    assert known.turn <= HOUR // MINUTE + 2
+    assert known.edition == known.generation + 1
+    assert known.generation <= HOUR // MINUTE + 2
     assert dict(ran(world)) == dict.fromkeys(minutes(START, START + HOUR), 1)
     late = [effect.at - world.tasks._tasks[effect.task_id].due_at for effect in world.effects]
     assert min(late) >= 0
@@ -52,8 +52,8 @@ def test_an_occurrence_is_a_task_of_the_template() -> None:
     task = tasks_of(world)[0]
     assert (task.owner, task.type, task.timeout_seconds, task.name) == (OWNER, "report", 7, "nice")
     assert world.contents.fetch(task.id, task.payload) == template.payload
-    assert task.occasion is not None
-    assert (task.occasion.schedule, task.occasion.nominal, task.occasion.mark) == (NAME, FIRST, made.mark)
+    assert task.schedule_ref is not None
+    assert (task.schedule_ref.schedule, task.schedule_ref.nominal, task.schedule_ref.mark) == (NAME, FIRST, made.mark)
     assert task.due_at == task.id.home == FIRST
 
 
@@ -98,7 +98,9 @@ def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None
     world.pass_time(10 * MINUTE)
     times = ran(world)
     assert set(times.values()) == {1}
-    placed_before = {task.occasion.nominal for task in tasks_of(world) if task.occasion and task.created_at < back}
+    placed_before = {
+        task.schedule_ref.nominal for task in tasks_of(world) if task.schedule_ref and task.created_at < back
+    }
     missed = [at for at in minutes(START, back - 10 * SECOND) if at not in placed_before]
     late = [at for at in missed if at in times]
     assert late == missed[-1:]
@@ -120,7 +122,7 @@ def test_what_a_broken_catching_up_has_placed_is_not_told_of_as_missed() -> None
     create = world.tasks.create
 
     def failing(task: Task) -> bool:
-        if task.occasion is not None and task.occasion.nominal == back:
+        if task.schedule_ref is not None and task.schedule_ref.nominal == back:
             raise Unavailable("away")
         return create(task)
 
@@ -163,10 +165,10 @@ def test_a_change_takes_effect_on_what_is_queued() -> None:
     after = [at for at in ran(world) if at > changed_at]
     assert after == [at for at in minutes(changed_at, world.time.now()) if at // MINUTE % 2 == 0]
     assert set(ran(world).values()) == {1}
-    assert {task.type for task in tasks_of(world) if task.occasion and task.occasion.revision == 2} == {"other"}
+    assert {task.type for task in tasks_of(world) if task.schedule_ref and task.schedule_ref.revision == 2} == {"other"}
     assert set(skipped(world)) == {f"the schedule {NAME!r} was changed or paused after this was placed"}
     dropped = [task for task in tasks_of(world) if task.error]
-    assert all(task.attempt == 0 and not task.ledger and task.finished_at for task in dropped)
+    assert all(task.attempt == 0 and not task.attempt_history and task.finished_at for task in dropped)
 
 
 def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up() -> None:
@@ -348,12 +350,12 @@ def test_a_write_in_between_breaks_no_chain() -> None:
     make(world)
     save, calls = world.schedules.save, count()
 
-    def contended(recurrence: StoredSchedule, nonce: str) -> bool:
+    def contended(stored_schedule: StoredSchedule, nonce: str) -> bool:
         number = next(calls)
         if number % 3 == 0:
             known = stored(world)
             save(known.remarked(number, "", "somebody was here"), f"other {number}")
-        return save(recurrence, nonce)
+        return save(stored_schedule, nonce)
 
     world.schedules.save = contended  # type: ignore[method-assign]
     world.pass_time(20 * MINUTE)

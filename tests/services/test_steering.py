@@ -29,7 +29,7 @@ def yielding(world: World, checkpoint: bytes | None) -> None:
 
     def behave(work: Work) -> Ending:
         for _ in range(60 if work.checkpoint is None else 0):
-            if work.asked() is StopRequest.PAUSE:
+            if work.stop_request() is StopRequest.PAUSE:
                 return Yielded(checkpoint)
             world.take(SECOND)
         return Succeeded(work.checkpoint or b"1")
@@ -77,10 +77,10 @@ def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint() -> 
     yielding(world, b'{"row":17}')
     task = world.create(TaskSpec("report", timeout_seconds=600, retry=RetryPolicy(max_attempts=1)))
     world.pass_time(5 * SECOND)
-    assert world.task_control.pause(OWNER, task.id).asked is StopRequest.PAUSE
+    assert world.task_control.pause(OWNER, task.id).stop_request is StopRequest.PAUSE
     world.pass_time(LEASE)
     paused = world.get(task)
-    assert (paused.state, paused.attempt, paused.asked) == (State.PAUSED, 0, None)
+    assert (paused.state, paused.attempt, paused.stop_request) == (State.PAUSED, 0, None)
     assert paused.checkpoint is not None
     assert paused.checkpoint.place is ContentPlace.RECORD
     world.task_control.resume(OWNER, task.id)
@@ -89,7 +89,7 @@ def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint() -> 
     assert (done.state, done.attempt, done.fence) == (State.SUCCEEDED, 1, 2)
     assert done.result is not None
     assert done.result.data == b'{"row":17}'
-    assert [line.outcome for line in done.ledger] == [AttemptOutcome.PAUSED, AttemptOutcome.SUCCEEDED]
+    assert [line.outcome for line in done.attempt_history] == [AttemptOutcome.PAUSED, AttemptOutcome.SUCCEEDED]
 
 
 def test_a_checkpoint_that_is_too_large_fails_the_attempt() -> None:
@@ -157,9 +157,9 @@ def test_a_request_is_taken_back_while_the_retry_waits() -> None:
     """The attempt that was asked to pause has failed: resumed before its retry heeds the request, it runs on."""
     world, task = failed_while_asked_to_pause()
     waiting = world.get(task)
-    assert (waiting.state, waiting.asked) == (State.POSTPONED, StopRequest.PAUSE)
+    assert (waiting.state, waiting.stop_request) == (State.POSTPONED, StopRequest.PAUSE)
     resumed = world.task_control.resume(OWNER, task.id)
-    assert (resumed.state, resumed.asked, resumed.next_at) == (State.POSTPONED, None, waiting.next_at)
+    assert (resumed.state, resumed.stop_request, resumed.next_at) == (State.POSTPONED, None, waiting.next_at)
     world.pass_time(2 * MINUTE)
     assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 2)
 
@@ -168,7 +168,7 @@ def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once() -> None:
     """Its retry waited with the request: held meanwhile and resumed, it runs on, and is not paused again."""
     world, task = failed_while_asked_to_pause()
     paused = world.task_control.pause(OWNER, task.id)
-    assert (paused.state, paused.asked) == (State.PAUSED, None)
+    assert (paused.state, paused.stop_request) == (State.PAUSED, None)
     world.task_control.resume(OWNER, task.id)
     world.pass_time(2 * MINUTE)
     assert (world.get(task).state, len(world.effects)) == (State.SUCCEEDED, 2)
@@ -209,7 +209,7 @@ def test_a_failed_task_can_be_tried_again() -> None:
     done = world.get(task)
     assert (done.state, done.attempt, done.fence, done.error) == (State.SUCCEEDED, 1, 2, None)
     assert seen == [payload]
-    assert [line.outcome for line in done.ledger] == [AttemptOutcome.FAILED, AttemptOutcome.SUCCEEDED]
+    assert [line.outcome for line in done.attempt_history] == [AttemptOutcome.FAILED, AttemptOutcome.SUCCEEDED]
 
 
 def test_an_ended_task_can_be_rolled_back() -> None:
@@ -330,12 +330,12 @@ def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollba
     assert (failed.state, failed.attempt, failed.finished_at is not None) == (State.FAILED, 2, True)
     assert failed.error is not None
     assert failed.error.kind == "Boom"
-    assert [line.outcome for line in failed.ledger] == [AttemptOutcome.RETRIED, AttemptOutcome.FAILED]
+    assert [line.outcome for line in failed.attempt_history] == [AttemptOutcome.RETRIED, AttemptOutcome.FAILED]
     world.task_control.roll_back(OWNER, task.id)
     world.pass_time(SECOND)
     asked = world.get(task)
     assert (asked.state, asked.error and asked.error.kind) == (State.FAILED, "RollbackUnknown")
-    assert [line.error and line.error.kind for line in asked.ledger] == ["Boom", "Boom", None]
+    assert [line.error and line.error.kind for line in asked.attempt_history] == ["Boom", "Boom", None]
 
 
 def test_a_notified_attempt_is_entered_with_its_own_times() -> None:
@@ -347,10 +347,10 @@ def test_a_notified_attempt_is_entered_with_its_own_times() -> None:
     world.pass_time(20 * SECOND)
     world.task_control.notify(OWNER, task.id, second.fence, Succeeded(b"7"))
     world.pass_time(SECOND)
-    line = world.get(task).ledger[-1]
+    line = world.get(task).attempt_history[-1]
     assert line.started_at >= START + 300 * SECOND
     assert line.took == pytest.approx(25 * SECOND, abs=6 * SECOND)
-    assert [line.outcome for line in world.get(task).ledger] == [AttemptOutcome.LOST, AttemptOutcome.SUCCEEDED]
+    assert [line.outcome for line in world.get(task).attempt_history] == [AttemptOutcome.LOST, AttemptOutcome.SUCCEEDED]
 
 
 def test_a_cancel_is_not_softened_to_a_pause() -> None:
@@ -360,7 +360,7 @@ def test_a_cancel_is_not_softened_to_a_pause() -> None:
     task = world.create(TaskSpec("report", timeout_seconds=100))
     world.pass_time(SECOND)
     world.task_control.stop(OWNER, task.id)
-    assert world.task_control.pause(OWNER, task.id).asked is StopRequest.CANCEL
+    assert world.task_control.pause(OWNER, task.id).stop_request is StopRequest.CANCEL
 
 
 def test_a_cancel_by_force_takes_a_task_as_it_finds_it() -> None:
@@ -371,7 +371,7 @@ def test_a_cancel_by_force_takes_a_task_as_it_finds_it() -> None:
     world.behave = lambda _work: world.take(MINUTE)
     running = world.create(TaskSpec("report", timeout_seconds=100))
     world.pass_time(SECOND)
-    assert world.task_control.cancel_by_force(OWNER, running.id, None).asked is StopRequest.CANCEL
+    assert world.task_control.cancel_by_force(OWNER, running.id, None).stop_request is StopRequest.CANCEL
     world.pass_time(2 * MINUTE)
     with pytest.raises(MoveRefused, match="succeeded"):
         world.task_control.cancel_by_force(OWNER, running.id, None)

@@ -45,15 +45,15 @@ class SweptWorld(World):
         specs = (TaskSpec(kind, delay=delay + number * SECOND) for number in range(count))
         return [self.task_creator.create(owner, Order(spec)) for spec in specs]
 
-    def cancel(self, sweep: FilterAction = EVERYTHING, *, force: bool = False) -> FilterResult:
+    def cancel(self, action: FilterAction = EVERYTHING, *, force: bool = False) -> FilterResult:
         """One piece of a cancel."""
-        return self.filtered_tasks.cancel(OWNER, sweep, force=force)
+        return self.filtered_tasks.cancel(OWNER, action, force=force)
 
-    def cancel_all(self, sweep: FilterAction) -> list[FilterResult]:
+    def cancel_all(self, action: FilterAction) -> list[FilterResult]:
         """Piece by piece, to the end."""
-        pieces = [self.cancel(sweep)]
+        pieces = [self.cancel(action)]
         while (after := pieces[-1].after) is not None:
-            pieces.append(self.cancel(replace(sweep, after=after)))
+            pieces.append(self.cancel(replace(action, after=after)))
         return pieces
 
 
@@ -137,7 +137,7 @@ def test_running_tasks_refuse_unless_forced() -> None:
     assert (swept.examined, swept.matched, swept.changed, swept.refused) == (4, 3, 2, {MoveRefused: 1})
     forced = world.cancel(force=True)
     assert (forced.matched, forced.changed) == (1, 1)
-    assert world.get(running).asked is StopRequest.CANCEL
+    assert world.get(running).stop_request is StopRequest.CANCEL
     assert world.get(ended).state is State.SUCCEEDED
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchUnknown, Unavailable
-from duetime.domain.limits import LOCK_LOOK_INTERVAL, LONGEST_STOP, MAX_SWITCHES, SHORTEST_STOP, SWITCHES_LIFE
+from duetime.domain.limits import LOCK_CHECK_INTERVAL, LONGEST_STOP, MAX_SWITCHES, SHORTEST_STOP, SWITCHES_LIFE
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.attempts import Deferred, Succeeded, failure
 from duetime.domain.tasks.retry import RetryPolicy
@@ -41,7 +41,7 @@ def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(key: 
     world.pass_time(90 * SECOND)
     assert world.states() == {State.SUCCEEDED: 20}
     done = world.get(tasks[0])
-    assert (done.attempt, done.waits_for, [line.attempt for line in done.ledger]) == (1, None, [1])
+    assert (done.attempt, done.waits_for, [line.attempt for line in done.attempt_history]) == (1, None, [1])
 
 
 def test_what_is_not_stopped_runs() -> None:
@@ -185,7 +185,7 @@ def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
         world.create(TaskSpec("report", timeout_seconds=840))
     world.pass_time(SECOND)
     world.lift(REPORTS)
-    world.pass_time(LOCK_LOOK_INTERVAL + SECOND)
+    world.pass_time(LOCK_CHECK_INTERVAL + SECOND)
     assert world.states()[State.SUCCEEDED] == 4
 
 

@@ -73,7 +73,7 @@ def test_a_change_for_another_version_is_refused() -> None:
     world = World()
     task = world.create(TaskSpec("report", delay=MINUTE))
     changed = world.task_updater.change(OWNER, task.id, TaskChange({"name": "one"}), 1)
-    assert (changed.version, changed.name, changed.turn) == (2, "one", 0)
+    assert (changed.version, changed.name, changed.generation) == (2, "one", 0)
     with pytest.raises(VersionDiffers):
         world.task_updater.change(OWNER, task.id, TaskChange({"name": "two"}), 1)
     with pytest.raises(VersionDiffers):

@@ -37,8 +37,9 @@ MOVES: Mapping[str, str] = {
     "cancelled": "cancelled",
 }
 """By state, the states that may follow it."""
-_STATE, _FENCE, _LEASE, _LEDGER, _ASKED, _DEFERRED = (
-    ATTRIBUTES[name].name for name in ("state", "fence", "lease_ends_at", "ledger", "asked", "deferred_fence")
+_STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED = (
+    ATTRIBUTES[name].name
+    for name in ("state", "fence", "lease_ends_at", "attempt_history", "stop_request", "deferred_fence")
 )
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 _LEASED = frozenset({*_AT_WORK, State.ROLLING_BACK})
@@ -112,7 +113,9 @@ class AttemptWatching:
 
     def _count(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any], after: State) -> None:
         """What was put back or paused counts for nothing; a failure ends a task only once its attempts are spent."""
-        is_put_back = after is State.PAUSED or (after is State.POSTPONED and new.get(_LEDGER) == old.get(_LEDGER))
+        is_put_back = after is State.PAUSED or (
+            after is State.POSTPONED and new.get(_ATTEMPT_HISTORY) == old.get(_ATTEMPT_HISTORY)
+        )
         if is_put_back:
             self._used[name] -= 1
         elif after in {State.FAILED, State.ROLLING_BACK}:
@@ -145,7 +148,7 @@ class AttemptWatching:
     def _check_wanted(self, name: str, new: Mapping[str, Any]) -> None:
         """Nothing is cancelled that nobody has asked to."""
         task = task_of(new)
-        is_apart = task.member is not None or task.occasion is not None or isinstance(task.target, TopologyTarget)
+        is_apart = task.node_ref is not None or task.schedule_ref is not None or isinstance(task.target, TopologyTarget)
         is_wanted = is_apart or not self.hears_all or not self.may_cancel.isdisjoint({name, task.name, task.type})
         self._check(is_wanted, f"{name}, called {task.name!r}, was cancelled, and nobody has asked for that")
 

@@ -49,7 +49,7 @@ class BulkUsers:
             self.users.ask("DELETE", "/v1/switches", query=f"scope={switch['scope']}&name={switch['name']}")
 
     def _filter(self) -> dict[str, Any]:
-        stored = [task.name for task in self.storm.watching.unfinished() if task.name and task.member is None]
+        stored = [task.name for task in self.storm.watching.unfinished() if task.name and task.node_ref is None]
         return {"name": self.random.choice(stored)} if stored else {"type": works.PHASED}
 
     def _cancel_by_filter(self) -> None:
@@ -82,7 +82,7 @@ class BulkUsers:
     def check_changed(self) -> None:
         """What was changed, as its user was told, is as it was asked for."""
         for task in self.storm.watching.tasks():
-            wanted = self._changed.get(task.name) if task.member is None and task.occasion is None else None
+            wanted = self._changed.get(task.name) if task.node_ref is None and task.schedule_ref is None else None
             is_so = wanted in {None, task.priority.value}
             self.storm.watching.check(is_so, f"{task.id} was changed to priority {wanted}, and has {task.priority}")
 

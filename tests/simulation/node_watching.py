@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph
     from tests.simulation.storms import Storm
 
-_MEMBER, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("member", "finished_at", "state"))
+_NODE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("node_ref", "finished_at", "state"))
 _BEGINNING = frozenset({"prepare", "run"})
 _NOT_UNDONE = "rollback_failed"
 _OVERDUE = 2 * MINUTE
@@ -53,55 +53,55 @@ class NodeWatching:
 
     def written(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         """Look at a change of a record."""
-        if _MEMBER not in new:
+        if _NODE_REF not in new:
             return
         before, after = State(old[_STATE]["S"]), State(new[_STATE]["S"])
         if after is State.FAILED and _FINISHED in new and _FINISHED not in old:
-            member = task_of(new).member
-            if member is not None:
-                self._failed_at.setdefault((member.topology.text, member.run), self._account.time.now())
+            node_ref = task_of(new).node_ref
+            if node_ref is not None:
+                self._failed_at.setdefault((node_ref.topology.text, node_ref.run), self._account.time.now())
         elif before is State.FAILED and after is not State.FAILED:
             task = task_of(new)
-            member = task.member
+            node_ref = task.node_ref
             if after is State.SCHEDULED:
                 self._by_hand.add(task.id.text)
-            if member is not None:
+            if node_ref is not None:
                 # Tried again by hand, or undone: what follows is not of that failure alone.
-                self._failed_at[member.topology.text, member.run] = 1 << 60
+                self._failed_at[node_ref.topology.text, node_ref.run] = 1 << 60
 
     def began(self, task: Task, phase: str, whole: Task, graph: Graph) -> None:
         """The target of a node is called, in the present run of its topology."""
-        member = task.member
-        assert member is not None
+        node_ref = task.node_ref
+        assert node_ref is not None
         if phase == "rollback":
             self._check_undone_below(task, whole, graph)
         if phase not in _BEGINNING or task.id.text in self._by_hand:
             # A node that its user has had tried again runs beside the runs of its topology.
             return
-        topology, name = member.topology.text, task.id.text
+        topology, name = node_ref.topology.text, task.id.text
         claimed_at = self._account.watching.claimed_at.get(name, self._account.time.now())
         stopped_at, held_at = self._stopped_at.get(topology), self._held_at.get(topology)
-        what = f"{name}, node {member.key} of {topology}, began"
+        what = f"{name}, node {node_ref.key} of {topology}, began"
         self._check(stopped_at is None or claimed_at <= stopped_at, f"{what} after its topology was cancelled")
-        if task.ledger or task.attempt > 1:
+        if task.attempt_history or task.attempt > 1:
             # What has begun goes on to its end, with its retries.
             return
         self._check(held_at is None or claimed_at <= held_at, f"{what} after its topology was paused")
-        failed_at = self._failed_at.get((topology, member.run))
+        failed_at = self._failed_at.get((topology, node_ref.run))
         is_stop = graph.on_failure is not OnFailure.CONTINUE
         is_late = is_stop and failed_at is not None and claimed_at > failed_at
         self._check(not is_late, f"{what} after a failure had stopped its topology")
 
     def _check_undone_below(self, task: Task, whole: Task, graph: Graph) -> None:
         """What depends on a node is undone before it is."""
-        member, head = task.member, self._account.topologies.store.read(whole.id)
-        if member is None or head is None or whole.state is not State.RUNNING:
+        node_ref, run_state = task.node_ref, self._account.topologies.store.read(whole.id)
+        if node_ref is None or run_state is None or whole.state is not State.RUNNING:
             return
-        if graph.on_failure is not OnFailure.ROLLBACK or head.task_id(member.key) != task.id:
+        if graph.on_failure is not OnFailure.ROLLBACK or run_state.task_id(node_ref.key) != task.id:
             return
-        for edge in graph.edges_out[member.key]:
-            child = self._account.watching.record(head.task_id(edge.child).text)
-            note = child.member.note if child is not None and child.member is not None else ""
+        for edge in graph.edges_out[node_ref.key]:
+            child = self._account.watching.record(run_state.task_id(edge.child).text)
+            note = child.node_ref.note if child is not None and child.node_ref is not None else ""
             has_effects = child is not None and (
                 child.state in {State.SUCCEEDED, State.ROLLING_BACK, State.RUNNING, State.PREPARING}
                 or (child.state is State.FAILED and child.started_at is not None)
@@ -109,7 +109,7 @@ class NodeWatching:
             is_wrong = has_effects and note != _NOT_UNDONE
             state = child and child.state
             self._check(
-                not is_wrong, f"{task.id}, node {member.key}, is undone while its child {edge.child} is {state}"
+                not is_wrong, f"{task.id}, node {node_ref.key}, is undone while its child {edge.child} is {state}"
             )
 
     def check_end(self, whole: Task, graph: Graph, begun_at: Millis) -> None:

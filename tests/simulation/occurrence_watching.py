@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import ScheduleRef, Task
     from tests.simulation.storms import Storm
 
-_OCCASION, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("occasion", "finished_at", "state"))
-_OF_RHYTHM = frozenset({Cause.RHYTHM, Cause.TRIGGER})
+_SCHEDULE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("schedule_ref", "finished_at", "state"))
+_OF_RHYTHM = frozenset({Cause.RECURRENCE, Cause.TRIGGER})
 PROMPT = 15 * SECOND
 """Without faults the next run of a chain begins no later after its pause."""
 _LONGEST = 10 * MINUTE
@@ -49,7 +49,7 @@ class OccurrenceWatching:
 
     def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         """Look at a change of an occurrence's record."""
-        if _OCCASION not in new:
+        if _SCHEDULE_REF not in new:
             return
         if State(old[_STATE]["S"]) is State.FAILED and State(new[_STATE]["S"]) is State.SCHEDULED:
             self.repeated.add(name)
@@ -57,42 +57,42 @@ class OccurrenceWatching:
             self._ended(name, task_of(new))
 
     def _ended(self, name: str, task: Task) -> None:
-        occasion = task.occasion
-        if occasion is None:
+        schedule_ref = task.schedule_ref
+        if schedule_ref is None:
             return
-        key = occasion.schedule, occasion.mark
+        key = schedule_ref.schedule, schedule_ref.mark
         self._going.get(key, set()).discard(name)
         self._ended_at[key] = self._account.time.now()
-        if task.state is State.FAILED and occasion.cause is not Cause.BACKFILL:
-            self._failed.add((*key, occasion.revision))
+        if task.state is State.FAILED and schedule_ref.cause is not Cause.BACKFILL:
+            self._failed.add((*key, schedule_ref.revision))
 
     def began(self, task: Task) -> None:
         """The target of an occurrence is called, for the first time."""
-        occasion = task.occasion
-        if occasion is None or task.ledger or occasion.cause not in _OF_RHYTHM:
+        schedule_ref = task.schedule_ref
+        if schedule_ref is None or task.attempt_history or schedule_ref.cause not in _OF_RHYTHM:
             return
-        key, name = (occasion.schedule, occasion.mark), task.id.text
-        self._check_alone(occasion, key, name)
+        key, name = (schedule_ref.schedule, schedule_ref.mark), task.id.text
+        self._check_alone(schedule_ref, key, name)
         self._going.setdefault(key, set()).add(name)
-        if occasion.cause is Cause.RHYTHM:
+        if schedule_ref.cause is Cause.RECURRENCE:
             began = self._began.setdefault(key, set())
             began.add(name)
-            most = self.limits.get(occasion.schedule)
-            self._check(most is None or len(began) <= most, f"{occasion.schedule} began run {len(began)} of {most}")
-            self._check(occasion.schedule not in self.excluded, f"{name} began, which a calendar excludes")
+            most = self.limits.get(schedule_ref.schedule)
+            self._check(most is None or len(began) <= most, f"{schedule_ref.schedule} began run {len(began)} of {most}")
+            self._check(schedule_ref.schedule not in self.excluded, f"{name} began, which a calendar excludes")
 
-    def _check_alone(self, occasion: ScheduleRef, key: tuple[str, str], name: str) -> None:
-        recurrence = self._revision(occasion)
-        if recurrence is None or occasion.schedule in self.overlapping:
+    def _check_alone(self, schedule_ref: ScheduleRef, key: tuple[str, str], name: str) -> None:
+        stored = self._revision(schedule_ref)
+        if stored is None or schedule_ref.schedule in self.overlapping:
             return
-        if recurrence.spec.overlap is Overlap.ALLOW_ALL and not recurrence.is_permanent:
+        if stored.spec.overlap is Overlap.ALLOW_ALL and not stored.is_permanent:
             return
         others = self._going.get(key, set()) - self.repeated - {name}
         going = {other for other in others if (task := self._account.watching.record(other)) and not task.is_terminal}
-        self._check(not going, f"{name} of {occasion.schedule} began while {going} goes on")
+        self._check(not going, f"{name} of {schedule_ref.schedule} began while {going} goes on")
 
-    def _revision(self, occasion: ScheduleRef) -> StoredSchedule | None:
-        return self._account.schedules.revisions.get((occasion.schedule, occasion.mark, occasion.revision))
+    def _revision(self, schedule_ref: ScheduleRef) -> StoredSchedule | None:
+        return self._account.schedules.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
 
     def look(self) -> None:
         """Look whether chains go on: promptly without faults, and soon after the last fault."""
@@ -105,27 +105,27 @@ class OccurrenceWatching:
             since = max(ended_at, calm_at if self._account.faulty else 0)
             if now <= since + MINUTE // 4 + patience:
                 continue
-            recurrence = self._account.schedules.store.read("local", name)[0]
-            if recurrence is None or recurrence.mark != mark or not self._should_go_on(recurrence, now):
+            stored = self._account.schedules.store.read("local", name)[0]
+            if stored is None or stored.mark != mark or not self._should_go_on(stored, now):
                 continue
             self._check(False, f"{name} is permanent, and has not begun for {now - ended_at} ms")  # noqa: FBT003 - it does not hold
 
-    def _should_go_on(self, recurrence: StoredSchedule, now: Millis) -> bool:
-        if not recurrence.is_permanent or recurrence.state is not ScheduleState.ACTIVE:
+    def _should_go_on(self, stored: StoredSchedule, now: Millis) -> bool:
+        if not stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
             return False
-        end_at = recurrence.spec.end_at
+        end_at = stored.spec.end_at
         is_over = end_at is not None and now >= end_at
-        has_runs = recurrence.remaining_runs is None or recurrence.remaining_runs > 0
-        return not is_over and has_runs and recurrence.name not in self._account.schedules.disturbed
+        has_runs = stored.remaining_runs is None or stored.remaining_runs > 0
+        return not is_over and has_runs and stored.name not in self._account.schedules.disturbed
 
     def check_end(self) -> None:
         """A failure has paused what it was to pause."""
         for name in self._account.schedules.names:
-            recurrence = self._account.schedules.store.read("local", name)[0]
-            if recurrence is None or not recurrence.spec.pause_on_failure or name in self._account.schedules.disturbed:
+            stored = self._account.schedules.store.read("local", name)[0]
+            if stored is None or not stored.spec.pause_on_failure or name in self._account.schedules.disturbed:
                 continue
-            goes_on = recurrence.state is ScheduleState.ACTIVE
-            has_failed = (name, recurrence.mark, recurrence.revision) in self._failed
+            goes_on = stored.state is ScheduleState.ACTIVE
+            has_failed = (name, stored.mark, stored.revision) in self._failed
             self._check(not (goes_on and has_failed), f"{name} goes on although a run of it failed")
 
     def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked

@@ -34,10 +34,10 @@ class StormySchedules(MemoryScheduleStore):
         self.fault()
         return super().read(owner, name)
 
-    def save(self, recurrence: StoredSchedule, nonce: str) -> bool:
+    def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule, with a fault before or after it."""
         self.fault()
-        saved = super().save(recurrence, nonce)
+        saved = super().save(stored, nonce)
         self.fault()
         return saved
 
@@ -131,9 +131,9 @@ class ScheduleStorm(Storm):
     def doubled(self) -> list[tuple[str, int, Millis]]:
         """Occurrences of which there is more than one task."""
         seen = Counter(
-            (occasion.mark, occasion.revision, occasion.nominal)
+            (schedule_ref.mark, schedule_ref.revision, schedule_ref.nominal)
             for task in self.tasks._tasks.values()
-            if (occasion := task.occasion) is not None and occasion.cause is Cause.RHYTHM
+            if (schedule_ref := task.schedule_ref) is not None and schedule_ref.cause is Cause.RECURRENCE
         )
         return [key for key, number in seen.items() if number > 1]
 
@@ -141,20 +141,22 @@ class ScheduleStorm(Storm):
         """Schedules that nobody has disturbed, of which an occurrence is neither placed nor told of."""
         found = []
         for name in self.named:
-            recurrence, _ = self.schedules.read(OWNER, name)
-            if recurrence is None or name in self.disturbed or recurrence.state is ScheduleState.PAUSED:
+            stored, _ = self.schedules.read(OWNER, name)
+            if stored is None or name in self.disturbed or stored.state is ScheduleState.PAUSED:
                 continue
-            if recurrence.is_permanent or recurrence.spec.overlap is not Overlap.ALLOW_ALL:
+            if stored.is_permanent or stored.spec.overlap is not Overlap.ALLOW_ALL:
                 continue
-            if recurrence.spec.remaining_runs is None:
-                wanted = count_between(recurrence.schedule(), recurrence.created_at - 1, recurrence.done)
-                if wanted != recurrence.placed + recurrence.skipped:
-                    found.append(Missing(name, wanted, recurrence.placed, recurrence.skipped))
-            elif recurrence.placed != recurrence.spec.remaining_runs and recurrence.done < self.lasts:
-                found.append(Missing(name, recurrence.spec.remaining_runs, recurrence.placed, recurrence.skipped))
-            tasks = [task for task in self.tasks._tasks.values() if task.occasion and task.occasion.schedule == name]
-            if len(tasks) != recurrence.placed:
-                found.append(Missing(name, len(tasks), recurrence.placed, recurrence.skipped))
+            if stored.spec.remaining_runs is None:
+                wanted = count_between(stored.schedule(), stored.created_at - 1, stored.done)
+                if wanted != stored.placed + stored.skipped:
+                    found.append(Missing(name, wanted, stored.placed, stored.skipped))
+            elif stored.placed != stored.spec.remaining_runs and stored.done < self.lasts:
+                found.append(Missing(name, stored.spec.remaining_runs, stored.placed, stored.skipped))
+            tasks = [
+                task for task in self.tasks._tasks.values() if task.schedule_ref and task.schedule_ref.schedule == name
+            ]
+            if len(tasks) != stored.placed:
+                found.append(Missing(name, len(tasks), stored.placed, stored.skipped))
         return found
 
     def going_on(self) -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import ScheduleRef, Task
     from tests.simulation.storms import Storm
 
-_OCCASION = ATTRIBUTES["occasion"].name
+_SCHEDULE_REF = ATTRIBUTES["schedule_ref"].name
 OWNER = "local"
 """Whoever calls an API that asks for no credentials."""
 _ALIVE = 2 * MINUTE
@@ -88,74 +88,77 @@ class ScheduleWatching:
         item = new or old or {}
         if item[schema.PARTITION_KEY]["S"].startswith(schema.SCHEDULE_PREFIX):
             self.account.changed_schedules.add(item[schema.PARTITION_KEY]["S"].rpartition("#")[2])
-        elif old is None and new is not None and _OCCASION in new:
+        elif old is None and new is not None and _SCHEDULE_REF in new:
             self._placed(task_of(new))
 
     def look(self) -> None:
         """Remember the schedules that were written, as they are in their present revision."""
         changed, self.account.changed_schedules = self.account.changed_schedules, set()
         for name in sorted(changed):
-            recurrence, _ = self.store.read(OWNER, name)
-            self._check_identity(name, recurrence)
-            if recurrence is not None:
-                self.revisions[name, recurrence.mark, recurrence.revision] = recurrence
+            stored_schedule, _ = self.store.read(OWNER, name)
+            self._check_identity(name, stored_schedule)
+            if stored_schedule is not None:
+                self.revisions[name, stored_schedule.mark, stored_schedule.revision] = stored_schedule
 
-    def _check_identity(self, name: str, recurrence: StoredSchedule | None) -> None:
+    def _check_identity(self, name: str, stored_schedule: StoredSchedule | None) -> None:
         """What was accepted is there, and what was removed is not."""
         check = self.account.watching.check
         if name in self.accepted:
-            stored = None if recurrence is None else to_iso(recurrence.created_at)
+            stored = None if stored_schedule is None else to_iso(stored_schedule.created_at)
             check(
                 stored == self.accepted[name], f"{name} was accepted, created {self.accepted[name]}, but is of {stored}"
             )
-        check(name not in self.vacant or recurrence is None, f"{name} was removed, but is there again")
+        check(name not in self.vacant or stored_schedule is None, f"{name} was removed, but is there again")
 
     def _placed(self, task: Task) -> None:
-        occasion = task.occasion
-        if occasion is None or occasion.cause is not Cause.RHYTHM:
+        schedule_ref = task.schedule_ref
+        if schedule_ref is None or schedule_ref.cause is not Cause.RECURRENCE:
             return
-        key = occasion.schedule, occasion.mark, occasion.revision, occasion.nominal
+        key = schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision, schedule_ref.nominal
         other = self.seen.setdefault(key, task.id.text)
         self.account.watching.check(other == task.id.text, f"{key} has two tasks, {other} and {task.id}")
-        recurrence = self.revisions.get((occasion.schedule, occasion.mark, occasion.revision))
-        if recurrence is None:
-            self.account.watching.check(False, f"{task.id} is of a revision of {occasion.schedule} that never was")  # noqa: FBT003 - it does not hold
-        elif not recurrence.is_permanent:
-            self._check_time(task, recurrence, occasion.nominal)
+        stored_schedule = self.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
+        if stored_schedule is None:
+            self.account.watching.check(False, f"{task.id} is of a revision of {schedule_ref.schedule} that never was")  # noqa: FBT003 - it does not hold
+        elif not stored_schedule.is_permanent:
+            self._check_time(task, stored_schedule, schedule_ref.nominal)
 
-    def _check_time(self, task: Task, recurrence: StoredSchedule, nominal: Millis) -> None:
+    def _check_time(self, task: Task, stored_schedule: StoredSchedule, nominal: Millis) -> None:
         check = self.account.watching.check
-        comes = count_between(recurrence.schedule(), nominal - 1, nominal)
-        check(comes == 1, f"{task.id} stands for {nominal}, which is no time of {recurrence.name}")
-        check(nominal >= recurrence.changed_at - 1, f"{task.id} stands for {nominal}, before {recurrence.name} began")
-        key = recurrence.spec.clock.zone.text_at(nominal)
-        derived = recurrence.id_of(Occurrence(nominal, nominal, task.due_at, key))
-        check(derived == task.id, f"{task.id} has not the id of its occurrence of {recurrence.name}, {derived}")
+        comes = count_between(stored_schedule.schedule(), nominal - 1, nominal)
+        check(comes == 1, f"{task.id} stands for {nominal}, which is no time of {stored_schedule.name}")
+        check(
+            nominal >= stored_schedule.changed_at - 1,
+            f"{task.id} stands for {nominal}, before {stored_schedule.name} began",
+        )
+        key = stored_schedule.spec.clock.zone.text_at(nominal)
+        derived = stored_schedule.id_of(Occurrence(nominal, nominal, task.due_at, key))
+        check(derived == task.id, f"{task.id} has not the id of its occurrence of {stored_schedule.name}, {derived}")
 
     def began(self, task: Task, claimed_at: Millis) -> None:
         """The target of an occurrence is called."""
-        occasion = task.occasion
-        if occasion is None or task.ledger:
+        schedule_ref = task.schedule_ref
+        if schedule_ref is None or task.attempt_history:
             return
-        gone_at = self.gone_at.get((occasion.schedule, occasion.mark))
+        gone_at = self.gone_at.get((schedule_ref.schedule, schedule_ref.mark))
         self.account.watching.check(
-            gone_at is None or claimed_at <= gone_at, f"{task.id} began after its {occasion.schedule} was removed"
+            gone_at is None or claimed_at <= gone_at, f"{task.id} began after its {schedule_ref.schedule} was removed"
         )
-        if occasion.cause is not Cause.RHYTHM:
+        if schedule_ref.cause is not Cause.RECURRENCE:
             return
-        self._check_begun_once(task, occasion)
-        held_at = self.held_at.get(occasion.schedule)
+        self._check_begun_once(task, schedule_ref)
+        held_at = self.held_at.get(schedule_ref.schedule)
         self.account.watching.check(
             held_at is None or claimed_at <= held_at,
-            f"{task.id} began after {occasion.schedule} was held, claimed {claimed_at - (held_at or 0)} ms later",
+            f"{task.id} began after {schedule_ref.schedule} was held, claimed {claimed_at - (held_at or 0)} ms later",
         )
 
-    def _check_begun_once(self, task: Task, occasion: ScheduleRef) -> None:
+    def _check_begun_once(self, task: Task, schedule_ref: ScheduleRef) -> None:
         """No instant runs under two revisions, unless one clock held it to be past when the other was made."""
-        recurrence = self.revisions.get((occasion.schedule, occasion.mark, occasion.revision))
-        instant = occasion.schedule, occasion.mark, occasion.nominal
+        stored_schedule = self.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
+        instant = schedule_ref.schedule, schedule_ref.mark, schedule_ref.nominal
         other = self.begun.setdefault(instant, task.id.text)
-        if recurrence is None or abs(occasion.nominal - recurrence.changed_at) <= 4 * SKEW:
+        if stored_schedule is None or abs(schedule_ref.nominal - stored_schedule.changed_at) <= 4 * SKEW:
             return
         self.account.watching.check(other == task.id.text, f"{instant} began as {other} and as {task.id}")
 
@@ -168,18 +171,18 @@ class ScheduleWatching:
 
     def is_endless(self, task: Task) -> bool:
         """Whether a task is of a schedule that goes on for ever, and so needs not have ended."""
-        return task.occasion is not None and task.occasion.schedule in {each.name for each in self.endless()}
+        return task.schedule_ref is not None and task.schedule_ref.schedule in {each.name for each in self.endless()}
 
     def going_on(self) -> list[str]:
         """The schedules that are not where they should be by now."""
         now, found = self.account.time.now(), []
         for name in self.names:
-            recurrence, _ = self.store.read(OWNER, name)
-            if recurrence is None or not recurrence.is_looked_at:
+            stored_schedule, _ = self.store.read(OWNER, name)
+            if stored_schedule is None or not stored_schedule.is_looked_at:
                 continue
-            if recurrence.spec.end_at is None and not recurrence.open_backfills:
-                is_behind = recurrence.done < now
-                found += [f"{name} has no next occurrence"] if is_behind and not recurrence.is_permanent else []
+            if stored_schedule.spec.end_at is None and not stored_schedule.open_backfills:
+                is_behind = stored_schedule.done < now
+                found += [f"{name} has no next occurrence"] if is_behind and not stored_schedule.is_permanent else []
             else:
                 found.append(f"{name} has not ended")
         return found
@@ -189,20 +192,23 @@ class ScheduleWatching:
         check = self.account.watching.check
         for name in self.names:
             self._check_identity(name, self.store.read(OWNER, name)[0])
-        tasks = [task for task in self.account.watching.tasks() if task.occasion is not None]
+        tasks = [task for task in self.account.watching.tasks() if task.schedule_ref is not None]
         for name in self.names:
-            recurrence, _ = self.store.read(OWNER, name)
-            if recurrence is None or name in self.disturbed or recurrence.state is ScheduleState.PAUSED:
+            stored_schedule, _ = self.store.read(OWNER, name)
+            if stored_schedule is None or name in self.disturbed or stored_schedule.state is ScheduleState.PAUSED:
                 continue
-            mine = [task for task in tasks if task.occasion and task.occasion.schedule == name]
-            if recurrence.is_permanent:
+            mine = [task for task in tasks if task.schedule_ref and task.schedule_ref.schedule == name]
+            if stored_schedule.is_permanent:
                 continue
-            check(len(mine) == recurrence.placed, f"{name} placed {recurrence.placed}, but {len(mine)} tasks are there")
-            if recurrence.spec.overlap is Overlap.ALLOW_ALL and recurrence.spec.remaining_runs is None:
-                wanted = count_between(recurrence.schedule(), recurrence.created_at - 1, recurrence.done)
-                told = f"placed {recurrence.placed}, skipped {recurrence.skipped}"
+            check(
+                len(mine) == stored_schedule.placed,
+                f"{name} placed {stored_schedule.placed}, but {len(mine)} tasks are there",
+            )
+            if stored_schedule.spec.overlap is Overlap.ALLOW_ALL and stored_schedule.spec.remaining_runs is None:
+                wanted = count_between(stored_schedule.schedule(), stored_schedule.created_at - 1, stored_schedule.done)
+                told = f"placed {stored_schedule.placed}, skipped {stored_schedule.skipped}"
                 check(
-                    wanted == recurrence.placed + recurrence.skipped,
+                    wanted == stored_schedule.placed + stored_schedule.skipped,
                     f"{name} has {wanted} occurrences by now, but {told}",
                 )
         for violation in self.going_on():
@@ -215,18 +221,18 @@ class ScheduleWatching:
             return
         began = self.account.time.now()
         self.account.time.run_until(began + _ALIVE + MINUTE)
-        for recurrence in endless:
-            if recurrence.is_permanent or recurrence.spec.overlap is not Overlap.ALLOW_ALL:
+        for stored_schedule in endless:
+            if stored_schedule.is_permanent or stored_schedule.spec.overlap is not Overlap.ALLOW_ALL:
                 continue
-            now, _ = self.store.read(OWNER, recurrence.name)
-            if now is None or now.revision != recurrence.revision or now.remaining_runs is not None:
+            now, _ = self.store.read(OWNER, stored_schedule.name)
+            if now is None or now.revision != stored_schedule.revision or now.remaining_runs is not None:
                 continue
             wanted = count_between(now.schedule(), began, began + _ALIVE)
             run = [
                 task
                 for task in self.account.watching.tasks()
-                if task.occasion is not None and task.occasion.schedule == now.name
-                if began < task.occasion.nominal <= began + _ALIVE and (task.started_at or task.state in TERMINAL)
+                if task.schedule_ref is not None and task.schedule_ref.schedule == now.name
+                if began < task.schedule_ref.nominal <= began + _ALIVE and (task.started_at or task.state in TERMINAL)
             ]
             self.account.watching.check(
                 len(run) == wanted, f"{now.name} ran {len(run)} of {wanted} occurrences after the storm"

@@ -150,9 +150,9 @@ class Storm(World):
         self._spend(work, self.random.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 70 * SECOND]))
         if draw < self.rate:
             self.take(HOUR)
-        if work.phase is Phase.RUN and work.asked() is StopRequest.PAUSE:
+        if work.phase is Phase.RUN and work.stop_request() is StopRequest.PAUSE:
             return Yielded(b'{"row":1}')
-        if work.phase is Phase.RUN and work.asked() is StopRequest.CANCEL:
+        if work.phase is Phase.RUN and work.stop_request() is StopRequest.CANCEL:
             return Stopped()
         if work.phase is Phase.RUN and draw > 0.9:
             return Deferred()
@@ -163,7 +163,7 @@ class Storm(World):
     def _spend(self, work: Work, duration: Millis) -> None:
         """Work in steps, with an ear for what the user asks."""
         until = self.time.now() + duration
-        while self.time.now() < until and work.asked() is None:
+        while self.time.now() < until and work.stop_request() is None:
             self.take(min(5 * SECOND, until - self.time.now()))
 
     def _fault(self) -> None:

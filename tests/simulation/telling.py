@@ -25,7 +25,17 @@ _NAMES = {
     schema.VERSION_OF_SCHEMA: "schema",
 }
 _KEYS = frozenset({schema.PARTITION_KEY, schema.SORT_KEY})
-_BRIEFLY = ("state", "version", "turn", "fence", "attempt", "next_at", "lease_ends_at", "asked", "finished_at")
+_BRIEFLY = (
+    "state",
+    "version",
+    "generation",
+    "fence",
+    "attempt",
+    "next_at",
+    "lease_ends_at",
+    "stop_request",
+    "finished_at",
+)
 """Of a record, in an answer."""
 _LEFT_OUT = frozenset({"Attributes", "Successful", "ResponseMetadata"})
 _LABEL = re.compile(r"[#:]\w+")

@@ -86,7 +86,7 @@ def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> No
             continue
         wanted = list(range(FIRST, START + LENGTH + 1, MINUTE))
         tasks = tasks_of(world)
-        assert [task.occasion.nominal for task in tasks if task.occasion] == wanted, where
+        assert [task.schedule_ref.nominal for task in tasks if task.schedule_ref] == wanted, where
         assert {task.state for task in tasks} == {State.SUCCEEDED}, where
         late = max((task.finished_at or 0) - task.due_at for task in tasks)
         assert late <= RECOVERY + 2 * (2 * SECOND + 5 * SECOND), f"{where}: {late} ms"
@@ -100,7 +100,7 @@ def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
     """A schedule of four runs makes four tasks, whichever call goes wrong; what was missed meanwhile is told of."""
     for where, world in _each(fault, rate="30 seconds", remaining_runs=4, overlap=Overlap.ALLOW_ALL):
         if _exists(world):
-            nominals = [task.occasion.nominal for task in tasks_of(world) if task.occasion]
+            nominals = [task.schedule_ref.nominal for task in tasks_of(world) if task.schedule_ref]
             missed = (nominals[0] - START) // (30 * SECOND)
             assert nominals == [START + (missed + number) * 30 * SECOND for number in range(4)], where
             assert stored(world).log or not missed, where

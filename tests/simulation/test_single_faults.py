@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.limits import LOCK_LOOK_INTERVAL
+from duetime.domain.limits import LOCK_CHECK_INTERVAL
 from duetime.domain.tasks.attempts import Ending, Succeeded, failure
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
@@ -103,7 +103,7 @@ def test_one_fault_anywhere_leaves_a_lock_to_one_at_a_time(fault: Fault) -> None
         where = f"call {at_call} ({world.calls[at_call - 1] if len(world.calls) >= at_call else 'nothing'})"
         assert {task.state for task in world.tasks._tasks.values()} == {State.SUCCEEDED}, where
         latest = max(task.finished_at or 0 for task in world.tasks._tasks.values())
-        assert latest <= START + 10 * SECOND + RECOVERY + LOCK_LOOK_INTERVAL, f"{where}: {latest - START} ms"
+        assert latest <= START + 10 * SECOND + RECOVERY + LOCK_CHECK_INTERVAL, f"{where}: {latest - START} ms"
         _check_apart(world, where)
 
 
@@ -113,7 +113,7 @@ def _crowd(fault: Fault | None = None, at_call: int = 0) -> Interrupted:
     world.behave = LIVES["locked"].behave(world)
     for number in range(2):
         world.create(TaskSpec("report", due_at=START + 10 * SECOND + number, lock=LockSpec("db-17")))
-    end = START + 4 * RECOVERY + LOCK_LOOK_INTERVAL
+    end = START + 4 * RECOVERY + LOCK_CHECK_INTERVAL
     while world.time.now() < end and any(task.finished_at is None for task in world.tasks._tasks.values()):
         world.pass_time(MINUTE)
     return world

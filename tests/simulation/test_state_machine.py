@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_ROOM, WAITS_AT_ONCE
 from duetime.domain.times import HOUR, SECOND
-from duetime.domain.topologies.watchdog_times import pause_before_look
+from duetime.domain.topologies.watchdog_times import pause_before_check
 from tests.fakes.stepfunctions import FakeStepFunctions, Status
 from tests.simulation.state_machine import StateFailed, StateMachine
 from tests.virtual.time import VirtualTime
@@ -101,7 +101,7 @@ def test_no_execution_has_more_events_than_it_may(waiting: float) -> None:
     frame.answers["plan"] = {"chunks": [list(range(WAITS_AT_ONCE))], "large": False, "looks": 0}
 
     def finish(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        again_after = pause_before_look(payload["looks"], frame.time.now() - BEGAN)
+        again_after = pause_before_check(payload["looks"], frame.time.now() - BEGAN)
         return {"over": frame.time.now() >= until, "again_after": again_after, "looks": payload["looks"] + 1}
 
     frame.answers["finish"] = finish

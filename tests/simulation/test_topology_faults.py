@@ -57,8 +57,8 @@ def test_a_fault_at_any_call_loses_no_node_and_breaks_no_order(fault: Fault) -> 
         task = world.get(topology)
         assert task.state is State.SUCCEEDED, f"{said}: {task.state} {task.error} {world.stands(topology)}"
         view = world.view(topology)
-        assert view.head is not None
-        keys = {view.head.task_id(key): key for key in DIAMOND}
+        assert view.run_state is not None
+        keys = {view.run_state.task_id(key): key for key in DIAMOND}
         at: dict[str, list[int]] = {}
         for effect in world.effects:
             at.setdefault(keys[effect.task_id], []).append(effect.at)

@@ -81,8 +81,8 @@ def test_every_real_job_runs_at_each_of_its_times_for_a_day(record_property: Cal
         except FieldInvalid:
             refused.append(job)
     world.pass_time(DAY - 1)
-    name_of = {task.id: task.occasion.schedule for task in world.tasks._tasks.values() if task.occasion}
-    nominal = {task.id: task.occasion.nominal for task in world.tasks._tasks.values() if task.occasion}
+    name_of = {task.id: task.schedule_ref.schedule for task in world.tasks._tasks.values() if task.schedule_ref}
+    nominal = {task.id: task.schedule_ref.nominal for task in world.tasks._tasks.values() if task.schedule_ref}
     ran: dict[str, Counter[Millis]] = defaultdict(Counter)
     for effect in world.effects:
         ran[name_of[effect.task_id]][nominal[effect.task_id]] += 1

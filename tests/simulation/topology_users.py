@@ -117,6 +117,6 @@ class TopologyUsers:
     def resume_all(self) -> None:
         """Let go on whatever is paused."""
         for task in self.storm.watching.unfinished():
-            if task.id.text in self.made and (task.state == "paused" or task.asked == "pause"):
+            if task.id.text in self.made and (task.state == "paused" or task.stop_request == "pause"):
                 self.storm.nodes.let_go(task.id.text)
                 self.users.ask("POST", f"{PATH}/{task.id}/resume")

@@ -67,49 +67,50 @@ class TopologyWatching:
 
     def began(self, task: Task, phase: str) -> None:
         """The target of a node is called: its rule must hold of its parents as they are now."""
-        member = task.member
-        if member is None or phase == "clean":
+        node_ref = task.node_ref
+        if node_ref is None or phase == "clean":
             return
         watching = self.account.watching
-        whole, head = watching.record(member.topology.text), self.store.read(member.topology)
+        whole, run_state = watching.record(node_ref.topology.text), self.store.read(node_ref.topology)
         if phase == "rollback":
             if whole is not None:
                 self.account.nodes.began(task, phase, whole, self._graph(whole))
             return
-        if whole is None or head is None:
-            watching.check(False, f"{task.id} began, and its topology {member.topology} has not")  # noqa: FBT003 - it does not hold
+        if whole is None or run_state is None:
+            watching.check(False, f"{task.id} began, and its topology {node_ref.topology} has not")  # noqa: FBT003 - it does not hold
             return
-        if is_of_present_run(head, whole) and task.id == head.task_id(member.key):
+        if is_of_present_run(run_state, whole) and task.id == run_state.task_id(node_ref.key):
             self.account.nodes.began(task, phase, whole, self._graph(whole))
-        node = self._graph(whole).by_key[member.key]
-        parents = [watching.record(head.task_id(parent).text) for parent in node.depends_on]
+        node = self._graph(whole).by_key[node_ref.key]
+        parents = [watching.record(run_state.task_id(parent).text) for parent in node.depends_on]
         for key, each in zip(node.depends_on, parents, strict=True):
             # A node that was retried by hand beside the runs of its topology may find anything.
-            is_its = is_of_present_run(head, whole) and task.id == head.task_id(member.key)
+            is_its = is_of_present_run(run_state, whole) and task.id == run_state.task_id(node_ref.key)
             may_expire = each is not None and each.expires_at is not None
             concerns = is_its and may_expire and not whole.is_terminal
-            watching.check(not concerns, f"{task.id}, node {member.key}, began, and its parent {key} may expire")
+            watching.check(not concerns, f"{task.id}, node {node_ref.key}, began, and its parent {key} may expire")
         told = ", ".join(
             f"{key} {each.state if each else 'missing'}" for key, each in zip(node.depends_on, parents, strict=True)
         )
         # A parent that is tried again may have let its child start when it failed.
-        is_disturbed = any(head.task_id(parent).text in self.retried for parent in node.depends_on)
+        is_disturbed = any(run_state.task_id(parent).text in self.retried for parent in node.depends_on)
         watching.check(
-            is_disturbed or task.id != head.task_id(member.key) or _may_start(node, parents),
-            f"{task.id}, node {member.key} of {member.topology}, began under {node.rule} while its parents are {told}",
+            is_disturbed or task.id != run_state.task_id(node_ref.key) or _may_start(node, parents),
+            f"{task.id}, node {node_ref.key} of {node_ref.topology}, began under {node.rule} while its parents "
+            f"are {told}",
         )
         if task.attempt == 1 and node.rule in _AFTER_ALL and self._is_undisturbed(whole):
             claimed_at = watching.claimed_at.get(task.id.text, 0)
             ends = [each.finished_at or claimed_at for each in parents if each is not None]
             late = claimed_at - max(ends, default=claimed_at)
             watching.check(
-                late <= _PROMPT, f"{task.id}, node {member.key}, began {late} ms after the last of its parents"
+                late <= _PROMPT, f"{task.id}, node {node_ref.key}, began {late} ms after the last of its parents"
             )
 
     def runs_of(self, name: str) -> int:
         """How many runs of a topology have begun."""
-        head = self.store.read(TaskId(name))
-        return head.number if head else 0
+        run_state = self.store.read(TaskId(name))
+        return run_state.number if run_state else 0
 
     def _is_undisturbed(self, whole: Task) -> bool:
         """Whether nothing should hold it up: no fault, and no user."""
@@ -133,16 +134,18 @@ class TopologyWatching:
             self.account.watching.check(False, f"the execution {execution.name} still runs")  # noqa: FBT003 - same
 
     def _check_whole(self, whole: Task) -> None:
-        check, head = self.account.watching.check, self.store.read(whole.id)
-        if head is None:
+        check, run_state = self.account.watching.check, self.store.read(whole.id)
+        if run_state is None:
             never = whole.state in {State.CANCELLED, State.FAILED}
             check(never, f"{whole.id} is {whole.state}, and never began")
             return
         graph = self._graph(whole)
-        self.account.nodes.check_end(whole, graph, head.begun_at)
-        is_lost = head.number < self.reruns.get(whole.id.text, 0) and whole.error and whole.error.kind == "NodesFailed"
+        self.account.nodes.check_end(whole, graph, run_state.begun_at)
+        is_lost = (
+            run_state.number < self.reruns.get(whole.id.text, 0) and whole.error and whole.error.kind == "NodesFailed"
+        )
         check(not is_lost, f"{whole.id} was to be run again, and ended as its last run had")
-        nodes = {key: self.account.watching.record(head.task_id(key).text) for key in graph.by_key}
+        nodes = {key: self.account.watching.record(run_state.task_id(key).text) for key in graph.by_key}
         states = {key: node.state if node else None for key, node in nodes.items()}
         told = f"{whole.id} is {whole.state}, its nodes are " + ", ".join(f"{k} {s}" for k, s in states.items())
         for key, node in nodes.items():
@@ -155,12 +158,12 @@ class TopologyWatching:
             late = (whole.finished_at or 0) - max(node.finished_at or 0 for node in nodes.values() if node)
             check(late <= _PROMPT or not self._is_undisturbed(whole), f"{whole.id} ended {late} ms after its nodes")
         elif whole.state is State.FAILED and whole.error is not None and whole.error.kind == "NodesFailed":
-            check(bool(bad) or any(head.task_id(key).text in self.retried for key in nodes), told)
+            check(bool(bad) or any(run_state.task_id(key).text in self.retried for key in nodes), told)
 
 
 def _is_bad(node: Task) -> bool:
     """Whether a node's work does not stand; one that was skipped had none to do."""
-    note = node.member.note if node.member else ""
+    note = node.node_ref.note if node.node_ref else ""
     return node.state in _ENDED_BADLY and note != _SKIPPED
 
 

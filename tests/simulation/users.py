@@ -190,7 +190,7 @@ class Users:
         if stored is None or stored.fence < 2 or stored.is_terminal:
             return
         old = stored.fence - 1
-        is_told = any(line.fence == old for line in stored.ledger)
+        is_told = any(line.fence == old for line in stored.attempt_history)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": old, "outcome": "succeeded", "result": 7})
         is_refused = answer is None or answer.status != 200
         self.storm.watching.check(is_refused or is_told, f"{task_id} was ended by an end of the older attempt {old}")
@@ -289,7 +289,7 @@ class Users:
         stored = self.storm.watching.record(task["id"])
         if stored is None or stored.fence <= task["fence"] or stored.is_terminal:
             return
-        is_told = any(line.fence == task["fence"] for line in stored.ledger)
+        is_told = any(line.fence == task["fence"] for line in stored.attempt_history)
         answer = self.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 9})
         heard = answer is not None and answer.status == 200
         self.storm.watching.check(

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tests.virtual.time import Strand
 
 _STATE, _FENCE, _VERSION, _FINISHED = (ATTRIBUTES[name].name for name in ("state", "fence", "version", "finished_at"))
-_LEDGER = ATTRIBUTES["ledger"].name
+_ATTEMPT_HISTORY = ATTRIBUTES["attempt_history"].name
 _LEASE = ATTRIBUTES["lease_ends_at"].name
-_MEMBER = ATTRIBUTES["member"].name
+_NODE_REF = ATTRIBUTES["node_ref"].name
 _BEGINNING = frozenset({"prepare", "run"})
 PROMPT, TENTH = 10 * SECOND, 400
 """Lateness without faults, in milliseconds: always less, and nine times of ten less."""
@@ -149,12 +149,17 @@ class Watching:
         self.account.attempts.written(name, old, new)
         self.account.occurrences.written(name, old, new)
         self.account.nodes.written(old, new)
-        if before in LEASED and after not in LEASED and _LEDGER in new and old.get(_LEDGER) != new[_LEDGER]:
+        if (
+            before in LEASED
+            and after not in LEASED
+            and _ATTEMPT_HISTORY in new
+            and old.get(_ATTEMPT_HISTORY) != new[_ATTEMPT_HISTORY]
+        ):
             self._check_line(name, task_of(new), before, after)
         if after is State.SUCCEEDED and before is not after:
             others = [each for each in self.live if each.task_id == name and each.lives and not each.was_frozen]
             self.check(not others, f"{name} succeeded while {others} goes on")
-            if _MEMBER in new:
+            if _NODE_REF in new:
                 self.account.topologies.succeeded(name)
         if before is State.FAILED and after is State.SCHEDULED:
             self.account.topologies.reopened(name)
@@ -174,7 +179,7 @@ class Watching:
 
     def _check_line(self, name: str, task: Task, before: State, after: State) -> None:
         """Whoever writes down the end of an attempt is the latest that has begun."""
-        line = task.ledger[-1]
+        line = task.attempt_history[-1]
         self.check(
             line.fence == task.fence or line.outcome is AttemptOutcome.LOST,
             f"{name} went from {before} to {after} by the end of attempt {line.fence} under fence {task.fence}",
@@ -257,7 +262,7 @@ class Watching:
 
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
         # How many pull workers there are is not the scheduler's to say.
-        if task.lock is not None or task.lane or self.taken_up.pop(task.id.text, None) != task.fence:
+        if task.lock is not None or task.pull_queue or self.taken_up.pop(task.id.text, None) != task.fence:
             return
         late = now - max(task.next_at, self.account.received_from)
         self.latest = max(self.latest, late)
@@ -317,7 +322,9 @@ class Watching:
         if not self.account.faulty and len(self.lateness) > _FEW:
             *_, tenth = quantiles(self.lateness, n=10)
             self.check(tenth <= TENTH, f"a tenth of all starts were {tenth:.0f} ms late or more without a fault")
-        names = Counter(task.name for task in self.tasks() if task.name and task.member is None and not task.occasion)
+        names = Counter(
+            task.name for task in self.tasks() if task.name and task.node_ref is None and not task.schedule_ref
+        )
         for name, number in names.items():
             # An event that is delivered again after the number of shards has grown makes a second task.
             may_differ = name in self.events and "shards doubled" in self.account.faults

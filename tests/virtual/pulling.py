@@ -32,7 +32,7 @@ class _Shift:
     """What a worker's thread and its heartbeats share."""
 
     ends_at: Millis
-    asked: StopRequest | None = None
+    stop_request: StopRequest | None = None
     ended: bool = False
 
 
@@ -46,7 +46,7 @@ class PullingWorld(World):
     def _wire(self) -> None:
         super()._wire()
         self.pullers: list[Strand] = []
-        holding = PullLocks(self.lock_manager, self.overlap_control.heed)
+        holding = PullLocks(self.lock_manager, self.overlap_control.apply_gate)
         allowed = Pullers({PULLED: frozenset({ANYONE})})
         time, chance, facts = self.time, self.chance, self.facts
         outcome_writer = self.task_control.outcome_writer
@@ -96,9 +96,9 @@ class PullingWorld(World):
 
     def _do(self, lease: Leased) -> None:
         task = lease.task
-        shift = _Shift(task.lease_ends_at or 0)
-        self.time.start(partial(self._beat, lease, shift))
-        self.time.start(partial(self._watch, shift))
+        delivery_state = _Shift(task.lease_ends_at or 0)
+        self.time.start(partial(self._beat, lease, delivery_state))
+        self.time.start(partial(self._watch, delivery_state))
         deadline = self.time.now() + task.timeout_seconds * SECOND
         ending = self.run(
             Work(
@@ -109,35 +109,35 @@ class PullingWorld(World):
                 deadline=deadline,
                 seconds=task.timeout_seconds,
                 report=lambda _progress: None,
-                asked=lambda: shift.asked,
+                stop_request=lambda: delivery_state.stop_request,
             )
         )
-        shift.ended = True
+        delivery_state.ended = True
         assert not isinstance(ending, NotSent), "a pull worker's work is not sent anywhere"
         self._tell(lease, HeldBack(self.time.now(), RELEASED) if isinstance(ending, Deferred) else ending)
 
-    def _beat(self, lease: Leased, shift: _Shift) -> None:
+    def _beat(self, lease: Leased, delivery_state: _Shift) -> None:
         """Renew the lease; a worker that loses it ends itself, as nothing else stops its work."""
-        while not shift.ended:
+        while not delivery_state.ended:
             self.take(LEASE // HEARTBEATS_PER_LEASE)
-            if shift.ended:
+            if delivery_state.ended:
                 return
             try:
                 renewed = self.lease_reports.heartbeat(OWNER, lease.key, None)
             except RequestRefused:
-                if not shift.ended:
+                if not delivery_state.ended:
                     self.time.kill(self.time.process())
                 return
             except Unavailable:
                 continue
             else:
-                shift.ends_at, shift.asked = renewed.lease_ends_at or 0, renewed.asked
+                delivery_state.ends_at, delivery_state.stop_request = renewed.lease_ends_at or 0, renewed.stop_request
 
-    def _watch(self, shift: _Shift) -> None:
+    def _watch(self, delivery_state: _Shift) -> None:
         """End the worker when its lease does, however long its requests hang."""
-        while not shift.ended and self.time.now() < shift.ends_at:
-            self.time.sleep_until(shift.ends_at)
-        if not shift.ended:
+        while not delivery_state.ended and self.time.now() < delivery_state.ends_at:
+            self.time.sleep_until(delivery_state.ends_at)
+        if not delivery_state.ended:
             self.time.kill(self.time.process())
 
     def _tell(self, lease: Leased, ending: Ending) -> Task | None:

@@ -100,7 +100,7 @@ class Topologies(World):
             completion=closing,
             outcome_writer=outcome_writer,
             inputs=giving.inputs_of,
-            look_after=self.watchdog.look_after,
+            check_topology=self.watchdog.check_topology,
         )
         self.batch_worker = replace(self.batch_worker, attempt_runner=self.attempt_runner)
 
@@ -109,8 +109,8 @@ class Topologies(World):
         if isinstance(work.task.target, TopologyTarget):
             self.start(work.task.id, work.task.fence)
             return Deferred()
-        if work.task.member is not None:
-            self.begun.append(work.task.member.key)
+        if work.task.node_ref is not None:
+            self.begun.append(work.task.node_ref.key)
         return super().run(work)
 
     # The world is the state machine as well.

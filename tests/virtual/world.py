@@ -215,7 +215,7 @@ class World:
             chance,
             facts,
             LEASE,
-            self.overlap_control.heed,
+            self.overlap_control.apply_gate,
         )
         self.batch_worker = BatchWorker(
             self.tasks, self.queues, self.attempt_runner, time, chance, time, self, facts, LEASE

@@ -14,7 +14,7 @@ from tests.domain.factories import NOW, task
 
 URL = "https://example.org/ended"
 LINE = AttemptRecord(1, 3, "worker", NOW, 0, 250, AttemptOutcome.SUCCEEDED)
-DONE = task(state=State.SUCCEEDED, fence=3, attempt=1, ledger=(LINE,))
+DONE = task(state=State.SUCCEEDED, fence=3, attempt=1, attempt_history=(LINE,))
 
 
 class Kept:
@@ -57,7 +57,7 @@ def test_who_follows_it_up_again_tells_it_under_the_same_id() -> None:
 def test_another_outcome_has_another_id() -> None:
     """Rolled back after it had succeeded: a receiver that drops repeats hears of both."""
     line = replace(LINE, fence=5, outcome=AttemptOutcome.ROLLED_BACK)
-    undone = replace(DONE, state=State.ROLLED_BACK, fence=5, ledger=(LINE, line))
+    undone = replace(DONE, state=State.ROLLED_BACK, fence=5, attempt_history=(LINE, line))
     assert told(undone).id == f"{DONE.id}-5-rolled_back"
 
 

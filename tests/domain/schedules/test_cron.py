@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.cron_parser import parse_cron
-from duetime.domain.schedules.recurrence_builder import rhythm_of
+from duetime.domain.schedules.recurrence_builder import recurrence_of
 from duetime.domain.schedules.recurrences import UTC_CLOCK
 from duetime.domain.schedules.time_zones import Fold, Gap
 from duetime.domain.schedules.timings import parse_timing
@@ -30,13 +30,13 @@ DAYS = (
 PERIODICS = Path(__file__).parents[4] / "shared" / "data" / "schedules" / "prow-periodics.jsonl"
 
 
-def instants(rhythm: ZonedRecurrence, start: Millis, end: Millis) -> list[datetime]:
+def instants(recurrence: ZonedRecurrence, start: Millis, end: Millis) -> list[datetime]:
     """All instants in [start, end)."""
     found: list[datetime] = []
-    instant = rhythm.after(start - 1)
+    instant = recurrence.after(start - 1)
     while instant is not None and instant < end:
         found.append(to_datetime(instant))
-        instant = rhythm.after(instant)
+        instant = recurrence.after(instant)
     return found
 
 
@@ -53,7 +53,7 @@ def test_arithmetic_finds_what_a_walk_over_every_minute_finds(
 ) -> None:
     """Around changes of clocks and away from them, forwards, backwards and by number, in every zone."""
     start, end = at(day) - DAY, at(day) + 2 * DAY
-    rhythm = ZonedRecurrence(parse_cron(str(expression)), clock(zone, gap, fold))
+    recurrence = ZonedRecurrence(parse_cron(str(expression)), clock(zone, gap, fold))
     expected = reference.walk(
         expression,
         zone,
@@ -62,13 +62,13 @@ def test_arithmetic_finds_what_a_walk_over_every_minute_finds(
         shift=gap is Gap.SHIFT_FORWARD,
         both=fold is Fold.BOTH,
     )
-    found = instants(rhythm, start, end)
+    found = instants(recurrence, start, end)
     assert found == expected
-    assert rhythm.count(start - 1, end - 1) == len(expected)
+    assert recurrence.count(start - 1, end - 1) == len(expected)
     backwards = list(found)
     instant: Millis | None = end
     while backwards:
-        instant = rhythm.before(instant or 0)
+        instant = recurrence.before(instant or 0)
         assert instant is not None
         assert to_datetime(instant) == backwards.pop()
 
@@ -85,17 +85,17 @@ def test_next_and_previous_agree(
     expression: reference.Expression, zone: str, instant: Millis, gap: Gap, fold: Fold
 ) -> None:
     """The next after the one before is the next one, none lies between, and the number between says so."""
-    rhythm = ZonedRecurrence(parse_cron(str(expression)), clock(zone, gap, fold))
-    later = rhythm.after(instant)
+    recurrence = ZonedRecurrence(parse_cron(str(expression)), clock(zone, gap, fold))
+    later = recurrence.after(instant)
     assert later is not None
     assert later > instant
-    earlier = rhythm.before(later)
+    earlier = recurrence.before(later)
     if earlier is not None:
         assert earlier <= instant
-        assert rhythm.after(earlier) == later
-        assert rhythm.count(earlier, later) == 1
-    assert rhythm.count(instant, later - 1) == 0
-    assert rhythm.count(instant, later) == 1
+        assert recurrence.after(earlier) == later
+        assert recurrence.count(earlier, later) == 1
+    assert recurrence.count(instant, later - 1) == 0
+    assert recurrence.count(instant, later) == 1
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_days_of_the_month(text: str, after: str, expected: list[str]) -> None:
 
 def test_nothing_comes_after_the_last_year() -> None:
     """The calendar of schedules ends with 2199, and asking beyond it answers none."""
-    rhythm = rhythm_of(parse_cron("0 0 1 1 *"), UTC_CLOCK, 0)
-    assert rhythm.after(at("2198-06-01")) == at("2199-01-01")
-    assert rhythm.after(at("2199-01-01")) is None
-    assert rhythm.after(from_datetime(datetime(9999, 12, 31, tzinfo=UTC))) is None
-    assert rhythm.before(at("9999-01-01")) == at("2199-01-01")
-    assert rhythm.before(0) is None
-    assert rhythm.before(1) == 0
+    recurrence = recurrence_of(parse_cron("0 0 1 1 *"), UTC_CLOCK, 0)
+    assert recurrence.after(at("2198-06-01")) == at("2199-01-01")
+    assert recurrence.after(at("2199-01-01")) is None
+    assert recurrence.after(from_datetime(datetime(9999, 12, 31, tzinfo=UTC))) is None
+    assert recurrence.before(at("9999-01-01")) == at("2199-01-01")
+    assert recurrence.before(0) is None
+    assert recurrence.before(1) == 0
 
 
 def _periodics() -> list[str]:
@@ -159,12 +159,12 @@ def test_the_real_expressions_are_read_as_cronsim_reads_them() -> None:
                 parse_cron(text)
             continue
         expected = list(islice(CronSim(text, start), 20))
-        rhythm = ZonedRecurrence(parse_cron(text), UTC_CLOCK)
-        assert instants(rhythm, from_datetime(start) + 1, from_datetime(expected[-1]) + 1) == expected, text
+        recurrence = ZonedRecurrence(parse_cron(text), UTC_CLOCK)
+        assert instants(recurrence, from_datetime(start) + 1, from_datetime(expected[-1]) + 1) == expected, text
         end = start + timedelta(days=30)
-        if rhythm.pattern.count(0, DAY) < _OFTEN:
+        if recurrence.pattern.count(0, DAY) < _OFTEN:
             month = list(takewhile(end.__ge__, CronSim(text, start)))
-            assert rhythm.count(from_datetime(start), from_datetime(end)) == len(month), text
+            assert recurrence.count(from_datetime(start), from_datetime(end)) == len(month), text
 
 
 def test_the_real_intervals_are_rates() -> None:
@@ -198,5 +198,5 @@ def test_cronsim_agrees_where_it_has_the_same_rules(expression: reference.Expres
             break
         if moment.astimezone(UTC) not in expected:
             expected.append(moment.astimezone(UTC))
-    rhythm = ZonedRecurrence(parse_cron(str(expression)), clock(zone, Gap.SHIFT_FORWARD))
-    assert instants(rhythm, from_datetime(start) + 1, from_datetime(end) + 1) == expected
+    recurrence = ZonedRecurrence(parse_cron(str(expression)), clock(zone, Gap.SHIFT_FORWARD))
+    assert instants(recurrence, from_datetime(start) + 1, from_datetime(end) + 1) == expected

@@ -97,7 +97,7 @@ def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
     """No clock says when: the next run comes a pause after the last one ended, within the schedule's bounds."""
     schedule = scheduled(parse_timing(permanent=30))
     assert next_permanent_run(schedule, 1_000) == 31_000
-    assert schedule.rhythm.after(0) is None
+    assert schedule.recurrence.after(0) is None
     assert next_permanent_run(scheduled("* * * * *"), 1_000) is None
     assert parse_timing(permanent=0) == Permanent(0)
 

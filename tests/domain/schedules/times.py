@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.recurrence_builder import rhythm_of
+from duetime.domain.schedules.recurrence_builder import recurrence_of
 from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
 from duetime.domain.schedules.schedule import Schedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
@@ -36,11 +36,11 @@ def scheduled(timing: Timing | str, where: Clock = UTC_CLOCK) -> Schedule:
 
 def locals_of(timing: Timing | str, where: Clock, after: str, count: int) -> list[str]:
     """The next local times of a timing, without the zone's offset where it is the same for all."""
-    rhythm = rhythm_of(parse_timing(cron=timing) if isinstance(timing, str) else timing, where, at(after))
+    recurrence = recurrence_of(parse_timing(cron=timing) if isinstance(timing, str) else timing, where, at(after))
     found: list[str] = []
     instant = at(after) - 1
     while len(found) < count:
-        following = rhythm.after(instant)
+        following = recurrence.after(instant)
         if following is None:
             break
         found.append(where.zone.text_at(following))

@@ -58,6 +58,6 @@ def graphs(draw: st.DrawFn, most: int = 10) -> Graph:
 
 
 @st.composite
-def fates(draw: st.DrawFn, graph: Graph) -> Mapping[str, bool]:
+def dispositions(draw: st.DrawFn, graph: Graph) -> Mapping[str, bool]:
     """Which nodes would succeed if they ran."""
     return {key: draw(st.booleans()) for key in sorted(graph.by_key)}

@@ -16,12 +16,12 @@ Ends: TypeAlias = dict[str, str]
 _BAD = {"failed", "upstream_failed", "stopped"}
 
 
-def executed(graph: Graph, fates: Mapping[str, bool], priorities: Sequence[str]) -> Ends:
+def executed(graph: Graph, dispositions: Mapping[str, bool], priorities: Sequence[str]) -> Ends:
     """Run a graph.
 
     Args:
         graph: the graph.
-        fates: which nodes succeed if they run.
+        dispositions: which nodes succeed if they run.
         priorities: of the nodes that run, the one that stands first here ends first.
     """
     running: set[str] = set()
@@ -34,7 +34,7 @@ def executed(graph: Graph, fates: Mapping[str, bool], priorities: Sequence[str])
             break
         key = next(key for key in priorities if key in running)
         running.remove(key)
-        ends[key] = "succeeded" if fates[key] else "failed"
+        ends[key] = "succeeded" if dispositions[key] else "failed"
         if ends[key] == "failed" and graph.on_failure is not OnFailure.CONTINUE:
             stopped = True
             ends |= {key: "stopped" for key in graph.by_key if key not in ends and key not in running}

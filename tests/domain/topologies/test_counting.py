@@ -52,10 +52,10 @@ def test_a_repeated_edge_has_its_chunk_report_again() -> None:
 def test_an_emptier_report_changes_nothing() -> None:
     """A report that was overtaken on its way does no harm."""
     full, early = Counts(2, succeeded=1, failed=1), Counts(2, failed=1)
-    tally = JoinCount(4).with_report(0, full)
-    assert tally.with_report(0, early) == tally
-    assert JoinCount(4).with_report(0, early).with_report(0, full) == tally
-    assert tally.with_report(1, early).counts == Counts(4, succeeded=1, failed=2)
+    join_count = JoinCount(4).with_report(0, full)
+    assert join_count.with_report(0, early) == join_count
+    assert JoinCount(4).with_report(0, early).with_report(0, full) == join_count
+    assert join_count.with_report(1, early).counts == Counts(4, succeeded=1, failed=2)
 
 
 @settings(deadline=None)
@@ -69,7 +69,7 @@ def test_counting_in_chunks_decides_as_counting_at_once(rule: TriggerRule, ends:
     whole = Counter(ends)
     final = verdict(rule, Counts(len(ends), whole[OK], whole[BAD], whole[Outcome.SKIPPED]))
     chunks = {number: Chunk.numbered(number, len(ends)) for number in range(chunks_for(len(ends)))}
-    tally = JoinCount(len(ends))
+    join_count = JoinCount(len(ends))
     told = 0
     edges = [*range(len(ends)), *chance.choices(range(len(ends)), k=20)]
     chance.shuffle(edges)
@@ -78,7 +78,7 @@ def test_counting_in_chunks_decides_as_counting_at_once(rule: TriggerRule, ends:
         after = chunks[chunk_of(position)] = before.with_edge(position, ends[position])
         if reports(rule, len(ends), before, after):
             told += before != after
-            tally = tally.with_report(chunk_of(position), after.counts)
-        assert verdict(rule, tally.counts) in {Verdict.WAIT, final}
-    assert verdict(rule, tally.counts) is final
+            join_count = join_count.with_report(chunk_of(position), after.counts)
+        assert verdict(rule, join_count.counts) in {Verdict.WAIT, final}
+    assert verdict(rule, join_count.counts) is final
     assert told <= 2 * len(chunks)

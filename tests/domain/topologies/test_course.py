@@ -7,7 +7,7 @@ import pytest
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import StopRequest
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.next_actions import NextAction, course, unhandled
+from duetime.domain.topologies.next_actions import NextAction, next_action, unhandled
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.domain.topologies.graphs import FAILED, RUNNING, SUCCEEDED, graph, node, statuses
@@ -24,15 +24,19 @@ NODES = ("a", "b", "c: a", "d: c")
 def test_without_a_failure_the_whole_runs_until_all_have_ended() -> None:
     """Nothing is to be done while nodes run, and nothing once they have succeeded or were skipped."""
     found = graph(*NODES)
-    assert course(found, statuses(found, a=RUNNING)) == NextAction(State.RUNNING)
-    assert course(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED, c=SKIPPED, d=SKIPPED)) == NextAction(State.SUCCEEDED)
+    assert next_action(found, statuses(found, a=RUNNING)) == NextAction(State.RUNNING)
+    assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED, c=SKIPPED, d=SKIPPED)) == NextAction(
+        State.SUCCEEDED
+    )
 
 
 def test_going_on_takes_nothing_back_after_a_failure() -> None:
     """Under `continue` the rules decide; the whole fails once all have ended."""
     found = graph(*NODES)
-    assert course(found, statuses(found, a=FAILED, b=RUNNING)) == NextAction(State.RUNNING)
-    assert course(found, statuses(found, a=FAILED, b=SUCCEEDED, c=UPSTREAM, d=UPSTREAM)) == NextAction(State.FAILED)
+    assert next_action(found, statuses(found, a=FAILED, b=RUNNING)) == NextAction(State.RUNNING)
+    assert next_action(found, statuses(found, a=FAILED, b=SUCCEEDED, c=UPSTREAM, d=UPSTREAM)) == NextAction(
+        State.FAILED
+    )
 
 
 @pytest.mark.parametrize("policy", [OnFailure.STOP, OnFailure.ROLLBACK])
@@ -40,15 +44,17 @@ def test_going_on_takes_nothing_back_after_a_failure() -> None:
 def test_a_failure_takes_back_what_has_not_begun_children_first(policy: OnFailure, failure: NodeStatus) -> None:
     """Blocked and scheduled nodes are cancelled; one that waits for its next attempt goes on to its end."""
     found = graph(*NODES, on_failure=policy)
-    assert course(found, statuses(found, a=failure, b=SCHEDULED)) == NextAction(State.RUNNING, cancel=("d", "c", "b"))
-    assert course(found, statuses(found, a=failure, b=RETRYING, c=STOPPED, d=STOPPED)) == NextAction(State.RUNNING)
-    assert course(found, statuses(found, a=failure, b=RUNNING, c=STOPPED, d=STOPPED)) == NextAction(State.RUNNING)
+    assert next_action(found, statuses(found, a=failure, b=SCHEDULED)) == NextAction(
+        State.RUNNING, cancel=("d", "c", "b")
+    )
+    assert next_action(found, statuses(found, a=failure, b=RETRYING, c=STOPPED, d=STOPPED)) == NextAction(State.RUNNING)
+    assert next_action(found, statuses(found, a=failure, b=RUNNING, c=STOPPED, d=STOPPED)) == NextAction(State.RUNNING)
 
 
 def test_a_stopped_whole_has_failed_once_all_have_ended() -> None:
     """Even if the failed node has a child that would have dealt with it."""
     found = graph("a", node("b", "a", rule=TriggerRule.ONE_FAILED), on_failure=OnFailure.STOP)
-    assert course(found, statuses(found, a=FAILED, b=STOPPED)) == NextAction(State.FAILED)
+    assert next_action(found, statuses(found, a=FAILED, b=STOPPED)) == NextAction(State.FAILED)
 
 
 def test_a_rollback_goes_up_level_by_level_to_its_end() -> None:
@@ -56,19 +62,19 @@ def test_a_rollback_goes_up_level_by_level_to_its_end() -> None:
     found = graph("a", "b: a", "c: b", on_failure=OnFailure.ROLLBACK)
     undoing, undone = replace(FAILED, state=State.ROLLING_BACK), replace(FAILED, state=State.ROLLED_BACK)
     at = {"a": SUCCEEDED, "b": FAILED, "c": STOPPED}
-    assert course(found, at) == NextAction(State.ROLLING_BACK, undo=("b",))
-    assert course(found, {**at, "b": undoing}) == NextAction(State.ROLLING_BACK)
-    assert course(found, {**at, "b": undone}) == NextAction(State.ROLLING_BACK, undo=("a",))
-    assert course(found, {**at, "b": undone, "a": undone}) == NextAction(State.ROLLED_BACK)
+    assert next_action(found, at) == NextAction(State.ROLLING_BACK, undo=("b",))
+    assert next_action(found, {**at, "b": undoing}) == NextAction(State.ROLLING_BACK)
+    assert next_action(found, {**at, "b": undone}) == NextAction(State.ROLLING_BACK, undo=("a",))
+    assert next_action(found, {**at, "b": undone, "a": undone}) == NextAction(State.ROLLED_BACK)
 
 
 def test_a_rollback_that_fails_goes_no_further_up() -> None:
     """What a node stands on is not taken away while the node still stands."""
     found = graph("a", "b: a", "c: a", on_failure=OnFailure.ROLLBACK)
     stuck = replace(FAILED, rollback_failed=True)
-    assert course(found, {"a": SUCCEEDED, "b": stuck, "c": FAILED}) == NextAction(State.FAILED)
+    assert next_action(found, {"a": SUCCEEDED, "b": stuck, "c": FAILED}) == NextAction(State.FAILED)
     undoing = replace(FAILED, state=State.ROLLING_BACK)
-    assert course(found, {"a": SUCCEEDED, "b": stuck, "c": undoing}) == NextAction(State.ROLLING_BACK)
+    assert next_action(found, {"a": SUCCEEDED, "b": stuck, "c": undoing}) == NextAction(State.ROLLING_BACK)
 
 
 @pytest.mark.parametrize("policy", list(OnFailure))
@@ -76,15 +82,17 @@ def test_a_cancel_takes_back_what_waits_and_stops_what_runs(policy: OnFailure) -
     """What waits for its next attempt is taken back too, and nothing is rolled back."""
     found = graph(*NODES, on_failure=policy)
     at = statuses(found, a=RUNNING, b=RETRYING)
-    assert course(found, at, StopRequest.CANCEL) == NextAction(State.RUNNING, cancel=("d", "c", "b"), stop=("a",))
+    assert next_action(found, at, StopRequest.CANCEL) == NextAction(State.RUNNING, cancel=("d", "c", "b"), stop=("a",))
     ended = statuses(found, a=SUCCEEDED, b=STOPPED, c=STOPPED, d=STOPPED)
-    assert course(found, ended, StopRequest.CANCEL) == NextAction(State.CANCELLED)
+    assert next_action(found, ended, StopRequest.CANCEL) == NextAction(State.CANCELLED)
 
 
 def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
     """If every node had succeeded by then, the whole has."""
     found = graph("a", "b: a")
-    assert course(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED), StopRequest.CANCEL) == NextAction(State.SUCCEEDED)
+    assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED), StopRequest.CANCEL) == NextAction(
+        State.SUCCEEDED
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,17 +107,17 @@ def test_the_end_of_its_time_is_a_failure_of_the_whole(policy: OnFailure, end: N
     """What runs is asked to stop, what waits is taken back, and a rollback follows if it was asked for."""
     found = graph("a", "b: a", "c: b", on_failure=policy)
     at = {"a": SUCCEEDED, "b": RUNNING, "c": NodeStatus()}
-    assert course(found, at, overdue=True) == NextAction(State.RUNNING, cancel=("c",), stop=("b",))
-    assert course(found, {**at, "b": CANCELLED, "c": STOPPED}, overdue=True) == end
+    assert next_action(found, at, overdue=True) == NextAction(State.RUNNING, cancel=("c",), stop=("b",))
+    assert next_action(found, {**at, "b": CANCELLED, "c": STOPPED}, overdue=True) == end
     done = dict.fromkeys(at, SUCCEEDED)
-    assert course(found, done, overdue=True) == NextAction(State.SUCCEEDED)
+    assert next_action(found, done, overdue=True) == NextAction(State.SUCCEEDED)
 
 
 def test_a_pause_holds_what_waits_for_its_time() -> None:
     """Blocked nodes stay blocked, and what runs goes on."""
     found = graph("a", "b", "c", "d: a")
     at = statuses(found, a=RUNNING, b=SCHEDULED, c=RETRYING)
-    assert course(found, at, StopRequest.PAUSE) == NextAction(State.PAUSED, pause=("b", "c"))
+    assert next_action(found, at, StopRequest.PAUSE) == NextAction(State.PAUSED, pause=("b", "c"))
 
 
 @pytest.mark.parametrize(

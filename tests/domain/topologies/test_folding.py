@@ -15,7 +15,7 @@ from duetime.domain.topologies.node_status import decided
 from duetime.domain.topologies.rerun import rerun
 from duetime.domain.topologies.trigger_rules import Verdict
 from duetime.domain.topologies.validation import checked
-from tests.domain.topologies.graphs import fates, graphs
+from tests.domain.topologies.graphs import dispositions, graphs
 from tests.domain.topologies.reference import executed
 from tests.domain.topologies.world import World
 
@@ -48,11 +48,11 @@ def _ends(world: World) -> Mapping[str, str]:
 @given(st.data(), graphs(), _CHANCES)
 def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph: Graph, chance: Random) -> None:
     """With crashes and repeats, every node ends as it does where nothing ever goes wrong."""
-    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(graph, fate, chance)
+    disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(graph, disposition, chance)
     world.open()
     world.run(priorities, prompt=True)
-    assert _ends(world) == executed(graph, fate, priorities)
+    assert _ends(world) == executed(graph, disposition, priorities)
 
 
 @settings(deadline=None)
@@ -60,11 +60,11 @@ def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph
 def test_the_end_does_not_depend_on_the_order_of_events(data: st.DataObject, graph: Graph, chance: Random) -> None:
     """Under `continue`, late and repeated follow-ups in any order lead to the same ends."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
-    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(going_on, fate, chance)
+    disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(going_on, disposition, chance)
     world.open()
     world.run(priorities, prompt=False)
-    assert _ends(world) == executed(going_on, fate, sorted(graph.by_key))
+    assert _ends(world) == executed(going_on, disposition, sorted(graph.by_key))
 
 
 @settings(deadline=None)
@@ -72,13 +72,13 @@ def test_the_end_does_not_depend_on_the_order_of_events(data: st.DataObject, gra
 def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, chance: Random) -> None:
     """However late the stop is carried out: what had begun ended as it would, all else is cancelled."""
     stopping = Graph(graph.nodes, OnFailure.STOP)
-    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(stopping, fate, chance)
+    disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(stopping, disposition, chance)
     world.open()
     found = world.run(priorities, prompt=False)
-    assert found.state is (State.SUCCEEDED if all(fate[key] for key in world.begun) else State.FAILED)
+    assert found.state is (State.SUCCEEDED if all(disposition[key] for key in world.begun) else State.FAILED)
     for key, status in world.statuses.items():
-        wanted = (State.SUCCEEDED if fate[key] else State.FAILED) if key in world.begun else State.CANCELLED
+        wanted = (State.SUCCEEDED if disposition[key] else State.FAILED) if key in world.begun else State.CANCELLED
         assert status.state is wanted
 
 
@@ -87,12 +87,12 @@ def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, chance: 
 def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: Graph, chance: Random) -> None:
     """Whatever had begun is rolled back once, and nothing while something that depends on it still stands."""
     undoing = checked(graph.nodes, OnFailure.ROLLBACK)
-    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(undoing, fate, chance)
+    disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(undoing, disposition, chance)
     world.open()
     found = world.run(priorities, prompt=False)
     if found.state is State.SUCCEEDED:
-        assert all(fate[key] for key in world.begun)
+        assert all(disposition[key] for key in world.begun)
         return
     assert found.state is State.ROLLED_BACK
     assert sorted(world.undone) == sorted(world.begun)
@@ -108,12 +108,12 @@ def test_a_rerun_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph
     """What is kept and what runs again end, together, as one run in which the kept nodes fared as they did."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
     priorities = data.draw(st.permutations(sorted(graph.by_key)))
-    first = World(going_on, data.draw(fates(graph)), chance)
+    first = World(going_on, data.draw(dispositions(graph)), chance)
     first.open()
     first.run(priorities, prompt=False)
     chosen = data.draw(st.sets(st.sampled_from(sorted(graph.by_key)), min_size=1))
     plan = rerun(going_on, first.statuses, chosen)
-    luck = {**data.draw(fates(graph)), **dict.fromkeys(plan.kept, True)}
+    luck = {**data.draw(dispositions(graph)), **dict.fromkeys(plan.kept, True)}
     second = World(going_on, luck, chance)
     second.open(plan.again, first.statuses)
     second.run(priorities, prompt=False)
@@ -125,8 +125,8 @@ def test_a_rerun_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph
 @given(st.data(), graphs(), _CHANCES)
 def test_a_patrol_finds_nothing_once_all_is_counted(data: st.DataObject, graph: Graph, chance: Random) -> None:
     """What the patrol reads from the states is what the counting came to."""
-    fate, priorities = data.draw(fates(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(Graph(graph.nodes, OnFailure.CONTINUE), fate, chance)
+    disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
+    world = World(Graph(graph.nodes, OnFailure.CONTINUE), disposition, chance)
     assert decided(world.graph, world.statuses).keys() >= {n.key for n in graph.nodes if not n.depends_on}
     assert set(decided(world.graph, world.statuses).values()) == {Verdict.READY}
     world.open()

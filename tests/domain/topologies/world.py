@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of, chunks_for, reports
-from duetime.domain.topologies.next_actions import NextAction, course, is_stopped
+from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.planning import arrivals, opening
 from duetime.domain.topologies.trigger_rules import Verdict, verdict
@@ -41,9 +41,9 @@ class World:
         chance: what decides when something crashes, is repeated, or is late.
     """
 
-    def __init__(self, graph: Graph, fates: Mapping[str, bool], chance: Random) -> None:
+    def __init__(self, graph: Graph, dispositions: Mapping[str, bool], chance: Random) -> None:
         self.graph = graph
-        self.fates = fates
+        self.dispositions = dispositions
         self.chance = chance
         self.statuses: dict[str, NodeStatus] = dict.fromkeys(graph.by_key, NodeStatus())
         self.begun: list[str] = []
@@ -83,7 +83,7 @@ class World:
 
     def steer(self) -> NextAction:
         """Do what the course of the whole asks for."""
-        found = course(self.graph, self.statuses)
+        found = next_action(self.graph, self.statuses)
         for key in found.cancel:
             self._set(key, NodeStatus(State.CANCELLED, Reason.STOPPED))
         for key in found.undo:
@@ -104,7 +104,7 @@ class World:
         return found
 
     def _end(self, key: str) -> None:
-        state = State.SUCCEEDED if self.fates[key] else State.FAILED
+        state = State.SUCCEEDED if self.dispositions[key] else State.FAILED
         self._set(key, replace(self.statuses[key], state=state, finished_at=2))
 
     def _set(self, key: str, status: NodeStatus) -> None:
@@ -135,12 +135,12 @@ class World:
         if chunks_for(edges) == 1:
             return after.counts
         self._may_crash(by)
-        tally = self._tallies.get(child, JoinCount(edges))
+        join_count = self._tallies.get(child, JoinCount(edges))
         if reports(node.rule, edges, before, after):
-            tally = tally.with_report(number, after.counts)
-            self._tallies[child] = tally
+            join_count = join_count.with_report(number, after.counts)
+            self._tallies[child] = join_count
             self._may_crash(by)
-        return tally.counts
+        return join_count.counts
 
     def _act(self, key: str, found: Verdict) -> None:
         if self.statuses[key].state is not State.BLOCKED or found is Verdict.WAIT:

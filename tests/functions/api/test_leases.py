@@ -374,8 +374,8 @@ def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
 def test_a_wrong_fence_is_refused(api: Gateway) -> None:
     """An id with a fence that no attempt has yet, or that is over, ends nothing."""
     lease = one_lease(api)
-    version, task_id, fence, lane, seconds, receipt = _fields(lease["lease"])
-    forged = _token(version, task_id, fence + 1, lane, seconds, receipt)
+    version, task_id, fence, pull_queue, seconds, receipt = _fields(lease["lease"])
+    forged = _token(version, task_id, fence + 1, pull_queue, seconds, receipt)
     answer = tell(api, forged, "complete", {"result": 1})
     assert (answer.status, answer.problem["code"]) == (409, "fence_differs")
     assert task_of(api, task_id)["state"] == "running"
@@ -384,8 +384,8 @@ def test_a_wrong_fence_is_refused(api: Gateway) -> None:
 def test_a_lease_whose_receipt_was_altered_does_no_harm(api: Gateway) -> None:
     """The outcome is taken by the fence; the message is let go when it comes back."""
     lease = one_lease(api)
-    version, task_id, fence, lane, seconds, _receipt = _fields(lease["lease"])
-    forged = _token(version, task_id, fence, lane, seconds, "x" * 300)
+    version, task_id, fence, pull_queue, seconds, _receipt = _fields(lease["lease"])
+    forged = _token(version, task_id, fence, pull_queue, seconds, "x" * 300)
     assert tell(api, forged, "heartbeat", {}).status == 200
     assert tell(api, forged, "complete", {"result": 1}).status == 200
 

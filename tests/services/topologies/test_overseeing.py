@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_LOOK, SHORTEST_LOOK
+from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL
 from duetime.domain.tasks.attempts import HeldBack, Stopped, Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Phase
@@ -48,7 +48,7 @@ def test_an_execution_that_is_stopped_before_it_has_planned_is_replaced() -> Non
     world.pass_time(30 * SECOND)
     assert world.stop_frames() == 1
     world.tasks.creatable = True
-    world.pass_time(2 * SHORTEST_LOOK)
+    world.pass_time(2 * SHORTEST_CHECK_INTERVAL)
     assert sorted(world.begun) == sorted(DIAMOND)
     assert (world.get(topology).state, world.get(topology).attempt) == (State.SUCCEEDED, 1)
 
@@ -78,7 +78,7 @@ def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
 
         def behave(work: Work) -> Ending:
             world.take(5 * SECOND)
-            is_left = work.task.member is not None and work.task.member.key == "left"
+            is_left = work.task.node_ref is not None and work.task.node_ref.key == "left"
             failed = is_left and work.phase is Phase.RUN
             return failure("Boom", "no", retriable=False) if failed else Succeeded(b"1")
 
@@ -101,7 +101,7 @@ def test_a_lost_token_delays_the_end_by_a_look() -> None:
     world.pass_time(MINUTE)
     assert set(world.stands(topology).values()) == {"succeeded"}
     assert world.get(topology).state is State.RUNNING
-    world.pass_time(2 * SHORTEST_LOOK)
+    world.pass_time(2 * SHORTEST_CHECK_INTERVAL)
     assert world.get(topology).state is State.SUCCEEDED
 
 
@@ -113,7 +113,7 @@ def test_looks_go_on_for_as_long_as_it_runs() -> None:
     topology = world.submit(chain)
     world.pass_time(3 * HOUR)
     assert world.stop_frames() == 1
-    world.pass_time(30 * MINUTE + LONGEST_LOOK)
+    world.pass_time(30 * MINUTE + LONGEST_CHECK_INTERVAL)
     assert world.get(topology).state is State.SUCCEEDED
     assert len(world.begun) == len(chain)
 
@@ -124,11 +124,11 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind(*, 
     world = Topologies()
 
     def behave(work: Work) -> Ending:
-        assert work.task.member is not None
-        if work.task.member.key != "left":
+        assert work.task.node_ref is not None
+        if work.task.node_ref.key != "left":
             return Succeeded(b"1")
         world.take(10 * MINUTE)
-        return Stopped() if work.asked() else Succeeded(b"1")
+        return Stopped() if work.stop_request() else Succeeded(b"1")
 
     world.behave = behave
     nodes = {key: {**node, "timeout_seconds": 800} for key, node in DIAMOND.items()}
@@ -173,7 +173,7 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
     with suppress(Unavailable):
         world.topology_service.cancel(OWNER, topology.id)
     world.tasks.creatable = True
-    world.pass_time(2 * SHORTEST_LOOK)
+    world.pass_time(2 * SHORTEST_CHECK_INTERVAL)
     assert (world.get(topology).state, world.begun) == (State.CANCELLED, [])
     assert world.get(topology).finished_at is not None
     assert set(world.stands(topology).values()) == {"stopped"}
@@ -184,8 +184,8 @@ def test_a_topology_that_gave_up_is_run_again() -> None:
     world = Topologies()
 
     def behave(work: Work) -> Ending:
-        assert work.task.member is not None
-        return Succeeded(b"1") if work.task.member.key == "top" else world.take(5 * MINUTE)
+        assert work.task.node_ref is not None
+        return Succeeded(b"1") if work.task.node_ref.key == "top" else world.take(5 * MINUTE)
 
     world.behave = behave
     topology = world.submit({key: {**node, "timeout_seconds": 800} for key, node in DIAMOND.items()})
@@ -216,7 +216,7 @@ def test_looks_thin_out_and_never_end_before_the_lease() -> None:
         look = reminders(task, until, now, LOOK_AHEAD)[-1]
         assert look == reminders(task, until, now + SECOND, LOOK_AHEAD)[-1]
         times.append(now := look)
-    assert times[0] == task.run_at + SHORTEST_LOOK
-    assert max(later - earlier for earlier, later in pairwise(times)) <= LONGEST_LOOK
+    assert times[0] == task.run_at + SHORTEST_CHECK_INTERVAL
+    assert max(later - earlier for earlier, later in pairwise(times)) <= LONGEST_CHECK_INTERVAL
     assert times[-1] == until + LEASE_RETURN_MARGIN
-    assert len(times) < 30 * DAY / LONGEST_LOOK + 30
+    assert len(times) < 30 * DAY / LONGEST_CHECK_INTERVAL + 30

@@ -60,8 +60,8 @@ def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]]
     world = Topologies()
 
     def behave(work: Work) -> Ending:
-        assert work.task.member is not None
-        return world.fail(work, 9, retriable=False) if work.task.member.key in fails else Succeeded(b"1")
+        assert work.task.node_ref is not None
+        return world.fail(work, 9, retriable=False) if work.task.node_ref.key in fails else Succeeded(b"1")
 
     world.behave = behave
     topology = world.submit(nodes, on_failure="continue")
@@ -82,9 +82,9 @@ def test_every_node_ends_the_same_whatever_becomes_of_the_frame(
     world.loses = lambda token: int(token.rpartition(" ")[2]) in lost
 
     def behave(work: Work) -> Ending:
-        assert work.task.member is not None
+        assert work.task.node_ref is not None
         world.take(2 * SECOND)
-        return world.fail(work, 9, retriable=False) if work.task.member.key in fails else Succeeded(b"1")
+        return world.fail(work, 9, retriable=False) if work.task.node_ref.key in fails else Succeeded(b"1")
 
     world.behave = behave
     topology = world.submit(nodes, on_failure="continue")

@@ -25,7 +25,7 @@ def failing(world: Topologies, *keys: str) -> None:
     """Have these nodes fail for good."""
 
     def behave(work: Work) -> Ending:
-        if work.task.member and work.task.member.key in keys:
+        if work.task.node_ref and work.task.node_ref.key in keys:
             return world.fail(work, 99, retriable=False)
         return Succeeded(b'"done"')
 
@@ -68,11 +68,11 @@ def test_a_node_is_given_the_results_that_it_asks_for() -> None:
     given: dict[str, bytes | None] = {}
 
     def behave(work: Work) -> Ending:
-        assert work.task.member is not None
-        given[work.task.member.key] = work.inputs
-        if work.task.member.key == "right":
+        assert work.task.node_ref is not None
+        given[work.task.node_ref.key] = work.inputs
+        if work.task.node_ref.key == "right":
             return world.fail(work, 9, retriable=False)
-        return Succeeded(f'"{work.task.member.key}"'.encode())
+        return Succeeded(f'"{work.task.node_ref.key}"'.encode())
 
     world.behave = behave
     bottom = {"depends_on": ["left", "right", "top"], "inputs": ["left", "right"], "rule": "all_done"}

@@ -40,10 +40,10 @@ def test_a_rollback_undoes_children_before_their_parents() -> None:
     undone: list[str] = []
 
     def behave(work: Work) -> Ending:
-        assert work.task.member is not None
+        assert work.task.node_ref is not None
         if work.phase is Phase.ROLLBACK:
-            undone.append(work.task.member.key)
-        elif work.task.member.key == "bottom":
+            undone.append(work.task.node_ref.key)
+        elif work.task.node_ref.key == "bottom":
             return failure("Boom", "no", retriable=False)
         return world.take(SECOND)
 
@@ -65,9 +65,9 @@ def test_a_rollback_that_fails_goes_no_further_up() -> None:
     world.offered = frozenset({Phase.RUN, Phase.ROLLBACK})
 
     def behave(work: Work) -> Ending:
-        assert work.task.member is not None
-        stuck = work.phase is Phase.ROLLBACK and work.task.member.key == "left"
-        if stuck or (work.phase is Phase.RUN and work.task.member.key == "bottom"):
+        assert work.task.node_ref is not None
+        stuck = work.phase is Phase.ROLLBACK and work.task.node_ref.key == "left"
+        if stuck or (work.phase is Phase.RUN and work.task.node_ref.key == "bottom"):
             return failure("Boom", "no", retriable=False)
         return Succeeded(b"1")
 
@@ -87,14 +87,14 @@ def test_a_rollback_ends_where_a_node_offers_none() -> None:
     failing(world, "bottom")
     topology = world.submit({**DIAMOND, "bottom": {**DIAMOND["bottom"], "rollback": True}}, on_failure="rollback")
     world.pass_time(2 * MINUTE)
-    task, head = world.get(topology), world.view(topology).head
+    task, run_state = world.get(topology), world.view(topology).run_state
     assert task.state is State.FAILED
     assert task.error is not None
     assert task.error.message == "the node bottom failed; the node bottom could not be rolled back"
-    assert head is not None
-    node = world.tasks.read(head.task_id("bottom"))
+    assert run_state is not None
+    node = world.tasks.read(run_state.task_id("bottom"))
     assert node is not None
-    assert [line.error.kind for line in node.ledger[:1] if line.error] == ["Boom"]
+    assert [line.error.kind for line in node.attempt_history[:1] if line.error] == ["Boom"]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
     world.behave = lambda _work: world.take(20 * SECOND)
     topology = world.submit(DIAMOND, on_failure="rollback", deadline_seconds=3600 if cancels else 30)
     world.pass_time(5 * SECOND)
-    head = world.view(topology).head
-    assert head is not None
+    run_state = world.view(topology).run_state
+    assert run_state is not None
     if cancels:
-        world.task_updater.cancel(OWNER, head.task_id("left"), None)
+        world.task_updater.cancel(OWNER, run_state.task_id("left"), None)
     world.pass_time(5 * MINUTE)
     task = world.get(topology)
     assert task.error is not None
@@ -125,8 +125,8 @@ def test_a_rerun_keeps_what_succeeded() -> None:
     world.pass_time(MINUTE)
     assert world.get(topology).state is State.FAILED
     before = world.view(topology)
-    assert before.head is not None
-    kept = before.head.task_id("top")
+    assert before.run_state is not None
+    kept = before.run_state.task_id("top")
     failing(world)
     begun = len(world.begun)
     world.topology_service.rerun(OWNER, topology.id)
@@ -135,9 +135,9 @@ def test_a_rerun_keeps_what_succeeded() -> None:
     assert world.begun[begun:][-1] == "bottom"
     task, after = world.get(topology), world.view(topology)
     assert task.state is State.SUCCEEDED
-    assert after.head is not None
-    assert after.head.number == 2
-    assert after.head.task_id("top") == kept
+    assert after.run_state is not None
+    assert after.run_state.number == 2
+    assert after.run_state.task_id("top") == kept
 
 
 def test_a_cancel_stops_what_has_not_begun() -> None:
@@ -178,8 +178,8 @@ def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
     topology = world.submit(DIAMOND, on_failure="continue")
     world.pass_time(5 * SECOND)
     view = world.view(topology)
-    assert view.head is not None
-    world.task_updater.cancel(OWNER, view.head.task_id("left"), None)
+    assert view.run_state is not None
+    world.task_updater.cancel(OWNER, view.run_state.task_id("left"), None)
     world.pass_time(5 * MINUTE)
     assert world.stands(topology) == {
         "top": "succeeded",
@@ -195,9 +195,11 @@ def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
     world.behave = lambda _work: world.take(20 * SECOND)
     topology = world.submit(DIAMOND)
     world.pass_time(5 * SECOND)
-    head = world.view(topology).head
-    assert head is not None
-    world.task_updater.change(OWNER, head.task_id("left"), TaskChange({}, due_at=world.time.now() + 10 * MINUTE), None)
+    run_state = world.view(topology).run_state
+    assert run_state is not None
+    world.task_updater.change(
+        OWNER, run_state.task_id("left"), TaskChange({}, due_at=world.time.now() + 10 * MINUTE), None
+    )
     world.pass_time(9 * MINUTE)
     assert world.begun == ["top", "right"]
     world.pass_time(3 * MINUTE)
@@ -234,8 +236,8 @@ def test_a_failure_stops_other_branches_at_once() -> None:
     world = Topologies()
 
     def behave(work: Work) -> Ending:
-        assert work.task.member is not None
-        if work.task.member.key == "bad":
+        assert work.task.node_ref is not None
+        if work.task.node_ref.key == "bad":
             world.take(2 * SECOND)
             return failure("Boom", "no", retriable=False)
         return world.take(20 * SECOND)

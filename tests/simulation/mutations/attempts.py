@@ -32,13 +32,13 @@ MUTANTS = (
     Mutant(
         "leases are not renewed",
         "services/worker/batch.py",
-        "            self._run_errand(id(shift), partial(self._beat, shift))",
-        "            shift.renew_at += 10_000",
+        "            self._run_errand(id(delivery_state), partial(self._beat, delivery_state))",
+        "            delivery_state.renew_at += 10_000",
     ),
     Mutant(
         "a worker that cannot renew its lease goes on",
         "services/worker/batch.py",
-        '                self._doom(now, "a lease could not be renewed", shift)',
+        '                self._doom(now, "a lease could not be renewed", delivery_state)',
         "                pass",
     ),
     Mutant(
@@ -144,8 +144,8 @@ MUTANTS = (
     Mutant(
         "each phase of an attempt has its timeout anew",
         "services/worker/attempt.py",
-        "if shift.started_at is None:\n            shift.started_at = now",
-        "shift.started_at = now",
+        "if delivery_state.started_at is None:\n            delivery_state.started_at = now",
+        "delivery_state.started_at = now",
     ),
     Mutant(
         "a retry begins beside a target that has not ended",
@@ -180,7 +180,7 @@ MUTANTS = (
     Mutant(
         "a running attempt is not told what its user asks",
         "services/worker/attempt.py",
-        "asked=lambda: shift.asked,",
+        "asked=lambda: delivery_state.asked,",
         "asked=lambda: None,",
     ),
     Mutant(

@@ -18,10 +18,10 @@ MUTANTS = (
         "    if entry.state in WAITING:\n        return False\n",
     ),
     Mutant(
-        "a look beyond a record's home gets no wake",
+        "a look beyond a record's home gets no timer",
         "domain/dispatch/timers.py",
-        "return Placement(wake=not at_home, direct=direct)",
-        "return Placement(wake=False, direct=direct)",
+        "return Placement(timer=not in_own_minute, direct=direct)",
+        "return Placement(timer=False, direct=direct)",
     ),
     Mutant(
         "a message is sent directly too seldom",
@@ -50,8 +50,8 @@ MUTANTS = (
     Mutant(
         "a creation that comes after its home minute gets no timer",
         "services/enqueue.py",
-        "        if plan.wake:\n"
-        "            self.tasks.add_wake(_wake_for(task, task.turn, task.next_at, sent=plan.direct))\n"
+        "        if plan.timer:\n"
+        "            self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))\n"
         "        return",
         "        return",
     ),
@@ -88,22 +88,22 @@ MUTANTS = (
     Mutant(
         "the timer of a moved task is written after its record",
         "services/enqueue.py",
-        "            self.tasks.add_wake(_wake_for(after, turn, at, sent=plan.direct))\n"
-        '        sets = {**sets, "next_at": at, "turn": turn, "sent": plan.direct}\n'
+        "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
+        '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
         "        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))",
         "            pass\n"
-        '        sets = {**sets, "next_at": at, "turn": turn, "sent": plan.direct}\n'
+        '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
         "        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))\n"
-        "        if plan.wake:\n"
-        "            self.tasks.add_wake(_wake_for(after, turn, at, sent=plan.direct))",
+        "        if plan.timer:\n"
+        "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))",
     ),
     Mutant(
         "nobody is reminded of a task that its target has accepted",
         "services/enqueue.py",
         "        now = self.clock.now()\n"
         "        plan = placement(task.id, at, now, self.look_ahead)\n"
-        "        if plan.wake:\n"
-        "            self.tasks.add_wake(_wake_for(task, task.turn, at, sent=plan.direct))\n"
+        "        if plan.timer:\n"
+        "            self.tasks.add_timer(_timer_for(task, task.generation, at, sent=plan.direct))\n"
         "        if plan.direct:",
         "        now = self.clock.now()\n"
         "        plan = placement(task.id, at, now, self.look_ahead)\n"
@@ -112,8 +112,8 @@ MUTANTS = (
     Mutant(
         "a timer is removed by its TTL while the trigger may be away",
         "domain/limits.py",
-        "WAKE_LIFE = 400 * DAY",
-        "WAKE_LIFE = 3 * DAY",
+        "TIMER_LIFE = 400 * DAY",
+        "TIMER_LIFE = 3 * DAY",
     ),
     Mutant(
         "a lease that is over is not looked for",

@@ -90,7 +90,7 @@ MUTANTS = (
     Mutant(
         "a bulk request acts on what its filter does not mean",
         "services/bulk/filtered_tasks.py",
-        "meant = [task for task in segment if sweep.means(task)]",
+        "meant = [task for task in segment if action.means(task)]",
         "meant = list(segment)",
     ),
     Mutant(

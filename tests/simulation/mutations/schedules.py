@@ -8,17 +8,17 @@ MUTANTS = (
     Mutant(
         "an occurrence does not look at the revision of its schedule",
         "services/schedules/overlap.py",
-        "    if recurrence.state is ScheduleState.PAUSED:\n        return f",
-        "    return None\n    if recurrence.state is ScheduleState.PAUSED:\n        return f",
+        "    if stored.state is ScheduleState.PAUSED:\n        return f",
+        "    return None\n    if stored.state is ScheduleState.PAUSED:\n        return f",
     ),
     Mutant(
         "the ids of occurrences are drawn from how often their schedule was looked at",
         "domain/schedules/stored_schedule.py",
         "revision = 0 if purpose else self.revision",
-        "revision = 0 if purpose else self.turn",
+        "revision = 0 if purpose else self.generation",
     ),
     Mutant(
-        "an expanded schedule gets no next wake",
+        "an expanded schedule gets no next timer",
         "services/schedules/expander.py",
         "if at is not None:\n            at = max(unread",
         "if at is not None and self.chance.below(4):\n            at = max(unread",
@@ -32,14 +32,14 @@ MUTANTS = (
     Mutant(
         "of what is missed while nothing ran, nothing is told",
         "services/schedules/expander.py",
-        "            skipped=recurrence.skipped + found.skipped,",
-        "            skipped=recurrence.skipped,",
+        "            skipped=stored.skipped + found.skipped,",
+        "            skipped=stored.skipped,",
     ),
     Mutant(
         "occurrences that must not overlap do",
         "services/schedules/overlap.py",
-        "            elif not _may_wait(recurrence):\n                return Skipped",
-        "            elif not _may_wait(recurrence):\n                return None\n                return Skipped",
+        "            elif not _may_wait(stored):\n                return Skipped",
+        "            elif not _may_wait(stored):\n                return None\n                return Skipped",
     ),
     Mutant(
         "an occurrence that is to wait begins beside the one that goes on",
@@ -50,13 +50,13 @@ MUTANTS = (
     Mutant(
         "the end of a permanent schedule's run begins no other",
         "services/schedules/overlap.py",
-        "        if recurrence.is_permanent and occasion.cause is Cause.RHYTHM:\n            self._go_on(task)",
+        "        if stored.is_permanent and schedule_ref.cause is Cause.RECURRENCE:\n            self._go_on(task)",
         "",
     ),
     Mutant(
         "a permanent schedule whose chain has broken is not looked at",
         "services/schedules/expander.py",
-        "at_work.next_at = now + PERMANENT_LOOK",
+        "at_work.next_at = now + PERMANENT_CHECK_INTERVAL",
         "at_work.next_at = None",
     ),
     Mutant(
@@ -68,7 +68,7 @@ MUTANTS = (
     Mutant(
         "an occurrence of a deleted schedule runs",
         "services/schedules/overlap.py",
-        '            return Skipped(f"the schedule {occasion.schedule!r} was deleted")\n        if (reason',
+        '            return Skipped(f"the schedule {schedule_ref.schedule!r} was deleted")\n        if (reason',
         "            return None\n        if (reason",
     ),
     Mutant(
@@ -80,13 +80,13 @@ MUTANTS = (
     Mutant(
         "a failure does not pause a schedule that is to be paused by it",
         "services/schedules/overlap.py",
-        "if recurrence.spec.pause_on_failure and _has_failed(task):",
+        "if stored.spec.pause_on_failure and _has_failed(task):",
         "if False:",
     ),
     Mutant(
         "a new schedule has no timer until it is stored",
         "services/schedules/manage.py",
-        "        self._place_wake(made)\n        if not",
+        "        self._write_timer(made)\n        if not",
         "        if not",
     ),
     Mutant(
@@ -104,8 +104,8 @@ MUTANTS = (
     Mutant(
         "a resumed schedule has no timer",
         "services/schedules/manage.py",
-        "self._expanded(self._written(recurrence, version, resumed, looks=True))",
-        "self._written(recurrence, version, resumed)",
+        "self._expanded(self._written(stored, version, resumed, looks=True))",
+        "self._written(stored, version, resumed)",
     ),
     Mutant(
         "a late write of a schedule replaces another one of its name",

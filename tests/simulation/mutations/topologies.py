@@ -26,13 +26,13 @@ MUTANTS = (
     Mutant(
         "the last run of a topology is taken for the one that was asked for since",
         "domain/topologies/run_state.py",
-        "return head.fence > task.reopened_fence",
-        "return not (head.dissolved or (head.ended and task.attempt == 1))",
+        "return run_state.fence > task.reopened_fence",
+        "return not (run_state.dissolved or (run_state.ended and task.attempt == 1))",
     ),
     Mutant(
         "a node expires by its own end, not by its topology's",
         "services/outcomes/outcome.py",
-        'sets["expires_at"] = None if task.member is not None else ended_at + self.retention',
+        'sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention',
         'sets["expires_at"] = ended_at + self.retention',
     ),
     Mutant(
@@ -45,7 +45,7 @@ MUTANTS = (
     Mutant(
         "a node begins although its topology was stopped",
         "services/topologies/node_actions.py",
-        "if whole.task.state is State.RUNNING and whole.task.asked is None and not whole.head.stopped:",
+        "if whole.task.state is State.RUNNING and whole.task.asked is None and not whole.run_state.stopped:",
         "if whole.task.state is State.RUNNING:",
     ),
     Mutant(
@@ -63,7 +63,7 @@ MUTANTS = (
     Mutant(
         "a topology's deadline is not kept",
         "services/topologies/repository.py",
-        "return None if seconds is None else self.head.begun_at + seconds * SECOND",
+        "return None if seconds is None else self.run_state.begun_at + seconds * SECOND",
         "return None",
     ),
     Mutant(

@@ -311,9 +311,9 @@ class Composition:
 
     @cached_property
     def _topology_repository(self) -> TopologyRepository:
-        return self._wholes_reading(outline_of)
+        return self._repository(outline_of)
 
-    def _wholes_reading(self, read_graph: Callable[[bytes], Graph]) -> TopologyRepository:
+    def _repository(self, read_graph: Callable[[bytes], Graph]) -> TopologyRepository:
         runtime = self.runtime
         return TopologyRepository(
             self.tasks, self.contents, self._topologies, runtime.chance, read_graph, runtime.clock, runtime.executor
@@ -366,7 +366,7 @@ class Composition:
     def _node_tasks(self) -> NodeTasks:
         runtime = self.runtime
         return NodeTasks(
-            in_full=self._wholes_reading(_graph_of),
+            in_full=self._repository(_graph_of),
             tasks=self.tasks,
             contents=self.contents,
             store=self._topologies,
@@ -383,7 +383,7 @@ class Composition:
     @cached_property
     def topology_service(self) -> TopologyService:
         """Accepts, shows and steers topologies."""
-        topology_repository = self._wholes_reading(_graph_of)
+        topology_repository = self._repository(_graph_of)
         return TopologyService(
             topology_repository,
             self._reconciler,
@@ -400,7 +400,7 @@ class Composition:
         runtime = self.runtime
         return StateMachineSteps(
             topology_repository=self._topology_repository,
-            in_full=self._wholes_reading(_graph_of),
+            in_full=self._repository(_graph_of),
             node_tasks=self._node_tasks,
             nodes=self._nodes,
             reconciler=self._reconciler,
@@ -561,7 +561,7 @@ class Composition:
 
     def _held(self, task: Task) -> HeldBack | Skipped | None:
         """Whether a task that was just claimed may not begin: for an operator, its broken handler, or its schedule."""
-        return self.switch_gate.held(task) or self._availability.held(task) or self.overlap_control.heed(task)
+        return self.switch_gate.held(task) or self._availability.held(task) or self.overlap_control.apply_gate(task)
 
     @cached_property
     def schedule_manager(self) -> ScheduleManager:
@@ -692,7 +692,7 @@ class Composition:
             held=self._held,
             unavailable=self._availability.held,
             inputs=self.node_inputs.inputs_of,
-            look_after=self.watchdog.look_after,
+            check_topology=self.watchdog.check_topology,
         )
         return BatchWorker(
             tasks=self.tasks,

@@ -30,7 +30,7 @@ class Guard:
         fence: the record is at this fence: nobody has claimed it since.
         version: the record is at this version: nobody has written it since.
         due_by: the record's next look is no later than this.
-        leased_until_before: for a record that is or was leased, instead of `turn`: its lease ends no later than
+        leased_until_before: for a record that is or was leased, instead of `generation`: its lease ends no later than
             this, so it may be taken over, or is not made shorter.
         alone: nothing follows its end for others: the task is neither a node of a topology nor a topology.
         open: the record has an outcome that not all is done for yet (`finished_at` is not set).
@@ -38,7 +38,7 @@ class Guard:
     """
 
     owner: str | None = None
-    turn: int | None = None
+    generation: int | None = None
     fence: int | None = None
     version: int | None = None
     due_by: Millis | None = None
@@ -97,16 +97,18 @@ def permits(write: Write, task: Task) -> bool:
         return False
     if guard.fence not in (None, task.fence):
         return False
-    if guard.alone and (task.member is not None or isinstance(task.target, TopologyTarget)):
+    if guard.alone and (task.node_ref is not None or isinstance(task.target, TopologyTarget)):
         return False
-    if (guard.open and task.finished_at is not None) or (guard.not_cancelled and task.asked is StopRequest.CANCEL):
+    if (guard.open and task.finished_at is not None) or (
+        guard.not_cancelled and task.stop_request is StopRequest.CANCEL
+    ):
         return False
     if guard.due_by is not None and task.next_at > guard.due_by:
         return False
     if guard.leased_until_before is not None and (task.lease_ends_at or 0) > guard.leased_until_before:
         return False
-    is_of_a_turn = guard.leased_until_before is None or task.state in WAITING
-    return not is_of_a_turn or guard.turn in (None, task.turn)
+    is_of_a_generation = guard.leased_until_before is None or task.state in WAITING
+    return not is_of_a_generation or guard.generation in (None, task.generation)
 
 
 def applied(write: Write, task: Task) -> Task:

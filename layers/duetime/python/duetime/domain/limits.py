@@ -41,9 +41,9 @@ BULK_RETENTION = 7 * DAY
 """How long a bulk operation that has ended can be read."""
 MAX_BULK_PAGE = 50
 """Bulk operations in one list: the latest."""
-MIN_SWEEP_PACE = 0.1
+MIN_BULK_PACE = 0.1
 """Slowest pace of such a request, in tasks a second."""
-MAX_SWEEP_PACE = 1_000
+MAX_BULK_PACE = 1_000
 
 MAX_TYPE_LENGTH = 64
 MAX_NAME_LENGTH = 128
@@ -90,7 +90,7 @@ UNREFERENCED_OBJECT_LIFE_DAYS = 400
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
 """Most holders that a lock's `limit` may allow; each is some 50 bytes of the lock's one item."""
-LOCK_LOOK_INTERVAL = 5 * MINUTE
+LOCK_CHECK_INTERVAL = 5 * MINUTE
 """A task in a lock's line is let in by whoever releases; it looks for itself this often all the same."""
 LOCK_LIFE = DAY
 """A lock is removed this long after its last use; a place in its line this long after the longest hold before it."""
@@ -125,11 +125,11 @@ MAX_REVISION_ENDS = 20
 """Changes of a schedule, none of them about its timing, before each of which what was due may still wait to run."""
 MISSED_AFTER = 10 * SECOND
 """An occurrence that is placed later than this after its time was missed, and is caught up if it may be."""
-PERMANENT_LOOK = 5 * MINUTE
+PERMANENT_CHECK_INTERVAL = 5 * MINUTE
 """How often a permanent schedule is looked at, should the chain of its runs have broken."""
 LONGEST_SLEEP = 7 * DAY
 """How often a schedule is looked at whose next occurrence is far ahead: the rules of time zones change."""
-OVERLAP_LOOK = MINUTE
+OVERLAP_CHECK_INTERVAL = MINUTE
 """How often an occurrence looks that waits for the one before; it is placed as soon as that ends, all the same."""
 MAX_CALENDARS = 8
 """Calendars that one schedule may name."""
@@ -160,9 +160,9 @@ EDGES_PER_CHUNK = 100
 WAITS_AT_ONCE = 40
 """Nodes that one execution waits for: most iterations of an inline map at a time (Source: Step Functions Developer
 Guide, Map state)."""
-SHORTEST_LOOK = 5 * MINUTE
+SHORTEST_CHECK_INTERVAL = 5 * MINUTE
 """A topology that runs is looked after for the first time at this age, and then whenever it is a quarter older."""
-LONGEST_LOOK = HOUR
+LONGEST_CHECK_INTERVAL = HOUR
 """Longest time between two such looks."""
 RERUN_PAUSE = MINUTE
 """How long a retried topology waits before it looks again whether the nodes of its last run have ended."""
@@ -244,9 +244,9 @@ MAX_ERROR_MESSAGE_LENGTH = 256
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_WAIT_REASON_LENGTH = 80
 """Characters that the record keeps of what a task waits for."""
-LEDGER_ERROR_LENGTH = 96
+ATTEMPT_ERROR_LENGTH = 96
 """Characters that the ledger keeps of an earlier attempt's error message; the last attempt's is whole in the record."""
-LEDGER_LINES_INLINE = 5
+ATTEMPTS_INLINE = 5
 """Attempts whose ledger lines the record itself keeps; older lines move to an item of their own."""
 
 INLINE_CONTENT_BYTES = 512
@@ -300,12 +300,12 @@ HEARTBEATS_PER_LEASE = 3
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased comes back this long after the lease's end."""
 
-WAKE_LIFE = 400 * DAY
+TIMER_LIFE = 400 * DAY
 """A wake is removed this long after its minute. The trigger must have read it by then, and its last patrol too: this
 is how long the trigger may be away."""
-PATROL_DELAYS = (2 * MINUTE, HOUR, DAY)
+RECOVERY_SCAN_DELAYS = (2 * MINUTE, HOUR, DAY)
 """How long after its end a minute is read again."""
-PATROL_BACKLOG = 1_000
+RECOVERY_SCAN_BACKLOG = 1_000
 """A patrol waits while a queue it would send to has more messages than this, so a backlog does not feed itself."""
 TICK_BUDGET = 50 * SECOND
 """How long one invocation of the trigger reads on; the next one goes on where it stopped."""

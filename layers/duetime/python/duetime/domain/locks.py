@@ -64,7 +64,7 @@ class Waiter:
 
     due_at: Millis
     task_id: TaskId
-    turn: int
+    generation: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +143,9 @@ class Standing(Enum):
 
 def standing(waiter: Waiter, task: Task | None) -> Standing:
     """How a task stands to its place in a line."""
-    if task is None or task.turn > waiter.turn:
+    if task is None or task.generation > waiter.generation:
         return Standing.GONE
-    if task.turn < waiter.turn:
+    if task.generation < waiter.generation:
         return Standing.COMING if task.state in LEASED else Standing.GONE
     is_put_back = task.lease_ends_at is None and task.finished_at is None
     if task.state in WAITING or (is_put_back and (task.state is State.ROLLING_BACK or task.is_terminal)):

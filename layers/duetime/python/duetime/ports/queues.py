@@ -56,7 +56,7 @@ class WorkQueues(Protocol):
         """
         ...
 
-    def backlog(self, priority: Priority, lane: str = "") -> int:
+    def backlog(self, priority: Priority, pull_queue: str = "") -> int:
         """About how many messages of a priority, or of a lane, wait to be received, delayed ones not counted."""
         ...
 
@@ -64,11 +64,11 @@ class WorkQueues(Protocol):
 class PullQueues(WorkQueues, Protocol):
     """The queues as they are for whoever receives from them by itself."""
 
-    def receive(self, lane: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
+    def receive(self, pull_queue: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
         """Receive messages of one lane.
 
         Args:
-            lane: a pulled type that has a queue.
+            pull_queue: a pulled type that has a queue.
             limit: most messages, 1 to 10.
             wait_seconds: how long to wait for the first one.
             away_seconds: after how many seconds those that are not deleted are delivered again.

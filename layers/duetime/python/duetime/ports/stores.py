@@ -89,14 +89,14 @@ class TaskStore(Protocol):
         """
         ...
 
-    def add_wake(self, wake: Timer) -> None:
+    def add_timer(self, timer: Timer) -> None:
         """Write a wake into the minute of its look; writing it twice is writing it once.
 
         It replaces no wake that says anything else: that may be of a change that is accepted while this one is not.
         """
         ...
 
-    def add_schedule_wake(self, wake: ScheduleTimer) -> None:
+    def add_schedule_timer(self, timer: ScheduleTimer) -> None:
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
         ...
 
@@ -342,7 +342,7 @@ class ScheduleStore(Protocol):
         """
         ...
 
-    def save(self, recurrence: StoredSchedule, nonce: str) -> bool:
+    def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule, if it is still itself and at the edition that was read; a new one, if the name is vacant.
 
         Its `uid` says which schedule it is: another one of the same name is left alone, whatever its edition.
@@ -354,7 +354,7 @@ class ScheduleStore(Protocol):
         """
         ...
 
-    def remove(self, recurrence: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
+    def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
         """Remove a schedule and its activity, if it is still at the edition that was read, or gone already.
 
         A deletion marker takes its place until `expires_at`; another schedule of its name is left alone.

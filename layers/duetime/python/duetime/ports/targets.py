@@ -36,7 +36,7 @@ class Work:
     deadline: Millis
     seconds: float
     report: Callable[[Progress | None], None]
-    asked: Callable[[], StopRequest | None]
+    stop_request: Callable[[], StopRequest | None]
     inputs: bytes | None = None
 
 

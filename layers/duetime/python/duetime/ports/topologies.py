@@ -22,11 +22,11 @@ class TopologyStore(Protocol):
         """Read how far a topology has come, consistently; `None` if it has never begun."""
         ...
 
-    def save(self, head: RunState, nonce: str, expires_at: Millis | None) -> bool:
+    def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read. Safe to resend.
 
         Args:
-            head: with the version that was read.
+            run_state: with the version that was read.
             nonce: of this write.
             expires_at: when it may be forgotten; `None` while its run goes on.
 
@@ -56,7 +56,7 @@ class TopologyStore(Protocol):
         """Enter what a chunk has counted, unless a fuller report of it is there; answers the tally."""
         ...
 
-    def read_tally(self, node: TaskId, edges: int) -> JoinCount:
+    def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
         """Read what a node's chunks have reported, consistently."""
         ...
 

@@ -48,8 +48,8 @@ class Enqueuer:
             Whether the record is now this very task; `send_due` must follow.
         """
         plan = placement(task.id, task.next_at, self.clock.now(), self.look_ahead)
-        if plan.wake:
-            self.tasks.add_wake(_wake_for(task, task.turn, task.next_at, sent=plan.direct))
+        if plan.timer:
+            self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))
         return self.tasks.create(replace(task, sent=plan.direct, nonce=self.chance.nonce()))
 
     def produce(self, task: Task) -> bool:
@@ -63,8 +63,8 @@ class Enqueuer:
         now = self.clock.now()
         at = max(task.next_at, now)
         plan = placement(task.id, at, now, self.look_ahead)
-        if plan.wake:
-            self.tasks.add_wake(_wake_for(task, task.turn, at, sent=plan.direct))
+        if plan.timer:
+            self.tasks.add_timer(_timer_for(task, task.generation, at, sent=plan.direct))
         return self.create(task)
 
     def send_due(self, tasks: Sequence[Task]) -> None:
@@ -91,12 +91,12 @@ class Enqueuer:
         now = self.clock.now()
         at = max(at, now)
         plan = placement(task.id, at, now, self.look_ahead)
-        turn = task.turn + 1
-        if plan.wake:
+        generation = task.generation + 1
+        if plan.timer:
             changed = {name: sets[name] for name in ("priority", "target") if name in sets}
             after = replace(task, state=LEGAL[move].to or task.state, **changed)
-            self.tasks.add_wake(_wake_for(after, turn, at, sent=plan.direct))
-        sets = {**sets, "next_at": at, "turn": turn, "sent": plan.direct}
+            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
+        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
         result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))
         if isinstance(result, Applied):
             self.send_due([result.task])
@@ -106,8 +106,8 @@ class Enqueuer:
         """Have a task looked at again at `at`, at its present turn, whatever becomes of its message."""
         now = self.clock.now()
         plan = placement(task.id, at, now, self.look_ahead)
-        if plan.wake:
-            self.tasks.add_wake(_wake_for(task, task.turn, at, sent=plan.direct))
+        if plan.timer:
+            self.tasks.add_timer(_timer_for(task, task.generation, at, sent=plan.direct))
         if plan.direct:
             message = replace(message_for(task), due=at)
             self.queues.send([Outgoing(message, delay_seconds(at, now, self.precision))])
@@ -115,8 +115,8 @@ class Enqueuer:
 
 def message_for(task: Task) -> Message:
     """The message that makes a worker look at a task at its present turn."""
-    return Message(task.id, task.turn, task.next_at, task.priority, task.owner, task.lane)
+    return Message(task.id, task.generation, task.next_at, task.priority, task.owner, task.pull_queue)
 
 
-def _wake_for(task: Task, turn: int, at: Millis, *, sent: bool) -> Timer:
-    return Timer(task.id, turn, at, task.priority, task.owner, sent, task.lane)
+def _timer_for(task: Task, generation: int, at: Millis, *, sent: bool) -> Timer:
+    return Timer(task.id, generation, at, task.priority, task.owner, sent, task.pull_queue)

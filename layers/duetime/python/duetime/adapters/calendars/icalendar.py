@@ -178,8 +178,8 @@ def _event(component: Component, zone: Zone) -> _Event:
     start, own_zone, whole_days = _moment(component, "DTSTART", zone)
     length: object
     if "DTEND" in component:
-        end, end_zone, end_whole = _moment(component, "DTEND", zone)
-        if end_whole != whole_days:
+        end, end_zone, end_topology = _moment(component, "DTEND", zone)
+        if end_topology != whole_days:
             raise FieldInvalid(FIELD, "has an event that begins on a date and ends at a time")
         length = end - start
         if not whole_days:

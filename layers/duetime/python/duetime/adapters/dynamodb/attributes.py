@@ -50,10 +50,10 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
-        Attribute("occasion", "H", field_codecs.occasion, field_codecs.read_occasion),
-        Attribute("member", "G", field_codecs.member, field_codecs.read_member),
+        Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),
+        Attribute("node_ref", "G", field_codecs.node_ref, field_codecs.read_node_ref),
         # Numbers that conditions compare are always there, zero or not: no condition needs a second form.
-        Attribute("turn", "t", attribute_values.number, attribute_values.whole),
+        Attribute("generation", "t", attribute_values.number, attribute_values.whole),
         Attribute("version", "e", attribute_values.number, attribute_values.whole),
         Attribute("fence", "k", attribute_values.number, attribute_values.whole),
         Attribute("attempt", "a", attribute_values.number, attribute_values.whole),
@@ -62,7 +62,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("lease_holder", "h", attribute_values.text, attribute_values.string),
         Attribute("lease_ends_at", "l", attribute_values.number, attribute_values.whole),
         Attribute("deferred_fence", "w", attribute_values.number, attribute_values.whole),
-        Attribute("asked", "A", field_codecs.asked, field_codecs.read_asked),
+        Attribute("stop_request", "A", field_codecs.stop_request, field_codecs.read_stop_request),
         Attribute("waits_for", "W", attribute_values.text, attribute_values.string),
         Attribute("checkpoint", "C", field_codecs.content, partial(field_codecs.read_content, "checkpoint")),
         Attribute("progress", "P", field_codecs.progress, field_codecs.read_progress),
@@ -72,7 +72,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("run_at", "N", attribute_values.number, attribute_values.whole),
         Attribute("finished_at", "F", attribute_values.number, attribute_values.whole),
         Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
-        Attribute("ledger", "L", field_codecs.ledger, field_codecs.read_ledger),
+        Attribute("attempt_history", "L", field_codecs.attempt_history, field_codecs.read_attempt_history),
         Attribute("reopened_fence", "J", attribute_values.number, attribute_values.whole),
     )
 }

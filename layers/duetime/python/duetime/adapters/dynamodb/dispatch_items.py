@@ -9,61 +9,64 @@ from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded, encoded
 from duetime.adapters.dynamodb.task_items import owner_of, told_unreadable
 from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId, partition_of
-from duetime.domain.limits import WAKE_LIFE
-from duetime.domain.tasks.task import Priority, lane_of
+from duetime.domain.limits import TIMER_LIFE
+from duetime.domain.tasks.task import Priority, pull_queue_of
 from duetime.domain.times import MINUTE, minute_of
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.ports.stores import MinuteItem
 
-_ENTRY_FIELDS = ("type", "target", "state", "priority", "turn", "next_at", "sent", "lease_ends_at", "finished_at")
+_ENTRY_FIELDS = ("type", "target", "state", "priority", "generation", "next_at", "sent", "lease_ends_at", "finished_at")
 ENTRY_NAMES = (
     schema.SORT_KEY,
     schema.OWNER_KEY,
-    schema.WAKE_OWNER,
-    schema.WAKE_SCHEDULE,
+    schema.TIMER_OWNER,
+    schema.TIMER_SCHEDULE,
     *(ATTRIBUTES[name].name for name in _ENTRY_FIELDS),
 )
 """Names of the attributes that the trigger reads."""
 
 
-def wake_item_of(wake: Timer) -> Item:
+def timer_item_of(timer: Timer) -> Item:
     """A wake as an item.
 
     All that it says is in its key: a change that is refused has written its wake before, and must not replace that
     of the change which was accepted. What is written twice is still one item.
     """
-    said = f"{wake.turn}.{wake.at % MINUTE}.{wake.priority.value}.{'sent' if wake.sent else ''}.{wake.lane}"
+    sent = "sent" if timer.sent else ""
+    said = f"{timer.generation}.{timer.at % MINUTE}.{timer.priority.value}.{sent}.{timer.pull_queue}"
     item = {
-        schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(wake.at), wake.task_id.shard)),
-        schema.SORT_KEY: attribute_values.text(f"{wake.task_id}{schema.WAKE_MARK}{said}"),
-        schema.WAKE_OWNER: attribute_values.text(wake.owner),
-        schema.TTL: attribute_values.expiry(wake.at + WAKE_LIFE),
+        schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.task_id.shard)),
+        schema.SORT_KEY: attribute_values.text(f"{timer.task_id}{schema.TIMER_MARK}{said}"),
+        schema.TIMER_OWNER: attribute_values.text(timer.owner),
+        schema.TTL: attribute_values.expiry(timer.at + TIMER_LIFE),
     }
     for field, value in (
-        ("turn", wake.turn),
-        ("next_at", wake.at),
-        ("priority", wake.priority),
-        ("sent", wake.sent),
+        ("generation", timer.generation),
+        ("next_at", timer.at),
+        ("priority", timer.priority),
+        ("sent", timer.sent),
         # A wake has a type only if somebody pulls it.
-        ("type", wake.lane or None),
+        ("type", timer.pull_queue or None),
     ):
         if (stored := encoded(field, value)) is not None:
             item[ATTRIBUTES[field].name] = stored
     return item
 
 
-def schedule_wake_item_of(wake: ScheduleTimer) -> Item:
-    """A schedule's wake as an item, with all that it says in its key: see `wake_item_of`."""
+def schedule_timer_item_of(timer: ScheduleTimer) -> Item:
+    """A schedule's wake as an item, with all that it says in its key: see `timer_item_of`."""
     return {
-        schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(wake.at), wake.uid.shard)),
-        schema.SORT_KEY: attribute_values.text(f"{wake.uid}{schema.SCHEDULE_MARK}{wake.turn}.{wake.at % MINUTE}"),
-        schema.WAKE_OWNER: attribute_values.text(wake.owner),
-        schema.WAKE_SCHEDULE: attribute_values.text(wake.name),
-        schema.TTL: attribute_values.expiry(wake.at + WAKE_LIFE),
-        ATTRIBUTES["turn"].name: attribute_values.number(wake.turn),
-        ATTRIBUTES["next_at"].name: attribute_values.number(wake.at),
+        schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.uid.shard)),
+        schema.SORT_KEY: attribute_values.text(
+            f"{timer.uid}{schema.SCHEDULE_MARK}{timer.generation}.{timer.at % MINUTE}"
+        ),
+        schema.TIMER_OWNER: attribute_values.text(timer.owner),
+        schema.TIMER_SCHEDULE: attribute_values.text(timer.name),
+        schema.TTL: attribute_values.expiry(timer.at + TIMER_LIFE),
+        ATTRIBUTES["generation"].name: attribute_values.number(timer.generation),
+        ATTRIBUTES["next_at"].name: attribute_values.number(timer.at),
     }
 
 
@@ -72,7 +75,7 @@ def bulk_timer_item_of(timer: BulkTimer) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.operation.shard)),
         schema.SORT_KEY: attribute_values.text(f"{timer.operation}{schema.BULK_MARK}"),
-        schema.TTL: attribute_values.expiry(timer.at + WAKE_LIFE),
+        schema.TTL: attribute_values.expiry(timer.at + TIMER_LIFE),
         ATTRIBUTES["next_at"].name: attribute_values.number(timer.at),
     }
 
@@ -91,26 +94,26 @@ def _entry_of(item: StoredItem) -> MinuteItem:
     operation, is_bulk, _ = item[schema.SORT_KEY]["S"].partition(schema.BULK_MARK)
     if is_bulk:
         return BulkTimer(TaskId(operation), decoded(item, ("next_at",))["next_at"])
-    if (name := item.get(schema.WAKE_SCHEDULE)) is not None:
+    if (name := item.get(schema.TIMER_SCHEDULE)) is not None:
         uid = TaskId(item[schema.SORT_KEY]["S"].partition(schema.SCHEDULE_MARK)[0])
-        due = decoded(item, ("turn", "next_at"))
-        return ScheduleTimer(uid, item[schema.WAKE_OWNER]["S"], name["S"], due["turn"], due["next_at"])
-    task_id, mark, _said = item[schema.SORT_KEY]["S"].partition(schema.WAKE_MARK)
+        due = decoded(item, ("generation", "next_at"))
+        return ScheduleTimer(uid, item[schema.TIMER_OWNER]["S"], name["S"], due["generation"], due["next_at"])
+    task_id, mark, _said = item[schema.SORT_KEY]["S"].partition(schema.TIMER_MARK)
     fields = decoded(item, _ENTRY_FIELDS)
-    turn, next_at = fields["turn"], fields["next_at"]
+    generation, next_at = fields["generation"], fields["next_at"]
     priority, sent = fields.get("priority", Priority.NORMAL), fields.get("sent", False)
     if mark:
-        owner, lane = item[schema.WAKE_OWNER]["S"], fields.get("type", "")
-        return Timer(TaskId(task_id), turn, next_at, priority, owner, sent, lane)
+        owner, pull_queue = item[schema.TIMER_OWNER]["S"], fields.get("type", "")
+        return Timer(TaskId(task_id), generation, next_at, priority, owner, sent, pull_queue)
     return Entry(
         task_id=TaskId(task_id),
         owner=owner_of(item),
         state=fields["state"],
         priority=priority,
-        turn=turn,
+        generation=generation,
         next_at=next_at,
         sent=sent,
         leased_until=fields.get("lease_ends_at"),
         finished="finished_at" in fields,
-        lane=lane_of(fields.get("type", ""), fields.get("target"), fields["state"]),
+        pull_queue=pull_queue_of(fields.get("type", ""), fields.get("target"), fields["state"]),
     )

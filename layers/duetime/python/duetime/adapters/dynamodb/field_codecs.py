@@ -63,7 +63,7 @@ _PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK:
 _QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
 
 
-_CAUSES = {Cause.RHYTHM: "r", Cause.TRIGGER: "t", Cause.BACKFILL: "b"}
+_CAUSES = {Cause.RECURRENCE: "r", Cause.TRIGGER: "t", Cause.BACKFILL: "b"}
 _REPORTS = "!"
 """Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
 
@@ -99,12 +99,12 @@ def unless_default(field: str) -> Callable[[int], Value | None]:
     return lambda value: None if value == default else {"N": str(value)}
 
 
-def asked(value: StopRequest) -> Value:
+def stop_request(value: StopRequest) -> Value:
     """What a user asks of the running attempt."""
     return {"S": value.value}
 
 
-def read_asked(value: Value) -> StopRequest:
+def read_stop_request(value: Value) -> StopRequest:
     """Read what a user asks of the running attempt."""
     return StopRequest(value["S"])
 
@@ -202,26 +202,26 @@ def read_tags(value: Value) -> dict[str, str]:
     return {key: tag["S"] for key, tag in value["M"].items()}
 
 
-def occasion(value: ScheduleRef) -> Value:
+def schedule_ref(value: ScheduleRef) -> Value:
     """The schedule's occurrence that a task is: hexadecimal numbers, a letter, a mark, and last the name."""
     cause = _CAUSES[value.cause] + (_REPORTS if value.reports else "")
     return {"S": f"{value.revision:x} {value.nominal:x} {cause} {value.mark} {value.schedule}"}
 
 
-def read_occasion(value: Value) -> ScheduleRef:
+def read_schedule_ref(value: Value) -> ScheduleRef:
     """Read the schedule's occurrence that a task is."""
     revision, nominal, letters, mark, schedule = str(value["S"]).split(" ", 4)
     cause = next(cause for cause, letter in _CAUSES.items() if letter == letters[0])
     return ScheduleRef(schedule, int(revision, 16), int(nominal, 16), cause, mark, letters.endswith(_REPORTS))
 
 
-def member(value: NodeRef) -> Value:
+def node_ref(value: NodeRef) -> Value:
     """Which node of a topology a task is: the run in hexadecimal, the topology, a note, and last the name."""
     note = (_GIVEN if value.inputs else "") + value.note
     return {"S": f"{value.run:x} {value.topology} {note} {value.key}"}
 
 
-def read_member(value: Value) -> NodeRef:
+def read_node_ref(value: Value) -> NodeRef:
     """Read which node of a topology a task is."""
     run, topology, note, key = str(value["S"]).split(" ", 3)
     return NodeRef(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))
@@ -260,12 +260,12 @@ def read_line(value: Value) -> AttemptRecord:
     return _read_line(json.loads(text) if text[0] in '"[' else text)
 
 
-def ledger(value: tuple[AttemptRecord, ...]) -> Value | None:
+def attempt_history(value: tuple[AttemptRecord, ...]) -> Value | None:
     """The last attempts, packed as one, because they repeat each other; nothing for none."""
     return packed(_compact([_line(each) for each in value])) if value else None
 
 
-def read_ledger(value: Value) -> tuple[AttemptRecord, ...]:
+def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
     """Read the last attempts; before they could have errors they were a list of plain texts."""
     if "L" in value:
         return tuple(_read_line(each["S"]) for each in value["L"])

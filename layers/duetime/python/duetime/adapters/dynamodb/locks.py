@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Executor
 
-_HOLDERS, _TURN = "m", "t"
+_HOLDERS, _GENERATION = "m", "t"
 _HOLDERS_MARK = "#"
 """Before the key in the sort key of the holders; it sorts before `_WAITER_MARK`."""
 _WAITER_MARK = "w#"
@@ -111,7 +111,7 @@ class DynamoLockStore:
             **_place_of(name, waiter),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
             schema.TTL: attribute_values.expiry(expires_at),
-            _TURN: attribute_values.number(waiter.turn),
+            _GENERATION: attribute_values.number(waiter.generation),
         }
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
@@ -124,8 +124,8 @@ class DynamoLockStore:
                     TableName=self._table,
                     Key=_place_of(name, waiter),
                     ConditionExpression="#t = :t",
-                    ExpressionAttributeNames={"#t": _TURN},
-                    ExpressionAttributeValues={":t": attribute_values.number(waiter.turn)},
+                    ExpressionAttributeNames={"#t": _GENERATION},
+                    ExpressionAttributeValues={":t": attribute_values.number(waiter.generation)},
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
                 return
@@ -214,4 +214,4 @@ def _lock(name: LockName, item: StoredItem) -> Lock:
 
 def _waiter(item: StoredItem) -> Waiter:
     _mark, due_at, task_id = item[schema.SORT_KEY]["S"].split("#")
-    return Waiter(int(due_at), TaskId(task_id), attribute_values.whole(item[_TURN]))
+    return Waiter(int(due_at), TaskId(task_id), attribute_values.whole(item[_GENERATION]))

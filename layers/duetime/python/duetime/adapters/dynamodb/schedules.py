@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _HEAD_MARK = "#"
 """Before the name in the sort key of a schedule; it sorts before `_ACTIVITY`."""
 _ACTIVITY = "a"
-_UID, _TURN, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "u", "t", "d", "b", "T", "P", "c", "L"
+_UID, _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "u", "t", "d", "b", "T", "P", "c", "L"
 _REVISION_ENDS = "R"
 _ACTIVE, _BUFFERED = "a", "w"
 
@@ -68,13 +68,13 @@ class DynamoScheduleStore:
                 ExpressionAttributeValues={":p": attribute_values.text(_partition(owner, name))},
                 ConsistentRead=True,
             )
-        recurrence, activity = None, Activity()
+        stored, activity = None, Activity()
         for item in answer["Items"]:
             if item[schema.SORT_KEY]["S"] == _ACTIVITY:
                 activity = _activity(item)
             elif not is_deleted(item):
-                recurrence = _recurrence(owner, item)
-        return recurrence, activity
+                stored = _stored(owner, item)
+        return stored, activity
 
     def vacancy(self, owner: str, name: str) -> int | None:
         """The edition at which a schedule of this name is created; `None` if there is one."""
@@ -84,29 +84,29 @@ class DynamoScheduleStore:
             return 0
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
-    def save(self, recurrence: StoredSchedule, nonce: str) -> bool:
+    def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
-        item, identity = _item_of(recurrence), Identity(_UID, recurrence.uid.text)
-        return save_next(self._client, self._table, item, recurrence.edition, nonce, identity)
+        item, identity = _item_of(stored), Identity(_UID, stored.uid.text)
+        return save_next(self._client, self._table, item, stored.edition, nonce, identity)
 
-    def remove(self, recurrence: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
+    def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
         """Replace a schedule and its activity by markers, if it is still at the edition that was read, or gone already.
 
         What is under its name by then may be another schedule, which this leaves alone.
         """
-        marker = deletion_marker(_item_of(recurrence.removed()), expires_at)
-        identity = Identity(_UID, recurrence.uid.text)
-        if not delete_next(self._client, self._table, marker, recurrence.edition, nonce, identity):
+        marker = deletion_marker(_item_of(stored.removed()), expires_at)
+        identity = Identity(_UID, stored.uid.text)
+        if not delete_next(self._client, self._table, marker, stored.edition, nonce, identity):
             return False
-        self._end_activity(recurrence, expires_at)
+        self._end_activity(stored, expires_at)
         return True
 
-    def _end_activity(self, recurrence: StoredSchedule, expires_at: Millis) -> None:
+    def _end_activity(self, stored: StoredSchedule, expires_at: Millis) -> None:
         """Forget which occurrence goes on, at the next version, so that no late write of it can apply."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
-                Key=_activity_key(recurrence.owner, recurrence.name),
+                Key=_activity_key(stored.owner, stored.name),
                 ConditionExpression="attribute_not_exists(#u) OR (#u = :u AND attribute_not_exists(#x))",
                 UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #b",
                 ExpressionAttributeNames={
@@ -118,7 +118,7 @@ class DynamoScheduleStore:
                     "#b": _BUFFERED,
                 },
                 ExpressionAttributeValues={
-                    ":u": attribute_values.text(recurrence.uid.text),
+                    ":u": attribute_values.text(stored.uid.text),
                     ":x": attribute_values.expiry(expires_at),
                     ":v": attribute_values.number(schema.SCHEMA_VERSION),
                     ":one": attribute_values.number(1),
@@ -142,7 +142,7 @@ class DynamoScheduleStore:
         ]
         items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
         # The index may still list one that was deleted just now.
-        found = (_recurrence(owner, item) for item in items if not is_deleted(item))
+        found = (_stored(owner, item) for item in items if not is_deleted(item))
         return sorted(found, key=lambda each: each.name)
 
 
@@ -169,49 +169,49 @@ def _texts(ids: dict[str, TaskId | None]) -> Item:
     return {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
 
 
-def _item_of(recurrence: StoredSchedule) -> Item:
-    owner, name = recurrence.owner, recurrence.name
+def _item_of(stored: StoredSchedule) -> Item:
+    owner, name = stored.owner, stored.name
     item = {
         **_key_of(owner, name),
         schema.OWNER_KEY: place_in_list(owner, schema.SCHEDULE_LIST_MARK, name),
         schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
-        _UID: attribute_values.text(recurrence.uid.text),
-        _TURN: attribute_values.number(recurrence.turn),
-        _DONE: attribute_values.number(recurrence.done),
-        _SPEC: packed(spec_form(recurrence.spec)),
-        _TEMPLATE: template_form(recurrence.spec.task),
-        _PAYLOAD: field_codecs.content(recurrence.payload),
-        _COURSE: packed(_course(recurrence)),
+        _UID: attribute_values.text(stored.uid.text),
+        _GENERATION: attribute_values.number(stored.generation),
+        _DONE: attribute_values.number(stored.done),
+        _SPEC: packed(spec_form(stored.spec)),
+        _TEMPLATE: template_form(stored.spec.task),
+        _PAYLOAD: field_codecs.content(stored.payload),
+        _COURSE: packed(_next_action(stored)),
     }
-    if recurrence.revision_ends:
-        item[_REVISION_ENDS] = packed(recurrence.revision_ends)
-    if recurrence.log:
-        item[_LOG] = packed([[each.at, each.key, each.note] for each in recurrence.log])
+    if stored.revision_ends:
+        item[_REVISION_ENDS] = packed(stored.revision_ends)
+    if stored.log:
+        item[_LOG] = packed([[each.at, each.key, each.note] for each in stored.log])
     return item
 
 
-def _course(recurrence: StoredSchedule) -> list[Any]:
+def _next_action(stored: StoredSchedule) -> list[Any]:
     """How far a schedule has come; a value that is added later is added at the end."""
-    last, owed = recurrence.last, recurrence.owed
+    last, owed = stored.last, stored.owed
     return [
-        recurrence.shards,
-        recurrence.created_at,
-        recurrence.changed_at,
-        recurrence.state,
-        recurrence.note,
-        recurrence.revision,
-        recurrence.version,
-        recurrence.tzdata,
-        recurrence.remaining_runs,
+        stored.shards,
+        stored.created_at,
+        stored.changed_at,
+        stored.state,
+        stored.note,
+        stored.revision,
+        stored.version,
+        stored.tzdata,
+        stored.remaining_runs,
         None if last is None else [last.task_id.text, last.nominal, last.revision],
         None if owed is None else [owed.nominal, owed.at, owed.due_at, owed.key, owed.runs, owed.note],
-        [run_form(run) for run in recurrence.backfills],
-        recurrence.placed,
-        recurrence.skipped,
+        [run_form(run) for run in stored.backfills],
+        stored.placed,
+        stored.skipped,
     ]
 
 
-def _recurrence(owner: str, item: StoredItem) -> StoredSchedule:
+def _stored(owner: str, item: StoredItem) -> StoredSchedule:
     name = item[schema.SORT_KEY]["S"].removeprefix(_HEAD_MARK)
     shards, created_at, changed_at, state, note, revision, version, *rest = unpacked(item[_COURSE])
     tzdata, remaining, last, owed, runs, placed, skipped = rest
@@ -229,7 +229,7 @@ def _recurrence(owner: str, item: StoredItem) -> StoredSchedule:
         revision=revision,
         version=version,
         edition=version_of(item),
-        turn=attribute_values.whole(item[_TURN]),
+        generation=attribute_values.whole(item[_GENERATION]),
         tzdata=tzdata,
         remaining_runs=remaining,
         last=None if last is None else Last(TaskId(last[0]), *last[1:]),

@@ -44,14 +44,14 @@ OWNER_INDEX = Index("by-owner", OWNER_KEY)
 FAILED_INDEX = Index("failed-by-owner", FAILED_KEY)
 INDEXES = (OWNER_INDEX, FAILED_INDEX)
 
-WAKE_MARK = "#w#"
+TIMER_MARK = "#w#"
 """Between the task id and the rest in the sort key of a wake; older code wrote the turn alone behind it."""
-WAKE_OWNER = "O"
+TIMER_OWNER = "O"
 """Owner of a wake's task. Not `OWNER_KEY`, which would put every wake into the owner list."""
 
 SCHEDULE_MARK = "#s#"
 """Between the schedule's own id and the rest in the sort key of a schedule's wake."""
-WAKE_SCHEDULE = "M"
+TIMER_SCHEDULE = "M"
 """Name of the schedule that a wake is for."""
 
 BULK_MARK = "#b#"

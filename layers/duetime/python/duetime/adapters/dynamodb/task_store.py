@@ -15,8 +15,8 @@ from duetime.adapters.dynamodb.dispatch_items import (
     ENTRY_NAMES,
     bulk_timer_item_of,
     entry_of,
-    schedule_wake_item_of,
-    wake_item_of,
+    schedule_timer_item_of,
+    timer_item_of,
 )
 from duetime.adapters.dynamodb.failed_conditions import refusing_item
 from duetime.adapters.dynamodb.task_items import item_of, key_of, task_of
@@ -105,15 +105,15 @@ class DynamoTaskStore:
                 return Refused(existing)
         return Applied(task_of(answer["Attributes"]))
 
-    def add_wake(self, wake: Timer) -> None:
+    def add_timer(self, timer: Timer) -> None:
         """Write a wake into the minute of its look; writing it twice is writing it once."""
         with translated():
-            self._client.put_item(TableName=self._table, Item=wake_item_of(wake))
+            self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
 
-    def add_schedule_wake(self, wake: ScheduleTimer) -> None:
+    def add_schedule_timer(self, timer: ScheduleTimer) -> None:
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
         with translated():
-            self._client.put_item(TableName=self._table, Item=schedule_wake_item_of(wake))
+            self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 
     def add_bulk_timer(self, timer: BulkTimer) -> None:
         """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""

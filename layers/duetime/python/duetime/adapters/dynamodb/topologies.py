@@ -47,19 +47,19 @@ class DynamoTopologyStore:
         item = self._get(_key_of(topology, _HEAD))
         return _head(topology, item) if item else None
 
-    def save(self, head: RunState, nonce: str, expires_at: Millis | None) -> bool:
+    def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read."""
-        flags = [name for name in _NAMES if getattr(head, name)]
+        flags = [name for name in _NAMES if getattr(run_state, name)]
         item: Item = {
-            **_key_of(head.topology, _HEAD),
+            **_key_of(run_state.topology, _HEAD),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
             **({} if expires_at is None else {schema.TTL: attribute_values.expiry(expires_at)}),
-            _RUNS: attribute_values.text(" ".join(f"{begun.at}/{begun.shards}" for begun in head.runs)),
-            _FENCE: attribute_values.number(head.fence),
+            _RUNS: attribute_values.text(" ".join(f"{begun.at}/{begun.shards}" for begun in run_state.runs)),
+            _FENCE: attribute_values.number(run_state.fence),
             _FLAGS: attribute_values.text(" ".join(flags)),
-            **({_RAN: attribute_values.packed(json.dumps(dict(head.ran)).encode())} if head.ran else {}),
+            **({_RAN: attribute_values.packed(json.dumps(dict(run_state.ran)).encode())} if run_state.ran else {}),
         }
-        return save_next(self._client, self._table, item, head.version, nonce)
+        return save_next(self._client, self._table, item, run_state.version, nonce)
 
     def add_edge(
         self, node: TaskId, edges: int, position: int, outcome: Outcome, expires_at: Millis
@@ -111,13 +111,13 @@ class DynamoTopologyStore:
         }
         with translated():
             try:
-                return _tally(edges, self._client.update_item(**request)["Attributes"])
+                return _join_count(edges, self._client.update_item(**request)["Attributes"])
             except self._client.exceptions.ConditionalCheckFailedException as refusal:
-                return _tally(edges, refusing_item(refusal) or {})
+                return _join_count(edges, refusing_item(refusal) or {})
 
-    def read_tally(self, node: TaskId, edges: int) -> JoinCount:
+    def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
         """Read what a node's chunks have reported, consistently."""
-        return _tally(edges, self._get(_key_of(node, _TALLY)) or {})
+        return _join_count(edges, self._get(_key_of(node, _TALLY)) or {})
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
         """Keep the token by which the run's frame hears of a node's end, in place of an older one."""
@@ -164,7 +164,7 @@ def _chunk(number: int, edges: int, item: StoredItem) -> Chunk:
     return Chunk(Chunk.numbered(number, edges).edges, *sets)
 
 
-def _tally(edges: int, item: StoredItem) -> JoinCount:
+def _join_count(edges: int, item: StoredItem) -> JoinCount:
     reports = {
         int(name.removeprefix(_COUNTS)): Counts(*map(int, attribute_values.string(value).split()))
         for name, value in item.items()

@@ -72,13 +72,13 @@ class _Expression:
         if guard.due_by is not None:
             clauses.append(self._compare("next_at", "<=", "due_by", guard.due_by))
         if guard.alone:
-            clauses.append(f"attribute_not_exists({self._field('member')})")
+            clauses.append(f"attribute_not_exists({self._field('node_ref')})")
             other = self._compare("target", "<>", "topology", TopologyTarget())
             clauses.append(f"(attribute_not_exists({self._field('target')}) OR {other})")
         if guard.open:
             clauses.append(f"attribute_not_exists({self._field('finished_at')})")
         if guard.not_cancelled:
-            other = self._compare("asked", "<>", "cancel", StopRequest.CANCEL)
+            other = self._compare("stop_request", "<>", "cancel", StopRequest.CANCEL)
             clauses.append(f"(attribute_not_exists({self._field('asked')}) OR {other})")
         return " AND ".join(clauses)
 
@@ -86,22 +86,22 @@ class _Expression:
         """The states it may leave, each kind with what else the guard asks of it."""
         sources, ended = LEGAL[write.move].sources, write.guard.leased_until_before
         if ended is None:
-            return self._at_turn(sources, write.guard)
+            return self._at_generation(sources, write.guard)
         over = self._compare("lease_ends_at", "<=", "leased_until", ended)
         never = f"attribute_not_exists({self._field('lease_ends_at')})"
         kinds = []
         if held := sources - WAITING:
             kinds.append(self._state_in(held))
         if waiting := sources & WAITING:
-            kinds.append(self._at_turn(waiting, write.guard))
+            kinds.append(self._at_generation(waiting, write.guard))
         # AND binds tighter than OR; DynamoDB refuses parentheses that change nothing.
         states = f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]
         return f"{states} AND ({never} OR {over})"
 
-    def _at_turn(self, states: frozenset[State], guard: Guard) -> str:
+    def _at_generation(self, states: frozenset[State], guard: Guard) -> str:
         clauses = [self._state_in(states)]
-        if guard.turn is not None:
-            clauses.append(self._compare("turn", "=", "guard_turn", guard.turn))
+        if guard.generation is not None:
+            clauses.append(self._compare("generation", "=", "guard_turn", guard.generation))
         return " AND ".join(clauses)
 
     def update(self, write: Write) -> str:

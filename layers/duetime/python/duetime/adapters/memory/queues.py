@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
 
 
-_LANE = "lane "
+_PULL_QUEUE = "lane "
 """Before the name of a lane, which may be that of a priority."""
 
 
@@ -43,13 +43,13 @@ class MemoryQueues:
         clock: Clock,
         visibility: Millis = 120 * SECOND,
         changed: Callable[[], None] = lambda: None,
-        lanes: Collection[str] = (),
+        pull_queues: Collection[str] = (),
     ) -> None:
         self.sent: list[Outgoing] = []
         self.visibility = visibility
         self.changed = changed
         self._clock = clock
-        self._lanes = lanes
+        self._pull_queues = pull_queues
         self._queued: dict[str, _Queued] = {}
         self._lock = Lock()
 
@@ -73,17 +73,17 @@ class MemoryQueues:
                     queued.visible_at = now + wait * SECOND
         self.changed()
 
-    def backlog(self, priority: Priority, lane: str = "") -> int:
+    def backlog(self, priority: Priority, pull_queue: str = "") -> int:
         """How many messages of a priority, or of a lane, wait to be received, delayed ones not counted."""
         with self._lock:
-            return len(self._visible(_LANE + lane if lane in self._lanes else priority))
+            return len(self._visible(_PULL_QUEUE + pull_queue if pull_queue in self._pull_queues else priority))
 
-    def receive(self, lane: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
+    def receive(self, pull_queue: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
         """Receive messages of one lane; what is sent while it waits is found at the end of the wait."""
-        queue = _LANE + lane
+        queue = _PULL_QUEUE + pull_queue
         if not (found := self._receive(queue, limit, away_seconds * SECOND)) and wait_seconds:
             until = self._clock.now() + wait_seconds * SECOND
-            self._clock.sleep_until(min(until, self._next_visible_at(lane) or until))
+            self._clock.sleep_until(min(until, self._next_visible_at(pull_queue) or until))
             found = self._receive(queue, limit, away_seconds * SECOND)
         return found
 
@@ -99,7 +99,7 @@ class MemoryQueues:
                 queued = self._queued[message_id]
                 queued.visible_at = hidden_until
                 queued.receives += 1
-                message = replace(queued.message, lane=self._lane_of(queued))
+                message = replace(queued.message, pull_queue=self._pull_queue_of(queued))
                 deliveries.append(Delivery(message, f"{message_id}/{queued.receives}", message_id))
             return deliveries
 
@@ -113,11 +113,16 @@ class MemoryQueues:
     def next_visible_at(self) -> Millis | None:
         """When the next message for a worker function can be received, past if one can be now; `None` for never."""
         with self._lock:
-            return min((each.visible_at for each in self._queued.values() if not self._lane_of(each)), default=None)
+            return min(
+                (each.visible_at for each in self._queued.values() if not self._pull_queue_of(each)), default=None
+            )
 
-    def _next_visible_at(self, lane: str) -> Millis | None:
+    def _next_visible_at(self, pull_queue: str) -> Millis | None:
         with self._lock:
-            return min((each.visible_at for each in self._queued.values() if self._lane_of(each) == lane), default=None)
+            return min(
+                (each.visible_at for each in self._queued.values() if self._pull_queue_of(each) == pull_queue),
+                default=None,
+            )
 
     def _held(self, delivery: Delivery) -> _Queued | None:
         """The message of a delivery, if it is the last delivery of it and still unseen by others."""
@@ -127,13 +132,13 @@ class MemoryQueues:
             return None
         return queued if queued.visible_at > self._clock.now() else None
 
-    def _lane_of(self, queued: _Queued) -> str:
+    def _pull_queue_of(self, queued: _Queued) -> str:
         """The lane that a message is on; none if no queue of that name is known here."""
-        return queued.message.lane if queued.message.lane in self._lanes else ""
+        return queued.message.pull_queue if queued.message.pull_queue in self._pull_queues else ""
 
     def _queue_of(self, queued: _Queued) -> str:
-        lane = self._lane_of(queued)
-        return _LANE + lane if lane else queued.message.priority
+        pull_queue = self._pull_queue_of(queued)
+        return _PULL_QUEUE + pull_queue if pull_queue else queued.message.priority
 
     def _visible(self, queue: str) -> list[str]:
         """The messages that can be received from a queue now, the longest visible first."""

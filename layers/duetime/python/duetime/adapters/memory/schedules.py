@@ -36,38 +36,38 @@ class MemoryScheduleStore:
         with self._lock:
             return None if (owner, name) in self._heads else self._deleted.get((owner, name), 0)
 
-    def save(self, recurrence: StoredSchedule, nonce: str) -> bool:
+    def save(self, stored_schedule: StoredSchedule, nonce: str) -> bool:
         """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
-        key = (recurrence.owner, recurrence.name)
-        payload = recurrence.payload
+        key = (stored_schedule.owner, stored_schedule.name)
+        payload = stored_schedule.payload
         # As every store hands it back: what lies outside has no bytes here, what lies inside is called as its field.
         held = replace(payload, data=None) if payload.is_outside else replace(payload, name="payload")
         with self._lock:
             stored, stored_nonce = self._heads.get(key, (None, ""))
             if stored is not None and stored_nonce == nonce:
                 return True
-            if stored is not None and stored.uid != recurrence.uid:
+            if stored is not None and stored.uid != stored_schedule.uid:
                 return False
-            if (self._deleted.get(key, 0) if stored is None else stored.edition) != recurrence.edition:
+            if (self._deleted.get(key, 0) if stored is None else stored.edition) != stored_schedule.edition:
                 return False
-            self._heads[key] = (replace(recurrence, payload=held, edition=recurrence.edition + 1), nonce)
+            self._heads[key] = (replace(stored_schedule, payload=held, edition=stored_schedule.edition + 1), nonce)
             self._deleted.pop(key, None)
             return True
 
-    def remove(self, recurrence: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
+    def remove(self, stored_schedule: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
         """Remove a schedule and its activity, if it is still at the edition that was read, or gone already."""
         del nonce, expires_at  # memory forgets with its process
-        key = (recurrence.owner, recurrence.name)
+        key = (stored_schedule.owner, stored_schedule.name)
         with self._lock:
             stored, _ = self._heads.get(key, (None, ""))
-            if stored is None or stored.uid != recurrence.uid:
+            if stored is None or stored.uid != stored_schedule.uid:
                 return True
-            if stored.edition != recurrence.edition:
+            if stored.edition != stored_schedule.edition:
                 return False
             self._heads.pop(key)
-            self._deleted[key] = recurrence.edition + 1
+            self._deleted[key] = stored_schedule.edition + 1
             activity, _ = self._activities.get(key, (Activity(), ""))
-            self._activities[key] = (Activity(recurrence.uid, version=activity.version + 1), "")
+            self._activities[key] = (Activity(stored_schedule.uid, version=activity.version + 1), "")
             return True
 
     def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:

@@ -65,17 +65,17 @@ class MemoryTaskStore:
                 return Refused(task)
             return Applied(self._put(applied(write, task)))
 
-    def add_wake(self, wake: Timer) -> None:
+    def add_timer(self, timer: Timer) -> None:
         """Write a wake into the minute of its look; writing it twice is writing it once."""
-        partition = partition_of(minute_of(wake.at), wake.task_id.shard)
+        partition = partition_of(minute_of(timer.at), timer.task_id.shard)
         with self._lock:
-            self._partitions.setdefault(partition, {})[f"{wake.task_id} {wake}"] = wake
+            self._partitions.setdefault(partition, {})[f"{timer.task_id} {timer}"] = timer
 
-    def add_schedule_wake(self, wake: ScheduleTimer) -> None:
+    def add_schedule_timer(self, timer: ScheduleTimer) -> None:
         """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
-        partition = partition_of(minute_of(wake.at), wake.uid.shard)
+        partition = partition_of(minute_of(timer.at), timer.uid.shard)
         with self._lock:
-            self._partitions.setdefault(partition, {})[f"{wake.uid} schedule {wake}"] = wake
+            self._partitions.setdefault(partition, {})[f"{timer.uid} schedule {timer}"] = timer
 
     def add_bulk_timer(self, timer: BulkTimer) -> None:
         """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""

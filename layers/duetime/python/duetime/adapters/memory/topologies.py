@@ -31,16 +31,16 @@ class MemoryTopologyStore:
             found = self._heads.get(topology)
             return found and found[0]
 
-    def save(self, head: RunState, nonce: str, expires_at: Millis | None) -> bool:
+    def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
         """Store how far a topology has come, if it is still at the version that was read."""
         del expires_at  # memory forgets with its process
         with self._mutex:
-            stored, stored_nonce = self._heads.get(head.topology, (None, ""))
+            stored, stored_nonce = self._heads.get(run_state.topology, (None, ""))
             if stored is not None and stored_nonce == nonce:
                 return True
-            if (stored.version if stored else 0) != head.version:
+            if (stored.version if stored else 0) != run_state.version:
                 return False
-            self._heads[head.topology] = (replace(head, version=head.version + 1), nonce)
+            self._heads[run_state.topology] = (replace(run_state, version=run_state.version + 1), nonce)
             return True
 
     def add_edge(
@@ -58,10 +58,10 @@ class MemoryTopologyStore:
         """Enter what a chunk has counted."""
         del expires_at  # memory forgets with its process
         with self._mutex:
-            tally = self._tallies[node] = self._tallies.get(node, JoinCount(edges)).with_report(chunk, counts)
-            return tally
+            join_count = self._tallies[node] = self._tallies.get(node, JoinCount(edges)).with_report(chunk, counts)
+            return join_count
 
-    def read_tally(self, node: TaskId, edges: int) -> JoinCount:
+    def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
         """Read what a node's chunks have reported."""
         with self._mutex:
             return self._tallies.get(node, JoinCount(edges))

@@ -1,4 +1,4 @@
-"""A message as SQS carries it: the body is `{"i": task id, "t": turn, "d": due}`.
+"""A message as SQS carries it: the body is `{"i": task id, "t": generation, "d": due}`.
 
 Its queue says the priority or the pulled type, its group the owner.
 """
@@ -35,7 +35,7 @@ class MessageUnreadable(ValueError):
 
 def body_of(message: Message) -> str:
     """The body of a message."""
-    return f'{{"i":"{message.task_id}","t":{message.turn},"d":{message.due}}}'
+    return f'{{"i":"{message.task_id}","t":{message.generation},"d":{message.due}}}'
 
 
 def group_of(owner: str) -> str:
@@ -46,7 +46,7 @@ def group_of(owner: str) -> str:
 
 
 def delivery_of(
-    record: Mapping[str, Any], priorities: Mapping[str, Priority], lanes: Mapping[str, str] | None = None
+    record: Mapping[str, Any], priorities: Mapping[str, Priority], pull_queues: Mapping[str, str] | None = None
 ) -> Delivery:
     """Read one record of a Lambda event of SQS.
 
@@ -55,7 +55,7 @@ def delivery_of(
     Args:
         record: one of the event's `Records`.
         priorities: the priority of each queue, by the queue's name.
-        lanes: the pulled type of each other queue, by the queue's name.
+        pull_queues: the pulled type of each other queue, by the queue's name.
 
     Raises:
         MessageUnreadable: the body is not one of ours.
@@ -64,23 +64,25 @@ def delivery_of(
     # A dead letter tells the queue it was given up on; without it only the record knows the priority.
     queue_arn = str(attributes.get("DeadLetterQueueSourceArn") or record.get("eventSourceARN", ""))
     queue = queue_arn.rpartition(":")[2]
-    priority, lane = priorities.get(queue, Priority.NORMAL), (lanes or {}).get(queue, "")
+    priority, pull_queue = priorities.get(queue, Priority.NORMAL), (pull_queues or {}).get(queue, "")
     group = str(attributes.get("MessageGroupId", ""))
     owner = "" if group.startswith(_HASHED) else group
     message_id = str(record["messageId"])
     try:
-        task_id, turn, due = _parsed(record["body"])
+        task_id, generation, due = _parsed(record["body"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise MessageUnreadable(message_id) from None
-    return Delivery(Message(task_id, turn, due, priority, owner, lane), str(record["receiptHandle"]), message_id)
+    return Delivery(
+        Message(task_id, generation, due, priority, owner, pull_queue), str(record["receiptHandle"]), message_id
+    )
 
 
 def _parsed(body: str) -> tuple[TaskId, int, int]:
     fields = json.loads(body)
-    turn, due = fields["t"], fields["d"]
-    if type(turn) is not int or type(due) is not int:
+    generation, due = fields["t"], fields["d"]
+    if type(generation) is not int or type(due) is not int:
         raise TypeError
     # Beyond these no record can be asked about: DynamoDB would refuse the number, the calendar the time.
-    if not (0 <= turn < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
+    if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
-    return TaskId.parse(fields["i"]), turn, due
+    return TaskId.parse(fields["i"]), generation, due

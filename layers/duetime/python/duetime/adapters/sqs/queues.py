@@ -43,14 +43,16 @@ class SqsQueues:
         client: SQSClient,
         urls: Mapping[Priority, str],
         executor: Executor,
-        lanes: Mapping[str, str] | None = None,
+        pull_queues: Mapping[str, str] | None = None,
     ) -> None:
         self._client = client
         self._urls = urls
         self._executor = executor
-        self._lanes = dict(lanes or {})
+        self._pull_queues = dict(pull_queues or {})
         self._priorities = {url.rpartition("/")[2]: priority for priority, url in urls.items()}
-        self._lanes_by_name = {url.rpartition("/")[2]: lane for lane, url in self._lanes.items()}
+        self._pull_queues_by_name = {
+            url.rpartition("/")[2]: pull_queue for pull_queue, url in self._pull_queues.items()
+        }
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
         """Send messages, ten a request; return those that the queue did not acknowledge."""
@@ -101,10 +103,10 @@ class SqsQueues:
         if broken:
             raise Unavailable(_reasons(broken))
 
-    def backlog(self, priority: Priority, lane: str = "") -> int:
+    def backlog(self, priority: Priority, pull_queue: str = "") -> int:
         """About how many messages of a priority, or of a lane, wait to be received, delayed ones not counted."""
         name: Final = "ApproximateNumberOfMessages"
-        url = self._lanes.get(lane, self._urls[priority])
+        url = self._pull_queues.get(pull_queue, self._urls[priority])
         with translated():
             answer = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
         return int(answer["Attributes"][name])
@@ -115,15 +117,15 @@ class SqsQueues:
         Raises:
             MessageUnreadable: the body is not one of ours.
         """
-        return delivery_of(record, self._priorities, self._lanes_by_name)
+        return delivery_of(record, self._priorities, self._pull_queues_by_name)
 
-    def receive(self, lane: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
+    def receive(self, pull_queue: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
         """Receive messages of one lane.
 
         Raises:
             Unavailable: SQS throttles or fails.
         """
-        url = self._lanes[lane]
+        url = self._pull_queues[pull_queue]
         with translated():
             answer = self._client.receive_message(
                 QueueUrl=url,
@@ -163,7 +165,7 @@ class SqsQueues:
 
     def _url(self, message: Message) -> str:
         """The queue of a message: its lane's, or its priority's if no lane of that name is known here."""
-        return self._lanes.get(message.lane, self._urls[message.priority])
+        return self._pull_queues.get(message.pull_queue, self._urls[message.priority])
 
     def _batches(self, outgoing: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
         """Batches of ten, each for one queue. Bodies are far too short for the size limit of a request."""

@@ -35,7 +35,7 @@ _MOST_BYTES = {
 EventBridge, PutEvents (entries of one request, less than 1 MB); Step Functions, StartExecution."""
 _MOST_BYTES_UNWAITED = 1_000_000
 """Source: Lambda API Reference, Invoke, asynchronous: 1 MB."""
-_MENDED_BY_TIME = frozenset(
+_PASSES_WITH_TIME = frozenset(
     {
         # Lambda: the function is being changed or made ready.
         "ResourceConflictException",
@@ -184,5 +184,5 @@ def _failed(error: Exception) -> Failed | NotSent:
         if is_throttled(error):
             return NotSent(f"{error.operation_name}: {error.response['Error']['Code']}")
         code = str(error.response.get("Error", {}).get("Code", "unknown"))
-        return failure(code, str(error), retriable=is_transient(error) or code in _MENDED_BY_TIME)
+        return failure(code, str(error), retriable=is_transient(error) or code in _PASSES_WITH_TIME)
     return failure(type(error).__name__, str(error), retriable=not isinstance(error, ParamValidationError))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.http_calls import Call, NoAnswer
-from duetime.adapters.targets.http_target import OK, is_mended_by_time
+from duetime.adapters.targets.http_target import OK, passes_with_time
 from duetime.domain.limits import CALLBACK_TIMEOUT
 from duetime.domain.tasks.attempts import failure
 from duetime.domain.times import SECOND, to_iso
@@ -39,7 +39,7 @@ class HttpCallbacks:
 
     def call_back(self, task: Task, url: str) -> Failed | None:
         """Post the outcome once; what went wrong, or nothing."""
-        last = task.ledger[-1] if task.ledger else None
+        last = task.attempt_history[-1] if task.attempt_history else None
         at = last.started_at + last.took if last and last.started_at else task.next_at
         event = {"type": f"task.{task.state}", "timestamp": to_iso(at), "data": self.entry(task)}
         reply = self.caller.call(
@@ -59,4 +59,4 @@ class HttpCallbacks:
         if reply.status in OK:
             return None
         message = f"the callback was answered {reply.status}"
-        return failure(f"Http{reply.status}", message, retriable=is_mended_by_time(reply.status))
+        return failure(f"Http{reply.status}", message, retriable=passes_with_time(reply.status))

@@ -115,10 +115,10 @@ def _ending(answer: Answer, phase: Phase) -> Ending:
     text = answer.body[:200].decode("utf-8", "replace")
     wait = _retry_after(answer.retry_after)
     message = f"the endpoint answered {status}: {text}"
-    return failure(f"Http{status}", message, retriable=is_mended_by_time(status), wait_at_least=wait)
+    return failure(f"Http{status}", message, retriable=passes_with_time(status), wait_at_least=wait)
 
 
-def is_mended_by_time(status: int) -> bool:
+def passes_with_time(status: int) -> bool:
     """Whether another call may be answered better; a redirect is not followed then either."""
     return status in _RETRIABLE or status >= _CLIENT_ERRORS.stop
 

@@ -27,7 +27,7 @@ from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the 
 from duetime.domain import errors
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.bulk.request import BulkRequest, FilterAction
-from duetime.domain.limits import MAX_EXAMINED, MAX_JSON_DEPTH, MAX_PAGE, MAX_SWEEP_PACE, MIN_SWEEP_PACE
+from duetime.domain.limits import MAX_BULK_PACE, MAX_EXAMINED, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import TERMINAL, State
 
@@ -114,7 +114,7 @@ class SweepFields(Body):
     ] = None
     per_second: Annotated[
         float | None,
-        Field(ge=MIN_SWEEP_PACE, le=MAX_SWEEP_PACE, description="Most tasks a second; null for as fast as it goes."),
+        Field(ge=MIN_BULK_PACE, le=MAX_BULK_PACE, description="Most tasks a second; null for as fast as it goes."),
     ] = None
     dry_run: Annotated[bool, Field(description="Change nothing: only count what is meant.")] = False
     next_token: Annotated[
@@ -160,7 +160,7 @@ class SweptAnswer(TypedDict):
     next_token: Annotated[str | None, Field(description="Goes on where this request stopped; null at the end.")]
 
 
-def read_sweep(model: type[S], document: Document) -> S:
+def read_filter_action(model: type[S], document: Document) -> S:
     """The body of a request.
 
     Raises:
@@ -190,7 +190,7 @@ def request_of(body: SweepFields, scope: str, text: bytes) -> BulkRequest:
 
 def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
     """What a body asks for that was accepted before, and is carried out later."""
-    body = read_sweep(_MODELS[kind], safe_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED))
+    body = read_filter_action(_MODELS[kind], safe_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED))
     return _request_of(body, None, text)
 
 
@@ -200,7 +200,7 @@ def is_piece(body: SweepFields) -> bool:
 
 
 def _request_of(body: SweepFields, after: TaskId | None, text: bytes) -> BulkRequest:
-    sweep = FilterAction(
+    action = FilterAction(
         wanted=body.filter.meant,
         after=after,
         descending=body.order == "desc",
@@ -211,7 +211,7 @@ def _request_of(body: SweepFields, after: TaskId | None, text: bytes) -> BulkReq
     kind = next(kind for kind, model in _MODELS.items() if isinstance(body, model))
     force = isinstance(body, CancelMany) and body.force
     change = change_of(body.change, (CHANGE,)) if isinstance(body, ChangeMany) else None
-    return BulkRequest(kind, sweep, text, force, change)
+    return BulkRequest(kind, action, text, force, change)
 
 
 _MODELS: Mapping[BulkKind, type[SweepFields]] = {

@@ -86,7 +86,7 @@ def lease_state(task: Task) -> str:
         LeaseState(
             task_id=task.id.text,
             state=task.state,
-            asked=task.asked,
+            asked=task.stop_request,
             ends_at=to_iso(task.lease_ends_at) if is_live and task.lease_ends_at is not None else None,
         )
     )

@@ -27,7 +27,7 @@ _MOST_DIGITS = 12
 
 def token_of(key: LeaseKey) -> str:
     """The id of a lease."""
-    fields = [_VERSION, key.task_id.text, key.fence, key.lane, key.length // SECOND, key.receipt]
+    fields = [_VERSION, key.task_id.text, key.fence, key.pull_queue, key.length // SECOND, key.receipt]
     text = json.dumps(fields, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
 
@@ -39,10 +39,10 @@ def key_of(token: str) -> LeaseKey:
         LeaseUnknown: no lease can have it.
     """
     match _decoded(token):
-        case [1, str(task_id), int(fence), str(lane), int(seconds), str(receipt)]:
+        case [1, str(task_id), int(fence), str(pull_queue), int(seconds), str(receipt)]:
             fits = 0 < fence < 10**_MOST_DIGITS and MIN_LEASE_SECONDS <= seconds <= MAX_LEASE_SECONDS
-            if fits and len(lane) <= MAX_TYPE_LENGTH and _RECEIPT.fullmatch(receipt):
-                return LeaseKey(_task_id(task_id), int(fence), lane, seconds * SECOND, receipt)
+            if fits and len(pull_queue) <= MAX_TYPE_LENGTH and _RECEIPT.fullmatch(receipt):
+                return LeaseKey(_task_id(task_id), int(fence), pull_queue, seconds * SECOND, receipt)
     raise LeaseUnknown
 
 

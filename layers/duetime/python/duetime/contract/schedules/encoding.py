@@ -31,14 +31,14 @@ UPCOMING = 5
 """Occurrences that a schedule shows of what comes."""
 
 
-def schedule_entry(recurrence: StoredSchedule, next_at: Millis | None) -> ScheduleEntry:
+def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleEntry:
     """A schedule as lists show it."""
-    spec, timing = recurrence.spec, recurrence.spec.written
+    spec, timing = stored.spec, stored.spec.written
     return ScheduleEntry(
-        id=recurrence.name,
-        name=recurrence.name,
-        state=recurrence.state,
-        note=recurrence.note or None,
+        id=stored.name,
+        name=stored.name,
+        state=stored.state,
+        note=stored.note or None,
         cron=timing.cron,
         rate=timing.rate,
         interval=timing.interval,
@@ -53,35 +53,31 @@ def schedule_entry(recurrence: StoredSchedule, next_at: Millis | None) -> Schedu
         jitter_seconds=spec.jitter_seconds,
         start_at=instant(spec.start_at),
         end_at=instant(spec.end_at),
-        remaining_runs=recurrence.remaining_runs,
+        remaining_runs=stored.remaining_runs,
         overlap=spec.overlap,
         catch_up_seconds=spec.catch_up_seconds,
         pause_on_failure=spec.pause_on_failure,
-        task=_template(recurrence),
-        created_at=to_iso(recurrence.created_at),
-        changed_at=to_iso(recurrence.changed_at),
+        task=_template(stored),
+        created_at=to_iso(stored.created_at),
+        changed_at=to_iso(stored.changed_at),
         next_at=instant(next_at),
-        placed=recurrence.placed,
-        skipped=recurrence.skipped,
-        revision=recurrence.revision,
-        tzdata=recurrence.tzdata,
-        version=recurrence.version,
+        placed=stored.placed,
+        skipped=stored.skipped,
+        revision=stored.revision,
+        tzdata=stored.tzdata,
+        version=stored.version,
     )
 
 
-def schedule_answer(
-    recurrence: StoredSchedule, next_at: Millis | None, upcoming: Sequence[Occurrence]
-) -> ScheduleAnswer:
+def schedule_answer(stored: StoredSchedule, next_at: Millis | None, upcoming: Sequence[Occurrence]) -> ScheduleAnswer:
     """A schedule, whole."""
-    last = recurrence.last
+    last = stored.last
     return ScheduleAnswer(
-        **schedule_entry(recurrence, next_at),
+        **schedule_entry(stored, next_at),
         upcoming=[previewed(each) for each in upcoming],
         last=None if last is None else LastAnswer(task_id=str(last.task_id), at=to_iso(last.nominal)),
-        skips=[
-            SkipAnswer(at=to_iso(each.at), local=each.key or None, note=each.note) for each in reversed(recurrence.log)
-        ],
-        backfills=[_backfill(each) for each in recurrence.backfills],
+        skips=[SkipAnswer(at=to_iso(each.at), local=each.key or None, note=each.note) for each in reversed(stored.log)],
+        backfills=[_backfill(each) for each in stored.backfills],
     )
 
 
@@ -105,8 +101,8 @@ def occurrence_answer(occurrence: Occurrence, task_id: TaskId | None, task: Task
     )
 
 
-def _template(recurrence: StoredSchedule) -> TemplateAnswer:
-    task = recurrence.spec.task
+def _template(stored: StoredSchedule) -> TemplateAnswer:
+    task = stored.spec.task
     answer = TemplateAnswer(
         type=task.type,
         priority=task.priority,
@@ -120,8 +116,8 @@ def _template(recurrence: StoredSchedule) -> TemplateAnswer:
         name=task.name or None,
         tags=task.tags,
     )
-    if recurrence.payload.data is not None:
-        answer["payload"] = json.loads(json_of(recurrence.payload))
+    if stored.payload.data is not None:
+        answer["payload"] = json.loads(json_of(stored.payload))
     return answer
 
 

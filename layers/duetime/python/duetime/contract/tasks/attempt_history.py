@@ -28,11 +28,11 @@ def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptsAnswer:
         older: the lines that the record had no more room for; one that it still has is told once.
     """
     # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
-    ended = Run(task, 0, 0).ledger_before if task.state in LEASED and task.lease_ends_at else task.ledger
+    ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_ends_at else task.attempt_history
     lines = {line.fence: line for line in (*older, *ended)}
     if has_untold_error(task):
         # The ledger would tell it again, and cut.
-        last = task.ledger[-1]
+        last = task.attempt_history[-1]
         lines[last.fence] = replace(last, error=task.error)
     return AttemptsAnswer(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
 

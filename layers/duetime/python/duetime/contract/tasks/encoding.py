@@ -62,12 +62,12 @@ def entry(task: Task) -> TaskEntry:
         fence=task.fence,
         lease=_lease(task),
         deferred=task.deferred,
-        asked=task.asked,
+        asked=task.stop_request,
         lock=lock_spec_answer(task.lock),
         waits_for=task.waits_for if task.state in WAITING else None,
         callback_url=task.callback_url,
-        schedule=_occasion(task.occasion),
-        member=_member(task.member),
+        schedule=_schedule_ref(task.schedule_ref),
+        node_ref=_node_ref(task.node_ref),
         progress=_progress(task.progress),
         error=error_answer(task.error),
         lateness_ms=task.lateness,
@@ -120,18 +120,23 @@ def lock_spec_answer(lock: domain.LockSpec | None) -> LockSpecAnswer | None:
     return None if lock is None else LockSpecAnswer(key=lock.key, limit=lock.limit, scope=lock.scope)
 
 
-def _occasion(occasion: domain.ScheduleRef | None) -> OccasionAnswer | None:
-    if occasion is None:
+def _schedule_ref(schedule_ref: domain.ScheduleRef | None) -> OccasionAnswer | None:
+    if schedule_ref is None:
         return None
     return OccasionAnswer(
-        name=occasion.schedule, revision=occasion.revision, at=to_iso(occasion.nominal), cause=occasion.cause
+        name=schedule_ref.schedule,
+        revision=schedule_ref.revision,
+        at=to_iso(schedule_ref.nominal),
+        cause=schedule_ref.cause,
     )
 
 
-def _member(member: domain.NodeRef | None) -> MemberAnswer | None:
-    if member is None:
+def _node_ref(node_ref: domain.NodeRef | None) -> MemberAnswer | None:
+    if node_ref is None:
         return None
-    return MemberAnswer(topology=member.topology.text, run=member.run, node=member.key, note=member.note or None)
+    return MemberAnswer(
+        topology=node_ref.topology.text, run=node_ref.run, node=node_ref.key, note=node_ref.note or None
+    )
 
 
 def _progress(progress: domain.Progress | None) -> ProgressAnswer | None:

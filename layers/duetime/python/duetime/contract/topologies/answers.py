@@ -79,7 +79,7 @@ class TopologyAnswer(TypedDict):
 
 def topology_answer(view: View, now: Millis) -> TopologyAnswer:
     """A topology as it stands now."""
-    task, graph, head, statuses = view.task, view.graph, view.head, view.statuses
+    task, graph, run_state, statuses = view.task, view.graph, view.run_state, view.statuses
     path = critical_path(graph, durations(graph, statuses, now))
     return TopologyAnswer(
         id=task.id.text,
@@ -91,10 +91,10 @@ def topology_answer(view: View, now: Millis) -> TopologyAnswer:
         created_at=to_iso(task.created_at),
         started_at=instant(task.started_at),
         finished_at=instant(task.finished_at),
-        asked=task.asked,
+        asked=task.stop_request,
         error=error_answer(task.error),
         version=task.version,
-        run=head.number if head else 0,
+        run=run_state.number if run_state else 0,
         on_failure=graph.on_failure,
         deadline_seconds=graph.deadline_seconds,
         percent=percent(graph, statuses),
@@ -102,7 +102,7 @@ def topology_answer(view: View, now: Millis) -> TopologyAnswer:
         critical_path=PathAnswer(nodes=list(path.nodes), seconds=path.seconds),
         operation=None if view.operation is None else bulk_answer(view.operation),
         nodes={
-            node.key: _node_answer(node, head.task_id(node.key) if head else None, statuses[node.key])
+            node.key: _node_answer(node, run_state.task_id(node.key) if run_state else None, statuses[node.key])
             for node in graph.nodes
         },
     )

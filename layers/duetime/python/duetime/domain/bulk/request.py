@@ -55,7 +55,7 @@ class BulkRequest:
     """
 
     kind: BulkKind
-    sweep: FilterAction
+    action: FilterAction
     text: bytes = b""
     force: bool = False
     change: TaskChange | None = None

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import DIRECT_SLACK, PATROL_DELAYS
+from duetime.domain.limits import DIRECT_SLACK, RECOVERY_SCAN_DELAYS
 from duetime.domain.times import Millis, minute_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 DISPATCH = 0
-"""Index of the first reading; the recovery scans follow it, as in `PATROL_DELAYS`."""
-LAST_SCAN = len(PATROL_DELAYS)
+"""Index of the first reading; the recovery scans follow it, as in `RECOVERY_SCAN_DELAYS`."""
+LAST_SCAN = len(RECOVERY_SCAN_DELAYS)
 """Index of the last recovery scan."""
 ALL = ""
 """Stands for every queue that does not lag."""
@@ -168,12 +168,12 @@ class Cursors:
 
 def first_cursors(since: Millis) -> Cursors:
     """Cursors of a group that nobody has read yet: they begin with the minute of an instant, each scan before that."""
-    return Cursors.at(minute_of(since - delay) - 1 for delay in (0, *PATROL_DELAYS))
+    return Cursors.at(minute_of(since - delay) - 1 for delay in (0, *RECOVERY_SCAN_DELAYS))
 
 
 def horizons(now: Millis, look_ahead: Millis) -> Sequence[int]:
     """The last minute that each reading may read now: ahead for the first, past its delay for a recovery scan."""
-    return (minute_of(now + look_ahead), *(minute_of(now - delay) - 1 for delay in PATROL_DELAYS))
+    return (minute_of(now + look_ahead), *(minute_of(now - delay) - 1 for delay in RECOVERY_SCAN_DELAYS))
 
 
 def furthest(now: Millis, look_ahead: Millis) -> Sequence[int]:

@@ -45,16 +45,16 @@ class Undo:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAfter:
+class CheckTopology:
     """The task is a topology that runs: somebody is to see whether its run is still framed."""
 
     task: Task
 
 
-Lifeline = DeleteMessage | RedeliverMessage | FollowUp | Undo | LookAfter
+Redelivery = DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology
 
 
-def after_refusal(task: Task | None, message: Message, now: Millis) -> Lifeline:
+def after_refusal(task: Task | None, message: Message, now: Millis) -> Redelivery:
     """What becomes of a message whose claim was refused by this record."""
     if task is None:
         return DeleteMessage("unknown task")
@@ -62,10 +62,10 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Lifeline:
         return DeleteMessage(f"already {task.state}")
     if task.is_terminal or task.state is State.ROLLING_BACK:
         return _after_the_attempt(task, now)
-    if task.turn != message.turn:
+    if task.generation != message.generation:
         return DeleteMessage("another turn")
     if task.state is State.RUNNING and task.deferred and isinstance(task.target, TopologyTarget):
-        return LookAfter(task)
+        return CheckTopology(task)
     if task.state in LEASED:
         return RedeliverMessage((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")
     if task.state in WAITING:
@@ -73,7 +73,7 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Lifeline:
     return DeleteMessage(f"{task.state}")
 
 
-def _after_the_attempt(task: Task, now: Millis) -> Lifeline:
+def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
     """What becomes of a message whose task is past its work: it has an outcome, or is to be undone."""
     over_at = (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
     if over_at > now:
@@ -83,7 +83,7 @@ def _after_the_attempt(task: Task, now: Millis) -> Lifeline:
     return FollowUp(task) if task.is_terminal else Undo(task)
 
 
-def _until_due(task: Task, at: Millis, now: Millis) -> Lifeline:
+def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
     """Not due by this worker's clock. Beyond the queue's reach the record's wake takes over."""
     if task.next_at - now > MAX_DELAY:
         return DeleteMessage("not due for long")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import DIRECT_SLACK, LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, MAX_DELAY, PATROL_DELAYS
+from duetime.domain.limits import DIRECT_SLACK, LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, MAX_DELAY, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.states import LEASED, TERMINAL, WAITING, State
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
@@ -51,11 +51,11 @@ class Message:
     """
 
     task_id: TaskId
-    turn: int
+    generation: int
     due: Millis
     priority: Priority
     owner: str
-    lane: str = ""
+    pull_queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ class Timer:
     """
 
     task_id: TaskId
-    turn: int
+    generation: int
     at: Millis
     priority: Priority
     owner: str
     sent: bool = False
-    lane: str = ""
+    pull_queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class ScheduleTimer:
     uid: TaskId
     owner: str
     name: str
-    turn: int
+    generation: int
     at: Millis
 
 
@@ -113,7 +113,7 @@ class Placement:
         direct: a message must be sent, after the record: the trigger may have read that minute already.
     """
 
-    wake: bool
+    timer: bool
     direct: bool
 
 
@@ -125,10 +125,10 @@ def placement(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> P
     under way: that patrol would find it.
     """
     direct = is_direct(at, now, look_ahead)
-    patrolled_at = start_of(task_id.minute + 1) + PATROL_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
-    is_patrolled = start_of(task_id.minute) <= at and max(at, now + LATEST_ARRIVAL) < patrolled_at
-    at_home = minute_of(at) == task_id.minute or (direct and is_patrolled)
-    return Placement(wake=not at_home, direct=direct)
+    recovered_at = start_of(task_id.minute + 1) + RECOVERY_SCAN_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
+    is_patrolled = start_of(task_id.minute) <= at and max(at, now + LATEST_ARRIVAL) < recovered_at
+    in_own_minute = minute_of(at) == task_id.minute or (direct and is_patrolled)
+    return Placement(timer=not in_own_minute, direct=direct)
 
 
 def first_unread(now: Millis, look_ahead: Millis) -> Millis:
@@ -157,12 +157,12 @@ class Entry:
     owner: str
     state: State
     priority: Priority
-    turn: int
+    generation: int
     next_at: Millis
     sent: bool
     leased_until: Millis | None
     finished: bool
-    lane: str = ""
+    pull_queue: str = ""
 
     @classmethod
     def of(cls, task: Task) -> Entry:
@@ -172,22 +172,22 @@ class Entry:
             owner=task.owner,
             state=task.state,
             priority=task.priority,
-            turn=task.turn,
+            generation=task.generation,
             next_at=task.next_at,
             sent=task.sent,
             leased_until=task.lease_ends_at,
             finished=task.finished_at is not None,
-            lane=task.lane,
+            pull_queue=task.pull_queue,
         )
 
     def message(self, due: Millis) -> Message:
         """The message that makes a worker look at this task."""
-        return Message(self.task_id, self.turn, due, self.priority, self.owner, self.lane)
+        return Message(self.task_id, self.generation, due, self.priority, self.owner, self.pull_queue)
 
 
 def queue_of(item: Entry | Message) -> str:
     """The name of the queue that a task waits on: that of its priority, or of its pulled type."""
-    return f"{_PULLED}{item.lane}" if item.lane else item.priority.value
+    return f"{_PULLED}{item.pull_queue}" if item.pull_queue else item.priority.value
 
 
 def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
@@ -195,7 +195,7 @@ def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
     if item.sent:
         return None
     if isinstance(item, Timer):
-        return Message(item.task_id, item.turn, item.at, item.priority, item.owner, item.lane)
+        return Message(item.task_id, item.generation, item.at, item.priority, item.owner, item.pull_queue)
     waits = item.state in WAITING or (item.state in LEASED and item.leased_until is None)
     return item.message(item.next_at) if waits and minute_of(item.next_at) == minute else None
 

@@ -62,20 +62,20 @@ def preceding(schedule: Schedule, before: Millis, limit: int) -> Sequence[Occurr
 def count_between(schedule: Schedule, after: Millis, until: Millis) -> int:
     """How many times its timing means in (after, until], whether or not a calendar lets them run; by arithmetic."""
     first, last = _bounds(schedule, after, until)
-    return schedule.rhythm.count(first, last) if first < last else 0
+    return schedule.recurrence.count(first, last) if first < last else 0
 
 
 def next_nominal(schedule: Schedule, after: Millis) -> Millis | None:
     """The next instant after `after` that its timing means; `None` if it has come to its end."""
     first, last = _bounds(schedule, after, LAST_WALL)
-    found = schedule.rhythm.after(first)
+    found = schedule.recurrence.after(first)
     return None if found is None or found > last else found
 
 
 def previous_nominal(schedule: Schedule, before: Millis) -> Millis | None:
     """The last instant before `before` that its timing means."""
     first, last = _bounds(schedule, -1, before - 1)
-    found = schedule.rhythm.before(last + 1)
+    found = schedule.recurrence.before(last + 1)
     return None if found is None or found <= first else found
 
 
@@ -86,7 +86,7 @@ def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurr
 
 def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
     """What becomes of an instant that the timing means: whether it runs, when, and why."""
-    said = schedule.rhythm.note(nominal)
+    said = schedule.recurrence.note(nominal)
     key = schedule.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
     span = covering(schedule.calendars, nominal)
@@ -108,7 +108,7 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
         return skipped(", for there is no working moment in two years")
     if schedule.end_at is not None and moment > schedule.end_at:
         return skipped(", for the next working moment is after the schedule's end")
-    later = schedule.rhythm.after(occurrence.nominal)
+    later = schedule.recurrence.after(occurrence.nominal)
     text = schedule.clock.zone.text_at(moment)
     if later is not None and later <= moment:
         return skipped(f", for a later occurrence runs by the next working moment, {text}")
@@ -118,7 +118,7 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
 def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
     """Its part of the jitter: never past the next occurrence, nor the schedule's end."""
     widest = schedule.jitter_seconds * SECOND
-    later = schedule.rhythm.after(occurrence.at)
+    later = schedule.recurrence.after(occurrence.at)
     if later is not None:
         widest = min(widest, later - occurrence.at - 1)
     if schedule.end_at is not None:
@@ -128,13 +128,13 @@ def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
 
 
 def _forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurrence]:
-    rhythm, remaining = schedule.rhythm, schedule.remaining_runs
+    recurrence, remaining = schedule.recurrence, schedule.remaining_runs
     at, last = _bounds(schedule, after, until)
     while at < last and remaining != 0:
-        found = rhythm.after(at)
+        found = recurrence.after(at)
         end = last if found is None or found > last else found
         said = ""
-        for lost in rhythm.lost(at, end):
+        for lost in recurrence.lost(at, end):
             if lost.at == found:
                 said = lost.note
             else:
@@ -149,13 +149,13 @@ def _forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occur
 
 
 def _backward(schedule: Schedule, before: Millis) -> Iterator[Occurrence]:
-    rhythm = schedule.rhythm
+    recurrence = schedule.recurrence
     first, last = _bounds(schedule, -1, before - 1)
     while first < last:
-        found = rhythm.before(last + 1)
+        found = recurrence.before(last + 1)
         here = None if found is None or found <= first else found
         said = ""
-        for lost in reversed(rhythm.lost(first if here is None else here - 1, last)):
+        for lost in reversed(recurrence.lost(first if here is None else here - 1, last)):
             if lost.at == here:
                 said = lost.note
             else:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-def run_of(recurrence: StoredSchedule, nominal: Millis) -> Occurrence:
+def run_of(stored: StoredSchedule, nominal: Millis) -> Occurrence:
     """The run of a permanent schedule that is meant for an instant."""
-    return Occurrence(nominal, nominal, nominal, recurrence.spec.clock.zone.text_at(nominal))
+    return Occurrence(nominal, nominal, nominal, stored.spec.clock.zone.text_at(nominal))
 
 
 def first_run(schedule: Schedule, since: Millis) -> Millis | None:
@@ -36,23 +36,23 @@ def run_after(schedule: Schedule, last: Last, ended_at: Millis) -> Millis | None
     return _working(schedule, None if at is None else max(at, last.nominal + 1))
 
 
-def continued(recurrence: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
+def continued(stored: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
     """With its next run decided, or at its end."""
     if nominal is None:
-        return replace(recurrence, state=ScheduleState.ENDED)
-    remaining = recurrence.remaining_runs
-    task_id = recurrence.id_of(run_of(recurrence, nominal))
+        return replace(stored, state=ScheduleState.ENDED)
+    remaining = stored.remaining_runs
+    task_id = stored.id_of(run_of(stored, nominal))
     return replace(
-        recurrence,
-        last=Last(task_id, nominal, recurrence.revision_of(nominal)),
+        stored,
+        last=Last(task_id, nominal, stored.revision_of(nominal)),
         remaining_runs=None if remaining is None else remaining - 1,
-        placed=recurrence.placed + 1,
+        placed=stored.placed + 1,
     )
 
 
 def ended_at(task: Task, now: Millis) -> Millis:
     """When a run ended: its last attempt, or its record if it had none; now if neither says."""
-    if task.ledger and (line := task.ledger[-1]).started_at:
+    if task.attempt_history and (line := task.attempt_history[-1]).started_at:
         return line.started_at + line.took
     return now if task.finished_at is None else task.finished_at
 

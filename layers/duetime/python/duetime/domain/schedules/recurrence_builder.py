@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1024)
-def rhythm_of(timing: Timing, clock: Clock, anchor: Millis) -> Recurrence:
+def recurrence_of(timing: Timing, clock: Clock, anchor: Millis) -> Recurrence:
     """The rhythm of a timing.
 
     Args:

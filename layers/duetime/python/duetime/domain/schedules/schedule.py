@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_JITTER_SECONDS, MAX_NAME_LENGTH
 from duetime.domain.schedules.calendars import Searched
-from duetime.domain.schedules.recurrence_builder import rhythm_of
+from duetime.domain.schedules.recurrence_builder import recurrence_of
 from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock, Recurrence
 from duetime.domain.schedules.timings import Permanent, Timing
 
@@ -115,9 +115,9 @@ class Schedule:
         return self.created_at if self.start_at is None else self.start_at
 
     @property
-    def rhythm(self) -> Recurrence:
+    def recurrence(self) -> Recurrence:
         """Its timing in its zone."""
-        return rhythm_of(self.timing, self.clock, self.anchor)
+        return recurrence_of(self.timing, self.clock, self.anchor)
 
     @property
     def is_permanent(self) -> bool:

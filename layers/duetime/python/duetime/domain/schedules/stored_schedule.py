@@ -129,7 +129,7 @@ class StoredSchedule:
     revision: int = 1
     version: int = 1
     edition: int = 0
-    turn: int = 0
+    generation: int = 0
     tzdata: str = ""
     remaining_runs: int | None = None
     last: Last | None = None
@@ -211,7 +211,7 @@ class StoredSchedule:
         revision = 0 if purpose else self.revision_of(occurrence.nominal)
         return derived(self.uid.text, revision, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
 
-    def occasion(self, nominal: Millis, cause: Cause = Cause.RHYTHM) -> ScheduleRef:
+    def schedule_ref(self, nominal: Millis, cause: Cause = Cause.RECURRENCE) -> ScheduleRef:
         """What an occurrence's task carries of it."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
         return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports)
@@ -279,7 +279,7 @@ class StoredSchedule:
             revision=self.revision + 1,
             revision_ends=(),
             version=self.version + 1,
-            turn=self.turn + 1,
+            generation=self.generation + 1,
             remaining_runs=None,
             last=None,
             owed=None,

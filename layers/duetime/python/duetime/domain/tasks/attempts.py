@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.limits import (
+    ATTEMPT_ERROR_LENGTH,
+    ATTEMPTS_INLINE,
     LEASE_RETURN_MARGIN,
-    LEDGER_ERROR_LENGTH,
-    LEDGER_LINES_INLINE,
     LONGEST_NOT_SENT_WAIT,
     MAX_CLOCK_DIFFERENCE,
     MAX_ERROR_CLASS_LENGTH,
@@ -120,7 +120,7 @@ class NotSent:
             now: the time.
             fraction: a random number, 0 <= fraction < 1, which spreads the tries over half of the wait.
         """
-        due = max([task.due_at, *(line.started_at + line.took for line in task.ledger[-1:])])
+        due = max([task.due_at, *(line.started_at + line.took for line in task.attempt_history[-1:])])
         bound = max(SHORTEST_NOT_SENT_WAIT, min(now - due, LONGEST_NOT_SENT_WAIT))
         return HeldBack(now + bound - int(bound // 2 * fraction), self.reason)
 
@@ -135,19 +135,19 @@ def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: M
     return Failed(error, retriable, wait_at_least)
 
 
-def told_ledger(task: Task) -> tuple[AttemptRecord, ...]:
+def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
     """A task's ledger, its last line with the error that the record is about to forget."""
     if not has_untold_error(task) or task.error is None:
-        return task.ledger
-    error = replace(task.error, message=_shortened(task.error.message, LEDGER_ERROR_LENGTH))
-    return (*task.ledger[:-1], replace(task.ledger[-1], error=error))
+        return task.attempt_history
+    error = replace(task.error, message=_shortened(task.error.message, ATTEMPT_ERROR_LENGTH))
+    return (*task.attempt_history[:-1], replace(task.attempt_history[-1], error=error))
 
 
 def has_untold_error(task: Task) -> bool:
     """Whether the record's error is that of the last line of its ledger, which does not repeat it."""
-    if task.error is None or not task.ledger:
+    if task.error is None or not task.attempt_history:
         return False
-    last = task.ledger[-1]
+    last = task.attempt_history[-1]
     return last.error is None and last.outcome in {AttemptOutcome.RETRIED, AttemptOutcome.FAILED}
 
 
@@ -175,7 +175,9 @@ class Claimant:
     def claim(self, message: Message, nonce: str) -> Write:
         """The write that takes a task up: of this turn and due, or left by a worker whose lease is over."""
         start = max(self.now, message.due)
-        return self._lease_service(message.task_id, Move.CLAIM, nonce, start, Guard(turn=message.turn, due_by=start))
+        return self._lease_service(
+            message.task_id, Move.CLAIM, nonce, start, Guard(generation=message.generation, due_by=start)
+        )
 
     def claim_rollback(self, task: Task, nonce: str) -> Write:
         """The write that takes up a rollback that is due, or was left by a worker whose lease is over."""
@@ -224,25 +226,25 @@ class Run:
             outcome=outcome,
         )
 
-    def ledger(self, outcome: AttemptOutcome) -> tuple[AttemptRecord, ...]:
+    def attempt_history(self, outcome: AttemptOutcome) -> tuple[AttemptRecord, ...]:
         """The whole ledger after this run."""
-        return (*self.ledger_before, self.line(outcome))
+        return (*self.history_before, self.line(outcome))
 
     @property
-    def ledger_before(self) -> tuple[AttemptRecord, ...]:
+    def history_before(self) -> tuple[AttemptRecord, ...]:
         """The ledger without this run; attempts that left no line were lost with their workers."""
         task = self.task
         lost = (
             AttemptRecord(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
-            for attempt in range(_attempts_told_of(task.ledger) + 1, task.attempt)
+            for attempt in range(_attempts_told_of(task.attempt_history) + 1, task.attempt)
         )
-        return (*told_ledger(task), *lost)
+        return (*reported_history(task), *lost)
 
     def changes(self, outcome: AttemptOutcome) -> dict[str, Any]:
         """What every end of a run writes: its ledger, the true start of a first one, and no request left open."""
         changes: dict[str, Any] = {
-            "ledger": self.ledger(outcome)[-LEDGER_LINES_INLINE:],
-            "asked": None,
+            "attempt_history": self.attempt_history(outcome)[-ATTEMPTS_INLINE:],
+            "stop_request": None,
             "deferred_fence": None,
             "waits_for": None,
         }
@@ -253,11 +255,11 @@ class Run:
         return changes
 
 
-def _attempts_told_of(ledger: tuple[AttemptRecord, ...]) -> int:
+def _attempts_told_of(attempt_history: tuple[AttemptRecord, ...]) -> int:
     """How many attempts of the present count the ledger tells of: an end begins a new count, a pause takes one back."""
-    if not ledger:
+    if not attempt_history:
         return 0
-    last = ledger[-1]
+    last = attempt_history[-1]
     match last.outcome:
         case AttemptOutcome.RETRIED | AttemptOutcome.LOST:
             return last.attempt

@@ -45,5 +45,5 @@ class TaskFilter:
             and (self.due_from is None or task.due_at >= self.due_from)
             and (self.due_to is None or task.due_at < self.due_to)
             and (self.error is None or (task.error is not None and task.error.kind == self.error))
-            and (self.parent is None or (task.member is not None and task.member.topology == self.parent))
+            and (self.parent is None or (task.node_ref is not None and task.node_ref.topology == self.parent))
         )

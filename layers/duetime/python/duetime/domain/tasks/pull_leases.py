@@ -48,7 +48,7 @@ class LeaseKey:
 
     task_id: TaskId
     fence: int
-    lane: str
+    pull_queue: str
     length: Millis
     receipt: str
 

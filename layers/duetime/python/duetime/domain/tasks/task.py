@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, LEDGER_LINES_INLINE
+from duetime.domain.limits import ATTEMPTS_INLINE, INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import TERMINAL, State
 
@@ -239,7 +239,7 @@ class Cause(StrEnum):
         BACKFILL: its owner asked for a stretch of the past.
     """
 
-    RHYTHM = "rhythm"
+    RECURRENCE = "rhythm"
     TRIGGER = "trigger"
     BACKFILL = "backfill"
 
@@ -260,7 +260,7 @@ class ScheduleRef:
     schedule: str
     revision: int
     nominal: Millis
-    cause: Cause = Cause.RHYTHM
+    cause: Cause = Cause.RECURRENCE
     mark: str = ""
     reports: bool = False
 
@@ -371,9 +371,9 @@ class Task:
     callback_url: str | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
-    occasion: ScheduleRef | None = None
-    member: NodeRef | None = None
-    turn: int = 0
+    schedule_ref: ScheduleRef | None = None
+    node_ref: NodeRef | None = None
+    generation: int = 0
     version: int = 1
     fence: int = 0
     attempt: int = 0
@@ -382,7 +382,7 @@ class Task:
     lease_holder: str | None = None
     lease_ends_at: Millis | None = None
     deferred_fence: int | None = None
-    asked: StopRequest | None = None
+    stop_request: StopRequest | None = None
     waits_for: str | None = None
     checkpoint: Content | None = None
     progress: Progress | None = None
@@ -392,7 +392,7 @@ class Task:
     run_at: Millis | None = None
     finished_at: Millis | None = None
     expires_at: Millis | None = None
-    ledger: tuple[AttemptRecord, ...] = ()
+    attempt_history: tuple[AttemptRecord, ...] = ()
     reopened_fence: int | None = None
 
     @property
@@ -406,9 +406,9 @@ class Task:
         return self.deferred_fence == self.fence
 
     @property
-    def lane(self) -> str:
+    def pull_queue(self) -> str:
         """The pulled type on whose queue it waits; empty for the queues of the worker functions."""
-        return lane_of(self.type, self.target, self.state)
+        return pull_queue_of(self.type, self.target, self.state)
 
     @property
     def lateness(self) -> Millis | None:
@@ -428,14 +428,14 @@ class Task:
 
         Not that of a node: it is kept as long as its topology.
         """
-        has_one = self.state is State.SUCCEEDED and self.member is None
+        has_one = self.state is State.SUCCEEDED and self.node_ref is None
         kept = (self.payload, self.checkpoint, None if has_one else self.result)
         return tuple(content for content in kept if content and content.is_outside)
 
     @property
     def may_have_lines_outside(self) -> bool:
         """Whether its record may have had no more room for its first attempts."""
-        return len(self.ledger) >= LEDGER_LINES_INLINE and self.fence > LEDGER_LINES_INLINE
+        return len(self.attempt_history) >= ATTEMPTS_INLINE and self.fence > ATTEMPTS_INLINE
 
     @property
     def has_contents_to_expire(self) -> bool:
@@ -443,7 +443,7 @@ class Task:
         return bool(self.contents_without_expiry) or self.may_have_lines_outside
 
 
-def lane_of(task_type: str, target: Target | None, state: State) -> str:
+def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
     """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
 
     The worker functions also do what follows an outcome: it must not wait until somebody pulls.

@@ -29,8 +29,8 @@ def cycle_in(graph: Graph) -> tuple[str, ...]:
         key = next(parent for parent in graph.by_key[key].depends_on if parent in left)
     upwards = list(walked)[walked[key] :]
     cycle = upwards[::-1]
-    members = set(cycle)
-    first = cycle.index(next(node.key for node in graph.nodes if node.key in members))
+    node_refs = set(cycle)
+    first = cycle.index(next(node.key for node in graph.nodes if node.key in node_refs))
     return (*cycle[first:], *cycle[:first])
 
 

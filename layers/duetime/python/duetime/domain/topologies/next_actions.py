@@ -41,7 +41,9 @@ class NextAction:
     undo: tuple[str, ...] = ()
 
 
-def course(graph: Graph, statuses: Statuses, asked: StopRequest | None = None, *, overdue: bool = False) -> NextAction:
+def next_action(
+    graph: Graph, statuses: Statuses, stop_request: StopRequest | None = None, *, overdue: bool = False
+) -> NextAction:
     """What to do next.
 
     A failure under `stop` and `rollback` cancels what has not begun and lets the rest run to its end, with its retries.
@@ -51,20 +53,20 @@ def course(graph: Graph, statuses: Statuses, asked: StopRequest | None = None, *
     Args:
         graph: the topology's.
         statuses: where each of its nodes stands.
-        asked: what its user asks of the whole.
+        stop_request: what its user asks of the topology.
         overdue: whether its deadline has passed.
 
     Neither a cancel nor a deadline matters if it finds nothing left to take back.
     """
     ended = all(status.has_ended for status in statuses.values())
-    if asked is StopRequest.CANCEL and ended and not _was_taken_back(statuses):
-        asked = None
-    at_once = asked is StopRequest.CANCEL or (overdue and not ended)
+    if stop_request is StopRequest.CANCEL and ended and not _was_taken_back(statuses):
+        stop_request = None
+    at_once = stop_request is StopRequest.CANCEL or (overdue and not ended)
     if at_once or is_stopped(graph, statuses):
-        return _closing(graph, statuses, asked, at_once=at_once)
+        return _closing(graph, statuses, stop_request, at_once=at_once)
     if ended:
         return NextAction(State.FAILED if unhandled(graph, statuses) else State.SUCCEEDED)
-    if asked is StopRequest.PAUSE:
+    if stop_request is StopRequest.PAUSE:
         return NextAction(State.PAUSED, pause=tuple(key for key in graph.order if statuses[key].state in WAITING))
     return NextAction(State.RUNNING)
 
@@ -89,7 +91,7 @@ def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
     )
 
 
-def _closing(graph: Graph, statuses: Statuses, asked: StopRequest | None, *, at_once: bool) -> NextAction:
+def _closing(graph: Graph, statuses: Statuses, stop_request: StopRequest | None, *, at_once: bool) -> NextAction:
     upwards = graph.order[::-1]
     cancel = tuple(
         key for key in upwards if statuses[key].has_not_begun or (at_once and statuses[key].state in NOT_STARTED)
@@ -98,11 +100,11 @@ def _closing(graph: Graph, statuses: Statuses, asked: StopRequest | None, *, at_
     if cancel or running or not _is_settled(statuses):
         stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)
         return NextAction(State.RUNNING, cancel=cancel, stop=stop)
-    if graph.on_failure is OnFailure.ROLLBACK and asked is not StopRequest.CANCEL:
+    if graph.on_failure is OnFailure.ROLLBACK and stop_request is not StopRequest.CANCEL:
         return _rolling_back(graph, statuses)
     if any(status.state is State.ROLLING_BACK for status in statuses.values()):
         return NextAction(State.ROLLING_BACK)
-    return NextAction(State.CANCELLED if asked is StopRequest.CANCEL else State.FAILED)
+    return NextAction(State.CANCELLED if stop_request is StopRequest.CANCEL else State.FAILED)
 
 
 def _was_taken_back(statuses: Statuses) -> bool:

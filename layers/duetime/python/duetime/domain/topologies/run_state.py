@@ -79,25 +79,25 @@ class RunState:
         return Run(self.topology, number, begun.at, begun.shards).task_id(key)
 
 
-def is_of_present_run(head: RunState, task: Task) -> bool:
+def is_of_present_run(run_state: RunState, task: Task) -> bool:
     """Whether what is kept of a topology is about the run that its task is at, or ended with.
 
     A retried topology keeps its last run's head until the next run is planned. Before that, nothing of the last run may
     be taken for the next one's.
     """
-    if task.is_terminal or head.fence == task.fence:
+    if task.is_terminal or run_state.fence == task.fence:
         return True
     if task.reopened_fence is not None:
-        return head.fence > task.reopened_fence
+        return run_state.fence > task.reopened_fence
     # Nobody wrote down that it was retried: a version that did not know of it, or it was not.
-    return not (head.dissolved or (head.ended and task.attempt == 1))
+    return not (run_state.dissolved or (run_state.ended and task.attempt == 1))
 
 
 def status_of(task: Task | None) -> NodeStatus:
     """Where a node stands; one whose task is not there yet is blocked."""
     if task is None:
         return NodeStatus(is_missing=True)
-    note = task.member.note if task.member else ""
+    note = task.node_ref.note if task.node_ref else ""
     return NodeStatus(
         state=task.state,
         reason=Reason(note) if note and note != ROLLBACK_FAILED else None,
@@ -108,12 +108,12 @@ def status_of(task: Task | None) -> NodeStatus:
         rollback_failed=note == ROLLBACK_FAILED,
         has_result=task.result is not None,
         expires_at=task.expires_at,
-        is_stopping=task.asked is StopRequest.CANCEL,
+        is_stopping=task.stop_request is StopRequest.CANCEL,
     )
 
 
 def _ended_at(task: Task) -> Millis | None:
     """When the last attempt ended, if there is an outcome and somebody saw it end."""
-    if not task.is_terminal or not task.ledger or task.ledger[-1].outcome is AttemptOutcome.LOST:
+    if not task.is_terminal or not task.attempt_history or task.attempt_history[-1].outcome is AttemptOutcome.LOST:
         return None
-    return task.ledger[-1].started_at + task.ledger[-1].took
+    return task.attempt_history[-1].started_at + task.attempt_history[-1].took

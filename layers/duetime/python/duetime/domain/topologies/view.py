@@ -24,6 +24,6 @@ class View:
 
     task: Task
     graph: Graph
-    head: RunState | None
+    run_state: RunState | None
     statuses: Statuses
     operation: BulkOperation | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.timers import first_unread
-from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_LOOK, SHORTEST_LOOK, TOPOLOGY_ROOM
+from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL, TOPOLOGY_ROOM
 from duetime.domain.tasks.task import TopologyTarget
 from duetime.domain.times import SECOND
 
@@ -22,7 +22,7 @@ _MANY_LOOKS = 300
 _GROWTH = 1.05
 
 
-def pause_before_look(looks: int, took: Millis) -> int:
+def pause_before_check(looks: int, took: Millis) -> int:
     """Seconds until an execution, whose nodes have all been waited for, looks again whether the whole is at its end.
 
     A twentieth of what the run has taken, and a minute at most. Each look writes nine events into the execution's
@@ -34,7 +34,7 @@ def pause_before_look(looks: int, took: Millis) -> int:
     """
     if looks < _MANY_LOOKS:
         return max(_SHORTEST_PAUSE, min(int(took // (_LOOKS_A_RUN * SECOND)), _USUAL_PAUSE))
-    longest = LONGEST_LOOK // SECOND
+    longest = LONGEST_CHECK_INTERVAL // SECOND
     # Beyond this many the power would not fit into a float; it is long past the longest by then.
     return min(longest, round(_USUAL_PAUSE * _GROWTH ** min(looks - _MANY_LOOKS, 1000)))
 
@@ -70,7 +70,7 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
 
 def _next_look(began_at: Millis, now: Millis) -> Millis:
     """The next of the looks at a run, each when it is older by a quarter: whoever reckons gets the same ones."""
-    age = SHORTEST_LOOK
+    age = SHORTEST_CHECK_INTERVAL
     while began_at + age <= now:
-        age += max(SHORTEST_LOOK, min(age // _AGE_PER_LOOK, LONGEST_LOOK))
+        age += max(SHORTEST_CHECK_INTERVAL, min(age // _AGE_PER_LOOK, LONGEST_CHECK_INTERVAL))
     return began_at + age

@@ -40,7 +40,7 @@ class NoLongerMatched(Exception):
 
 
 @dataclass(slots=True)
-class _Tally:
+class _JoinCount:
     """What a piece has come to so far."""
 
     after: TaskId | None
@@ -61,66 +61,79 @@ class FilteredTasks:
     clock: Clock
     executor: Executor | None = None
 
-    def cancel(self, owner: str, sweep: FilterAction, *, force: bool) -> FilterResult:
+    def cancel(self, owner: str, action: FilterAction, *, force: bool) -> FilterResult:
         """Cancel a piece; by force, ask those that run to stop."""
         cancel = self.task_control.cancel_by_force if force else self.task_updater.cancel
-        return self._sweep(owner, sweep, lambda task: cancel(owner, task.id, task.version))
+        return self._apply(owner, action, lambda task: cancel(owner, task.id, task.version))
 
-    def change(self, owner: str, sweep: FilterAction, wanted: TaskChange) -> FilterResult:
+    def change(self, owner: str, action: FilterAction, wanted: TaskChange) -> FilterResult:
         """Change a piece.
 
         Raises:
             FieldInvalid: the first of the tasks cannot be changed so; none was. Further on such a task is counted.
         """
-        return self._sweep(owner, sweep, lambda task: self.task_updater.change(owner, task.id, wanted, task.version))
+        return self._apply(owner, action, lambda task: self.task_updater.change(owner, task.id, wanted, task.version))
 
-    def redrive(self, owner: str, sweep: FilterAction) -> FilterResult:
+    def redrive(self, owner: str, action: FilterAction) -> FilterResult:
         """Have a piece of the failed tasks tried again; the filter asks for that state."""
-        return self._sweep(owner, sweep, lambda task: self.task_control.retry(owner, task.id, task.version))
+        return self._apply(owner, action, lambda task: self.task_control.retry(owner, task.id, task.version))
 
-    def _sweep(self, owner: str, sweep: FilterAction, act: Callable[[Task], object]) -> FilterResult:
+    def _apply(self, owner: str, action: FilterAction, act: Callable[[Task], object]) -> FilterResult:
         """One piece; raises `Unavailable` only if nothing was done yet."""
-        tally = _Tally(sweep.after)
+        join_count = _JoinCount(action.after)
         try:
-            self._go_through(owner, sweep, tally, partial(_act_while_meant, sweep, act))
+            self._go_through(owner, action, join_count, partial(_act_while_meant, action, act))
         except Unavailable:
-            if not tally.changed:
+            if not join_count.changed:
                 raise
-        return FilterResult(tally.examined, tally.matched, tally.changed, dict(tally.refused), tally.after)
+        return FilterResult(
+            join_count.examined, join_count.matched, join_count.changed, dict(join_count.refused), join_count.after
+        )
 
-    def _go_through(self, owner: str, sweep: FilterAction, tally: _Tally, act: Callable[[Task], object]) -> None:
-        pace = _Pace(self.clock, sweep)
-        failed_only = sweep.wanted.state is State.FAILED
-        while tally.examined < MAX_EXAMINED:
-            query = ListQuery(owner, tally.after, descending=sweep.descending, limit=MAX_PAGE, failed_only=failed_only)
+    def _go_through(
+        self, owner: str, action: FilterAction, join_count: _JoinCount, act: Callable[[Task], object]
+    ) -> None:
+        pace = _Pace(self.clock, action)
+        failed_only = action.wanted.state is State.FAILED
+        while join_count.examined < MAX_EXAMINED:
+            query = ListQuery(
+                owner, join_count.after, descending=action.descending, limit=MAX_PAGE, failed_only=failed_only
+            )
             ids = self.tasks.list_ids(query)
             tasks: Sequence[Task] = self.task_reader.get_many(owner, ids)
             while tasks:
-                if pace.is_over(tally):
+                if pace.is_over(join_count):
                     return
-                segment, tasks = _split(tasks, sweep, self._at_once(sweep, tally))
-                self._do(segment, sweep, tally, pace, act)
+                segment, tasks = _split(tasks, action, self._at_once(action, join_count))
+                self._do(segment, action, join_count, pace, act)
             if len(ids) < MAX_PAGE:
-                tally.after = None
+                join_count.after = None
                 return
-            tally.after = ids[-1]
+            join_count.after = ids[-1]
 
-    def _at_once(self, sweep: FilterAction, tally: _Tally) -> int:
+    def _at_once(self, action: FilterAction, join_count: _JoinCount) -> int:
         """How many tasks may be acted on at a time: one while a pace is kept, and at first, which may refuse all."""
-        if sweep.is_dry:
+        if action.is_dry:
             return MAX_EXAMINED
-        is_first = not tally.changed and sweep.after is None
+        is_first = not join_count.changed and action.after is None
         return (
-            1 if self.executor is None or sweep.per_second or is_first else min(_AT_ONCE, sweep.limit - tally.matched)
+            1
+            if self.executor is None or action.per_second or is_first
+            else min(_AT_ONCE, action.limit - join_count.matched)
         )
 
     def _do(
-        self, segment: Sequence[Task], sweep: FilterAction, tally: _Tally, pace: _Pace, act: Callable[[Task], object]
+        self,
+        segment: Sequence[Task],
+        action: FilterAction,
+        join_count: _JoinCount,
+        pace: _Pace,
+        act: Callable[[Task], object],
     ) -> None:
         """Act on those of some tasks that are meant; the tally moves behind them all, unless the store fails."""
-        meant = [task for task in segment if sweep.means(task)]
+        meant = [task for task in segment if action.means(task)]
         ends: list[Exception | None] = []
-        if not sweep.is_dry and meant:
+        if not action.is_dry and meant:
             attempt = partial(_attempted, act)
             ends = (
                 self.executor.map(attempt, meant)
@@ -130,19 +143,19 @@ class FilteredTasks:
         refusals = [end for end in ends if isinstance(end, RequestRefused)]
         failures = [end for end in ends if isinstance(end, Unavailable)]
         for refusal in refusals:
-            if isinstance(refusal, FieldInvalid) and not tally.changed and sweep.after is None:
+            if isinstance(refusal, FieldInvalid) and not join_count.changed and action.after is None:
                 raise refusal
-            tally.refused[type(refusal)] += 1
+            join_count.refused[type(refusal)] += 1
         left_alone = sum(isinstance(end, NoLongerMatched) for end in ends)
-        tally.changed += len(ends) - len(refusals) - len(failures) - left_alone
+        join_count.changed += len(ends) - len(refusals) - len(failures) - left_alone
         if failures:
             # Those before it in the list may be done; doing them again does no harm.
             raise failures[0]
-        tally.matched += len(meant) - left_alone
-        tally.examined += len(segment)
-        tally.after = segment[-1].id
+        join_count.matched += len(meant) - left_alone
+        join_count.examined += len(segment)
+        join_count.after = segment[-1].id
         if len(ends) > left_alone:
-            pace.keep(tally)
+            pace.keep(join_count)
 
 
 def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
@@ -154,17 +167,17 @@ def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
     return None
 
 
-def _split(tasks: Sequence[Task], sweep: FilterAction, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
+def _split(tasks: Sequence[Task], action: FilterAction, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
     """The first of the tasks, up to the one that makes it as many as may be acted on at once; and the rest."""
     meant = 0
     for number, task in enumerate(tasks):
-        meant += sweep.means(task)
+        meant += action.means(task)
         if meant == most:
             return tasks[: number + 1], tasks[number + 1 :]
     return tasks, ()
 
 
-def _act_while_meant(sweep: FilterAction, act: Callable[[Task], object], task: Task) -> None:
+def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: Task) -> None:
     """Act on the version of a task that the filter matched; if it has another one by now, match that first.
 
     Raises:
@@ -176,7 +189,7 @@ def _act_while_meant(sweep: FilterAction, act: Callable[[Task], object], task: T
             act(task)
         except VersionDiffers as refusal:
             task = refusal.task
-            if not sweep.means(task):
+            if not action.means(task):
                 raise NoLongerMatched from None
         else:
             return
@@ -186,24 +199,24 @@ def _act_while_meant(sweep: FilterAction, act: Callable[[Task], object], task: T
 class _Pace:
     """How fast a piece goes, and when it has to end."""
 
-    def __init__(self, clock: Clock, sweep: FilterAction) -> None:
+    def __init__(self, clock: Clock, action: FilterAction) -> None:
         self._clock = clock
-        self._sweep = sweep
+        self._apply = action
         self._started = clock.now()
 
-    def is_over(self, tally: _Tally) -> bool:
+    def is_over(self, join_count: _JoinCount) -> bool:
         """Whether nothing more can be begun; something always can, however slow its pace."""
-        if not self._sweep.is_dry and tally.matched >= self._sweep.limit:
+        if not self._apply.is_dry and join_count.matched >= self._apply.limit:
             return True
-        is_late = self._clock.now() + self._step > self._started + self._sweep.budget
-        return is_late and tally.examined > 0
+        is_late = self._clock.now() + self._step > self._started + self._apply.budget
+        return is_late and join_count.examined > 0
 
-    def keep(self, tally: _Tally) -> None:
+    def keep(self, join_count: _JoinCount) -> None:
         """Wait after a task, so that even whoever goes on at once keeps the pace."""
         if self._step:
-            self._clock.sleep_until(self._started + tally.matched * self._step)
+            self._clock.sleep_until(self._started + join_count.matched * self._step)
 
     @property
     def _step(self) -> Millis:
-        pace = None if self._sweep.is_dry else self._sweep.per_second
+        pace = None if self._apply.is_dry else self._apply.per_second
         return 0 if pace is None else round(SECOND / pace)

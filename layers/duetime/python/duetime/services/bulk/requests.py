@@ -45,7 +45,7 @@ class BulkRequests:
 
     def piece(self, owner: str, request: BulkRequest) -> FilterResult:
         """Do one piece of it, and nothing later."""
-        return self._piece(owner, request, replace(request.sweep, budget=BULK_INLINE))
+        return self._piece(owner, request, replace(request.action, budget=BULK_INLINE))
 
     def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> BulkOperation:
         """Do what is asked, if that is soon done; else begin an operation.
@@ -59,7 +59,7 @@ class BulkRequests:
             Unavailable: the store did not answer; nothing was done, or it is to be asked again.
         """
         operation = self.operations.new(owner, request.kind)
-        operation = replace(operation, progress=BulkProgress(after=request.sweep.after))
+        operation = replace(operation, progress=BulkProgress(after=request.action.after))
         if key is not None:
             operation, known = self._remembered(operation, key)
             if known is not None:
@@ -86,7 +86,7 @@ class BulkRequests:
     def _done_at_once(self, operation: BulkOperation, request: BulkRequest) -> BulkProgress:
         """How far it comes while its user waits for an answer."""
         until = self.clock.now() + BULK_INLINE
-        step = SECOND / request.sweep.per_second if request.sweep.per_second else 0
+        step = SECOND / request.action.per_second if request.action.per_second else 0
         # Of a slow one, not even the first would leave time for its answer.
         while step < BULK_INLINE and not operation.progress.is_complete:
             try:
@@ -102,18 +102,18 @@ class BulkRequests:
 
     def _go_on(self, operation: BulkOperation, request: BulkRequest, budget: Millis) -> BulkProgress:
         before = operation.progress
-        sweep = replace(request.sweep, after=before.after, limit=MAX_PAGE, budget=budget)
-        swept = self._piece(operation.owner, request, sweep)
-        counted: list[str] = [kind.__name__ for kind, count in swept.refused.items() for _ in range(count)]
-        after = before.plus(examined=swept.examined, matched=swept.matched, changed=swept.changed, refused=counted)
-        return replace(after, after=swept.after or before.after, is_complete=swept.after is None)
+        action = replace(request.action, after=before.after, limit=MAX_PAGE, budget=budget)
+        result = self._piece(operation.owner, request, action)
+        counted: list[str] = [kind.__name__ for kind, count in result.refused.items() for _ in range(count)]
+        after = before.plus(examined=result.examined, matched=result.matched, changed=result.changed, refused=counted)
+        return replace(after, after=result.after or before.after, is_complete=result.after is None)
 
-    def _piece(self, owner: str, request: BulkRequest, sweep: FilterAction) -> FilterResult:
+    def _piece(self, owner: str, request: BulkRequest, action: FilterAction) -> FilterResult:
         if request.kind is BulkKind.CANCEL:
-            return self.filtered_tasks.cancel(owner, sweep, force=request.force)
+            return self.filtered_tasks.cancel(owner, action, force=request.force)
         if request.change is not None:
-            return self.filtered_tasks.change(owner, sweep, request.change)
-        return self.filtered_tasks.redrive(owner, sweep)
+            return self.filtered_tasks.change(owner, action, request.change)
+        return self.filtered_tasks.redrive(owner, action)
 
     def _remembered(self, operation: BulkOperation, key: IdempotencyKey) -> tuple[BulkOperation, BulkOperation | None]:
         """The operation under the id that the key stands for, and what is stored of it already."""

@@ -57,7 +57,7 @@ class TopologySteps:
         if operation.kind is BulkKind.RESUME:
             return self.reconciler.resumption(whole)
         # Of what has come to its end, the nodes are only to expire.
-        return () if whole.head.ended else self.reconciler.work(whole)
+        return () if whole.run_state.ended else self.reconciler.work(whole)
 
     @staticmethod
     def _is_over(operation: BulkOperation, whole: TopologyRun) -> bool:
@@ -65,9 +65,9 @@ class TopologySteps:
         if not whole.is_present:
             return True
         if operation.kind is BulkKind.END:
-            return whole.head.ended and not whole.task.is_terminal
+            return whole.run_state.ended and not whole.task.is_terminal
         if whole.task.state not in LEASED:
             return True
-        if whole.task.asked is not ASKS[operation.kind]:
+        if whole.task.stop_request is not ASKS[operation.kind]:
             raise Replaced
         return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Refused
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import LOCK_LOOK_INTERVAL, MAX_CLOCK_DIFFERENCE
+from duetime.domain.limits import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.locks import RESERVED, Holder, Lock, LockClaim, Standing, Waiter, claims_of, is_dead, standing
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.attempts import HeldBack
@@ -80,7 +80,7 @@ class LockManager:
             if lock.is_held_by_later(taken):
                 # This attempt's lease is over. To hold it back will be refused; it must not join the line either.
                 return HeldBack(now + _BUSY_PAUSE, f"lock {claim.name.key}")
-            place = Waiter(task.due_at, task.id, task.turn)
+            place = Waiter(task.due_at, task.id, task.generation)
             ahead = sum(1 for waiter in line if waiter < place and waiter.task_id != task.id)
             if lock.holder(task.id) is None and lock.room(claim.limit) <= ahead:
                 return self._in_line(task, claim, lock, ahead, now)
@@ -175,11 +175,11 @@ class LockManager:
     def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> HeldBack:
         """Join the line. Only the first looks when the hold ends: the others would all come at once for one place."""
         # Being held back sets a new look, in a new turn; an ended task that is to clean up keeps its own.
-        turn = task.turn if task.is_terminal else task.turn + 1
+        generation = task.generation if task.is_terminal else task.generation + 1
         # Whoever holds the lock longest still finds the task in its line when it gives it back.
         expires_at = Lock.renewal_expires_at(now, now)
-        self.locks.join(claim.name, Waiter(task.due_at, task.id, turn), expires_at)
-        until = now + LOCK_LOOK_INTERVAL // 2 + self.chance.below(LOCK_LOOK_INTERVAL // 2)
+        self.locks.join(claim.name, Waiter(task.due_at, task.id, generation), expires_at)
+        until = now + LOCK_CHECK_INTERVAL // 2 + self.chance.below(LOCK_CHECK_INTERVAL // 2)
         if not ahead:
             until = min(until, max(lock.frees_at(claim.limit), now) + _BUSY_PAUSE)
         return HeldBack(until, f"lock {claim.name.key}")

@@ -96,7 +96,7 @@ class InlineCompletion:
     def _finish(self, task: Task) -> None:
         now = self.clock.now()
         # A node outlives its topology, by whoever's clock that has ended.
-        margin = NODE_MARGIN if task.member is not None else 0
+        margin = NODE_MARGIN if task.node_ref is not None else 0
         expires = task.expires_at or now + self.retention + margin
         if _reports(task):
             self.tell(task)
@@ -166,16 +166,16 @@ def _is_followed(task: Task) -> bool:
 
 def _is_of_a_topology(task: Task) -> bool:
     """Whether it is a node of a topology, or a topology itself."""
-    return task.member is not None or isinstance(task.target, TopologyTarget)
+    return task.node_ref is not None or isinstance(task.target, TopologyTarget)
 
 
 def _never_began(task: Task) -> bool:
     """Whether a node of a topology was cancelled before its target was ever called: it has nothing to tidy up."""
-    return task.member is not None and task.started_at is None
+    return task.node_ref is not None and task.started_at is None
 
 
 def _reports(task: Task) -> bool:
-    return task.occasion is not None and task.occasion.reports
+    return task.schedule_ref is not None and task.schedule_ref.reports
 
 
 def _say_nothing(_progress: Progress | None) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
     """Whether the last attempt in a task's ledger ended just so."""
-    outcome = task.ledger[-1].outcome if task.ledger else None
+    outcome = task.attempt_history[-1].outcome if task.attempt_history else None
     match ending:
         case Succeeded(result):
             return outcome is AttemptOutcome.SUCCEEDED and _bytes(contents, task, task.result) == result

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, WriteResult
 from duetime.domain.limits import (
+    ATTEMPTS_INLINE,
     LEASE_RETURN_MARGIN,
-    LEDGER_LINES_INLINE,
     MAX_CHECKPOINT_BYTES,
     MAX_RESULT_BYTES,
     MAX_WAIT_REASON_LENGTH,
@@ -110,7 +110,7 @@ class OutcomeWriter:
         if not _is_cancelled(task, end):
             return end
         del sets["lease_ends_at"]
-        return self.write_outcome(task, Move.STOP, {**sets, "waits_for": None, "asked": None}, self.clock.now())
+        return self.write_outcome(task, Move.STOP, {**sets, "waits_for": None, "stop_request": None}, self.clock.now())
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
         """Take a claimed task back for good before its target was called: no attempt, no ledger line, and no look.
@@ -148,10 +148,10 @@ class OutcomeWriter:
         last = task.retry.max_attempts
         error = _lost(task, last).error
         now = self.clock.now()
-        lines = Run(task, now, now).ledger_before
-        sets = {"error": error, "attempt": last, "ledger": lines[-LEDGER_LINES_INLINE:], "deferred_fence": None}
-        if task.asked is StopRequest.CANCEL:
-            return self.write_outcome(task, Move.STOP, {**sets, "asked": None}, now)
+        lines = Run(task, now, now).history_before
+        sets = {"error": error, "attempt": last, "attempt_history": lines[-ATTEMPTS_INLINE:], "deferred_fence": None}
+        if task.stop_request is StopRequest.CANCEL:
+            return self.write_outcome(task, Move.STOP, {**sets, "stop_request": None}, now)
         if task.rollback and Phase.ROLLBACK in phases:
             return self._undo(task, sets)
         return self.write_outcome(task, Move.FAIL, sets, now)
@@ -164,9 +164,13 @@ class OutcomeWriter:
         """
         now = self.clock.now()
         line = AttemptRecord(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
-        lines = (*Run(task, now, now).ledger_before, line)
-        sets = {"error": _lost(task, task.attempt).error, "ledger": lines[-LEDGER_LINES_INLINE:], "asked": None}
-        move = Move.STOP if task.asked is StopRequest.CANCEL else Move.GIVE_UP
+        lines = (*Run(task, now, now).history_before, line)
+        sets = {
+            "error": _lost(task, task.attempt).error,
+            "attempt_history": lines[-ATTEMPTS_INLINE:],
+            "stop_request": None,
+        }
+        move = Move.STOP if task.stop_request is StopRequest.CANCEL else Move.GIVE_UP
         return self.write_outcome(task, move, sets, now, Guard(version=task.version))
 
     def write_outcome(
@@ -190,12 +194,12 @@ class OutcomeWriter:
         """
         # A result of this very attempt was written with its expiry.
         result: Content | None = None if "result" in sets else task.result
-        ended = replace(task, result=result, ledger=sets.get("ledger", task.ledger))
+        ended = replace(task, result=result, attempt_history=sets.get("attempt_history", task.attempt_history))
         follows = lingers_until is not None or self.completion.is_needed(ended)
         # A node is kept as long as its topology, whose end gives it its expiry.
-        sets["expires_at"] = None if task.member is not None else ended_at + self.retention
+        sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
-        if (task.deferred or task.lane) and not self.completion.is_here:
+        if (task.deferred or task.pull_queue) and not self.completion.is_here:
             # Nobody works under it. A worker that still waits for its target's answer keeps its lease: what follows
             # must not begin beside it.
             sets["lease_ends_at"] = None
@@ -209,7 +213,7 @@ class OutcomeWriter:
 
     def keep_old_lines(self, run: Run, outcome: AttemptOutcome) -> None:
         """Move the ledger lines that the record has no more room for."""
-        for line in run.ledger(outcome)[:-LEDGER_LINES_INLINE]:
+        for line in run.attempt_history(outcome)[:-ATTEMPTS_INLINE]:
             self.contents.keep_line(run.task.id, line)
 
     def _succeed(self, run: Run, result: bytes, phases: frozenset[Phase]) -> WriteResult:
@@ -218,7 +222,7 @@ class OutcomeWriter:
             return self._fail(run, failure("ResultTooLarge", message, retriable=False), phases)
         # Its record expires from this very write on: so does the result, also one that its write never refers to.
         # That of a node does not, as long as its topology goes on.
-        is_node = run.task.member is not None
+        is_node = run.task.node_ref is not None
         expiry = unless_referenced(run.ended_at) if is_node else after_record(run.ended_at + self.retention)
         kept = self.contents.keep(run.task.id, f"result.{self.chance.nonce()}", result, expiry)
         end = self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
@@ -243,7 +247,7 @@ class OutcomeWriter:
         at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
         # A pause that its user asked of this attempt, the next one heeds before it calls anything.
-        del changes["asked"]
+        del changes["stop_request"]
         sets = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if _is_cancelled(task, result):
@@ -310,7 +314,7 @@ def _is_cancelled(task: Task, end: WriteResult) -> bool:
         end: what became of the write.
     """
     stored = end.task
-    is_asked = isinstance(end, Refused) and stored is not None and stored.asked is StopRequest.CANCEL
+    is_asked = isinstance(end, Refused) and stored is not None and stored.stop_request is StopRequest.CANCEL
     return is_asked and stored is not None and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
 
 

@@ -43,14 +43,14 @@ class RollbackWriter:
             again = {**changes, "error": failed.error, "lease_ends_at": failed.lingers_until}
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
         sets: dict[str, object] = {"error": failed.error}
-        if task.member is not None:
-            sets["member"] = replace(task.member, note=ROLLBACK_FAILED)
+        if task.node_ref is not None:
+            sets["node_ref"] = replace(task.node_ref, note=ROLLBACK_FAILED)
         return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.lingers_until)
 
     def leave(self, task: Task) -> WriteResult:
         """Fail a task as it has failed: it was to be undone if its target offers that, and it does not."""
         return self.outcome_writer.write_outcome(
-            task, Move.FAIL_ROLLBACK, {"attempt": task.ledger[-1].attempt}, self.clock.now()
+            task, Move.FAIL_ROLLBACK, {"attempt": task.attempt_history[-1].attempt}, self.clock.now()
         )
 
     def give_up(self, task: Task) -> WriteResult:

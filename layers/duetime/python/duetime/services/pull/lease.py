@@ -8,7 +8,14 @@ from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
-from duetime.domain.dispatch.redelivery import DeleteMessage, FollowUp, LookAfter, RedeliverMessage, Undo, after_refusal
+from duetime.domain.dispatch.redelivery import (
+    CheckTopology,
+    DeleteMessage,
+    FollowUp,
+    RedeliverMessage,
+    Undo,
+    after_refusal,
+)
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, LEAST_LEASE_SHARE, MAX_HOLD, MAX_LEASED_BYTES
 from duetime.domain.tasks.attempts import Claimant, HeldBack, Run, Skipped, Stopped, Yielded, failure
@@ -133,15 +140,15 @@ class LeaseService:
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))
         left = wanted.wait
-        asked = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
-        for lane, longest in asked:
+        stop_request = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
+        for pull_queue, longest in stop_request:
             seconds = max(0, min(longest, left // SECOND))
             if len(leases) >= wanted.most or (longest and (leases or not seconds)):
                 return
             began = self.clock.now()
             # What is leased already must not wait for what is not due: together that could take longer than a lease.
             hold = 0 if leases else MAX_HOLD
-            if not self._add(leases, self._leased(lane, wanted, wanted.most - len(leases), seconds, hold)):
+            if not self._add(leases, self._leased(pull_queue, wanted, wanted.most - len(leases), seconds, hold)):
                 return
             left -= max(self.clock.now() - began, seconds * SECOND)
 
@@ -160,18 +167,18 @@ class LeaseService:
                 leases.append(taken.end)
         return fits
 
-    def _leased(self, lane: str, wanted: LeaseRequest, most: int, seconds: int, hold: Millis) -> list[_Taken]:
+    def _leased(self, pull_queue: str, wanted: LeaseRequest, most: int, seconds: int, hold: Millis) -> list[_Taken]:
         """Receive from one queue and claim what is due; nothing of it is handed out before its time.
 
         Args:
-            lane: the pulled type.
+            pull_queue: the pulled type.
             wanted: what the worker asks for.
             most: tasks at the most.
             seconds: how long to wait for a message.
             hold: how long to wait for the due time of the first of them.
         """
         away = -(-(wanted.length + LEASE_RETURN_MARGIN) // SECOND)
-        deliveries = self.queues.receive(lane, most, seconds, away)
+        deliveries = self.queues.receive(pull_queue, most, seconds, away)
         if not deliveries:
             return []
         received_at = self.clock.now()
@@ -219,15 +226,15 @@ class LeaseService:
     def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
         """Hand a claimed task out, unless it must not begin."""
         now = self.clock.now()
-        if not task.lane:
+        if not task.pull_queue:
             # The timer of a change that was refused, or made undone, brought its message here.
             return self._ended(self._hold_back(task, HeldBack(now, "its own target")))
         if task.attempt > task.retry.max_attempts:
             end = self.outcome_writer.give_up(task, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
-        if task.asked is not None:
-            ending = Stopped() if task.asked is StopRequest.CANCEL else Yielded(None)
+        if task.stop_request is not None:
+            ending = Stopped() if task.stop_request is StopRequest.CANCEL else Yielded(None)
             end = self.outcome_writer.finish(Run(task, now, now), ending, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
@@ -243,7 +250,7 @@ class LeaseService:
             self.pull_locks.give_back(task)
             return self._ended(end)
         self.telemetry.measure("lateness", max(0, now - task.next_at))
-        key = LeaseKey(task.id, task.fence, delivery.message.lane, wanted.length, delivery.receipt)
+        key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage:
@@ -251,11 +258,11 @@ class LeaseService:
         self.telemetry.count("refused")
         retain_paused(self.tasks, self.contents, task)
         match after_refusal(task, delivery.message, self.clock.now()):
-            case FollowUp(left) | Undo(left) | LookAfter(left):
+            case FollowUp(left) | Undo(left) | CheckTopology(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])
                 return self._later("not sent") if unsent else DeleteMessage("left to the worker functions")
-            case fate:
-                return fate
+            case disposition:
+                return disposition
 
     def _ended(self, end: WriteResult) -> DeleteMessage | RedeliverMessage:
         """The fate of a message whose task was not handed out."""

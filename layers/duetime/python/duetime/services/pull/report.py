@@ -58,7 +58,7 @@ class LeaseReports:
     telemetry: Telemetry
 
     def heartbeat(self, caller: str, key: LeaseKey, progress: Progress | None) -> Task:
-        """Renew a lease, no further than its attempt may last; `asked` of the answer is what the worker should heed.
+        """Renew a lease, no further than its attempt may last. The worker must respect `stop_request` of the answer.
 
         Raises:
             AttemptOverdue: the attempt has taken longer than it may.
@@ -116,9 +116,9 @@ class LeaseReports:
         return self.finish(caller, key, HeldBack(self.clock.now(), RELEASED))
 
     def _read(self, caller: str, key: LeaseKey) -> Task:
-        self.pullers.check(caller, [key.lane])
+        self.pullers.check(caller, [key.pull_queue])
         task = self.tasks.read(key.task_id)
-        if task is None or task.type != key.lane or not isinstance(task.target, PullTarget):
+        if task is None or task.type != key.pull_queue or not isinstance(task.target, PullTarget):
             raise LeaseUnknown
         return task
 
@@ -128,7 +128,7 @@ class LeaseReports:
             is_waiting = task.state is State.POSTPONED and task.waits_for == ending.reason
             if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
                 return task
-        elif task.ledger and task.ledger[-1].fence == key.fence:
+        elif task.attempt_history and task.attempt_history[-1].fence == key.fence:
             if says_the_same(self.contents, task, ending):
                 return task
             raise NotifiedOtherwise(task)
@@ -156,7 +156,7 @@ def _delivery(task: Task, key: LeaseKey) -> Delivery:
 
 def _check_asked(task: Task, ending: Ending) -> None:
     """A worker pauses or cancels only what its user wants paused or cancelled."""
-    if isinstance(ending, Yielded) and task.asked is None:
+    if isinstance(ending, Yielded) and task.stop_request is None:
         raise MoveRefused(task, "paused by its worker: nobody has asked for it")
-    if isinstance(ending, Stopped) and task.asked is not StopRequest.CANCEL:
+    if isinstance(ending, Stopped) and task.stop_request is not StopRequest.CANCEL:
         raise MoveRefused(task, "cancelled by its worker: nobody has asked for it")

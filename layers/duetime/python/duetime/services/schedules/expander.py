@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FieldInvalid, Unavailable
-from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_LOOK
+from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
 from duetime.domain.schedules.backfill import steps
 from duetime.domain.schedules.expansion import MAX_EXPANSION, catch_up, expand
 from duetime.domain.schedules.occurrences import count_between
@@ -72,7 +72,7 @@ class _Pass:
         broken: whether it failed by a defect, which another try would only repeat.
     """
 
-    wake: ScheduleTimer
+    timer: ScheduleTimer
     before: StoredSchedule
     after: StoredSchedule
     due: list[Due] = field(default_factory=list)
@@ -111,15 +111,15 @@ class ScheduleExpander:
     telemetry: Telemetry
     look_ahead: Millis
 
-    def expand(self, wakes: Sequence[ScheduleTimer], until: Millis | None = None) -> Expanded:
+    def expand(self, timers: Sequence[ScheduleTimer], until: Millis | None = None) -> Expanded:
         """Expand the schedules of these wakes; a wake that is stale is dropped. Never raises `Unavailable`.
 
         Args:
-            wakes: of the schedules.
+            timers: of the schedules.
             until: when to leave the rest to the trigger, which meets the next wakes; `None` to do all of it.
         """
         tasks: list[Task] = []
-        todo, done = list(wakes), True
+        todo, done = list(timers), True
         for number_of_pass in range(_PASSES):
             if not todo:
                 return Expanded(tasks, done)
@@ -135,31 +135,31 @@ class ScheduleExpander:
             more = self.executor.map(self._ended, passes)
             tasks += [task for each in passes for task in each.tasks]
             done = done and not any(each.failed and not each.broken for each in passes) and None not in ends
-            todo = again + [wake for wake in more if wake is not None]
+            todo = again + [timer for timer in more if timer is not None]
         return Expanded(tasks, done=False)
 
-    def calendars_of(self, recurrence: StoredSchedule) -> tuple[Calendar, ...]:
+    def calendars_of(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
         """The calendars that a schedule names.
 
         Raises:
             FieldInvalid: there is none of a name.
         """
         found = []
-        for index, name in enumerate(recurrence.spec.calendars):
-            calendar = self.calendars.read(recurrence.owner, name)
+        for index, name in enumerate(stored.spec.calendars):
+            calendar = self.calendars.read(stored.owner, name)
             if calendar is None:
                 raise FieldInvalid(f"calendars[{index}]", f"there is no calendar {name!r}")
             found.append(calendar)
         return tuple(found)
 
-    def known_calendars_of(self, recurrence: StoredSchedule) -> tuple[Calendar, ...]:
+    def known_calendars_of(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
         """The calendars that a schedule names; none if one of them is missing."""
         try:
-            return self.calendars_of(recurrence)
+            return self.calendars_of(stored)
         except FieldInvalid:
             return ()
 
-    def _begun(self, wake: ScheduleTimer) -> _Pass | ScheduleTimer | bool | None:
+    def _begun(self, timer: ScheduleTimer) -> _Pass | ScheduleTimer | bool | None:
         """Look at one schedule, and place its next wake.
 
         Returns:
@@ -167,81 +167,81 @@ class ScheduleExpander:
             do, `None` if the store did not answer.
         """
         try:
-            recurrence, _ = self.schedules.read(wake.owner, wake.name)
-            if recurrence is None or recurrence.uid != wake.uid or recurrence.turn != wake.turn:
+            stored, _ = self.schedules.read(timer.owner, timer.name)
+            if stored is None or stored.uid != timer.uid or stored.generation != timer.generation:
                 return True
-            return self._looked_at(wake, recurrence) if recurrence.is_looked_at else True
+            return self._looked_at(timer, stored) if stored.is_looked_at else True
         except _Retry:
-            return wake
+            return timer
         except Unavailable as error:
-            self.telemetry.note("a schedule could not be expanded", schedule=wake.name, error=str(error))
+            self.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=str(error))
             return None
         except Exception as error:  # noqa: BLE001 - one schedule's defect must not stop the trigger
-            self._defect(wake, error)
+            self._defect(timer, error)
             return True
 
-    def _looked_at(self, wake: ScheduleTimer, recurrence: StoredSchedule) -> _Pass | bool:
+    def _looked_at(self, timer: ScheduleTimer, stored: StoredSchedule) -> _Pass | bool:
         now = self.clock.now()
         calendars: tuple[Calendar, ...] = ()
         try:
-            calendars = self.calendars_of(recurrence)
-            self.occurrence_tasks.check(recurrence)
-            recurrence.schedule(calendars)
+            calendars = self.calendars_of(stored)
+            self.occurrence_tasks.check(stored)
+            stored.schedule(calendars)
         except FieldInvalid as refusal:
-            return self._paused(recurrence, refusal, calendars)
-        after = replace(recurrence, turn=wake.turn + 1, tzdata=tzdata_version())
-        at_work = _Pass(wake, recurrence, after)
+            return self._paused(stored, refusal, calendars)
+        after = replace(stored, generation=timer.generation + 1, tzdata=tzdata_version())
+        at_work = _Pass(timer, stored, after)
         horizon = first_unread(now, self.look_ahead) - 1
-        if recurrence.state is ScheduleState.ACTIVE:
-            if recurrence.is_permanent:
+        if stored.state is ScheduleState.ACTIVE:
+            if stored.is_permanent:
                 self._go_on(at_work, calendars, now)
             else:
                 self._by_timing(at_work, calendars, now, horizon)
         self._fill_back(at_work, calendars, now, horizon)
         try:
-            at_work.payload = self.occurrence_tasks.payload_for(recurrence, at_work.due)
+            at_work.payload = self.occurrence_tasks.payload_for(stored, at_work.due)
         except ContentExpired as refusal:
             return self._paused(at_work.before, refusal, calendars)
-        self._place_wake(at_work, now)
+        self._write_timer(at_work, now)
         return at_work
 
-    def _paused(self, recurrence: StoredSchedule, refusal: Exception, calendars: Sequence[Calendar]) -> bool:
+    def _paused(self, stored: StoredSchedule, refusal: Exception, calendars: Sequence[Calendar]) -> bool:
         """Pause a schedule whose tasks cannot be made; there is nothing more to do."""
-        if recurrence.state is ScheduleState.ACTIVE:
-            self._save(recurrence.paused(self.clock.now(), str(refusal), calendars))
+        if stored.state is ScheduleState.ACTIVE:
+            self._save(stored.paused(self.clock.now(), str(refusal), calendars))
         return True
 
     def _by_timing(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
         """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""
-        recurrence, until = at_work.before, horizon
-        schedule = recurrence.schedule(calendars)
-        if count_between(schedule, recurrence.done, now - MISSED_AFTER):
-            if recurrence.owed is not None:
+        stored, until = at_work.before, horizon
+        schedule = stored.schedule(calendars)
+        if count_between(schedule, stored.done, now - MISSED_AFTER):
+            if stored.owed is not None:
                 # Decided before, and perhaps never placed: that alone, then what was missed since.
-                until = recurrence.done
-            elif (placed := self._placed_before(recurrence, schedule, horizon)) is not None:
+                until = stored.done
+            elif (placed := self._placed_before(stored, schedule, horizon)) is not None:
                 until = placed
             else:
-                recurrence = at_work.before = self._decided(recurrence, schedule, now)
-                schedule = recurrence.schedule(calendars)
-        expansion = expand(schedule, recurrence.done, until)
+                stored = at_work.before = self._decided(stored, schedule, now)
+                schedule = stored.schedule(calendars)
+        expansion = expand(schedule, stored.done, until)
         found = expansion.occurrences
         runs = [each for each in found if each.runs]
-        if recurrence.owed is not None:
-            runs.insert(0, recurrence.owed)
+        if stored.owed is not None:
+            runs.insert(0, stored.owed)
         at_work.due = [Due(each) for each in runs]
         at_work.next_at = expansion.next_at
         at_work.more = expansion.next_at is not None and expansion.next_at <= horizon
         after = replace(
-            recurrence,
-            turn=at_work.after.turn,
+            stored,
+            generation=at_work.after.generation,
             tzdata=at_work.after.tzdata,
             done=expansion.until,
             remaining_runs=expansion.remaining_runs,
             owed=None,
-            last=_last(recurrence, runs),
-            placed=recurrence.placed + len(runs),
-            skipped=recurrence.skipped + sum(not each.runs for each in found),
+            last=_last(stored, runs),
+            placed=stored.placed + len(runs),
+            skipped=stored.skipped + sum(not each.runs for each in found),
         )
         if expansion.next_at is None:
             # It has ended once the last of them was due, and is told so then.
@@ -252,52 +252,52 @@ class ScheduleExpander:
                 after = replace(after, state=ScheduleState.ENDED)
         at_work.after = _remarked(after, [each for each in found if not each.runs], now)
 
-    def _placed_before(self, recurrence: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
+    def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
         """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed.
 
         Any but the first may be absent: they are placed at once. So the last that is there counts, up to the horizon;
         one that was not looked at would be met as a missed one later.
         """
-        intended = [each for each in expand(schedule, recurrence.done, horizon).occurrences if each.runs]
-        if not intended or self.tasks.read(recurrence.id_of(intended[0])) is None:
+        intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
+        if not intended or self.tasks.read(stored.id_of(intended[0])) is None:
             return None
-        ids = {recurrence.id_of(each): each.nominal for each in intended}
+        ids = {stored.id_of(each): each.nominal for each in intended}
         return max([intended[0].nominal, *map(ids.__getitem__, self.tasks.read_many(list(ids), consistent=True))])
 
-    def _decided(self, recurrence: StoredSchedule, schedule: Schedule, now: Millis) -> StoredSchedule:
+    def _decided(self, stored: StoredSchedule, schedule: Schedule, now: Millis) -> StoredSchedule:
         """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
         missed_by = now - MISSED_AFTER
-        found = catch_up(schedule, recurrence.done, missed_by)
-        remaining = recurrence.remaining_runs
+        found = catch_up(schedule, stored.done, missed_by)
+        remaining = stored.remaining_runs
         if remaining is not None and found.run is not None:
             remaining -= 1
         decided = replace(
-            recurrence,
+            stored,
             done=missed_by,
             remaining_runs=remaining,
             owed=found.run,
-            skipped=recurrence.skipped + found.skipped,
+            skipped=stored.skipped + found.skipped,
         )
         self.telemetry.count("occurrences_missed", found.missed)
         return self._save(decided.remarked(now, found.run.key if found.run else "", found.note))
 
     def _go_on(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis) -> None:
         """The chain of a permanent schedule: mended if it has broken."""
-        recurrence = at_work.before
-        schedule, last = recurrence.schedule(calendars), recurrence.last
-        if last is None or not recurrence.is_current(last):
-            recurrence = self._save(continued(recurrence, first_run(schedule, recurrence.changed_at)))
-            last = None if recurrence.state is ScheduleState.ENDED else recurrence.last
+        stored = at_work.before
+        schedule, last = stored.schedule(calendars), stored.last
+        if last is None or not stored.is_current(last):
+            stored = self._save(continued(stored, first_run(schedule, stored.changed_at)))
+            last = None if stored.state is ScheduleState.ENDED else stored.last
         elif (task := self.tasks.read(last.task_id)) is not None:
             if task.finished_at is not None:
-                recurrence = self._save(continued(recurrence, run_after(schedule, last, ended_at(task, now))))
-            last = recurrence.last if recurrence.last != last else None
-        at_work.before = recurrence
-        at_work.after = replace(recurrence, turn=at_work.after.turn, tzdata=at_work.after.tzdata)
-        if last is not None and recurrence.state is ScheduleState.ACTIVE:
-            at_work.due = [Due(run_of(recurrence, last.nominal))]
-        if recurrence.state is ScheduleState.ACTIVE:
-            at_work.next_at = now + PERMANENT_LOOK
+                stored = self._save(continued(stored, run_after(schedule, last, ended_at(task, now))))
+            last = stored.last if stored.last != last else None
+        at_work.before = stored
+        at_work.after = replace(stored, generation=at_work.after.generation, tzdata=at_work.after.tzdata)
+        if last is not None and stored.state is ScheduleState.ACTIVE:
+            at_work.due = [Due(run_of(stored, last.nominal))]
+        if stored.state is ScheduleState.ACTIVE:
+            at_work.next_at = now + PERMANENT_CHECK_INTERVAL
 
     def _fill_back(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
         """The next part of each backfill."""
@@ -319,7 +319,7 @@ class ScheduleExpander:
         backfilled = sum(due.cause is Cause.BACKFILL for due in at_work.due)
         at_work.after = replace(at_work.after, placed=at_work.after.placed + backfilled)
 
-    def _place_wake(self, at_work: _Pass, now: Millis) -> None:
+    def _write_timer(self, at_work: _Pass, now: Millis) -> None:
         """Have the schedule met again, in a minute that nobody has read yet."""
         unread = first_unread(now, self.look_ahead)
         at = at_work.next_at
@@ -328,7 +328,9 @@ class ScheduleExpander:
         if at is not None:
             at = max(unread, min(at, now + LONGEST_SLEEP))
             before = at_work.before
-            self.tasks.add_schedule_wake(ScheduleTimer(before.uid, before.owner, before.name, at_work.after.turn, at))
+            self.tasks.add_schedule_timer(
+                ScheduleTimer(before.uid, before.owner, before.name, at_work.after.generation, at)
+            )
 
     def _produce(self, dues: Sequence[tuple[_Pass, Due]]) -> None:
         self.executor.map(self._produced, [(at_work, due) for at_work, due in dues if not at_work.failed])
@@ -344,18 +346,18 @@ class ScheduleExpander:
         """Save the schedule; the wake to go on with, if there is more to do or somebody's write came between."""
         if at_work.failed:
             return None
-        wake = at_work.wake
+        timer = at_work.timer
         try:
             self._guarded(at_work, partial(self._save, at_work.after))
         except _Retry:
             # Whoever wrote has not moved its turn on, or the next look finds this wake stale.
-            return wake
-        return replace(wake, turn=at_work.after.turn) if at_work.more and not at_work.failed else None
+            return timer
+        return replace(timer, generation=at_work.after.generation) if at_work.more and not at_work.failed else None
 
-    def _save(self, recurrence: StoredSchedule) -> StoredSchedule:
-        if not self.schedules.save(recurrence, self.chance.nonce()):
+    def _save(self, stored: StoredSchedule) -> StoredSchedule:
+        if not self.schedules.save(stored, self.chance.nonce()):
             raise _Retry
-        return replace(recurrence, edition=recurrence.edition + 1)
+        return replace(stored, edition=stored.edition + 1)
 
     def _guarded(self, at_work: _Pass, work: Callable[[], T]) -> T | None:
         """Do something for a schedule; if that fails, its wake must be met again."""
@@ -363,31 +365,31 @@ class ScheduleExpander:
             return work()
         except (Unavailable, FieldInvalid) as error:
             # A target that was just taken from the settings: the next look pauses the schedule.
-            self.telemetry.note("a schedule could not be expanded", schedule=at_work.wake.name, error=str(error))
+            self.telemetry.note("a schedule could not be expanded", schedule=at_work.timer.name, error=str(error))
         except _Retry:
             raise
         except Exception as error:  # noqa: BLE001 - one schedule's defect must not stop the trigger
-            self._defect(at_work.wake, error)
+            self._defect(at_work.timer, error)
             at_work.broken = True
         at_work.failed = True
         return None
 
-    def _defect(self, wake: ScheduleTimer, error: Exception) -> None:
+    def _defect(self, timer: ScheduleTimer, error: Exception) -> None:
         self.telemetry.count("expansions_failed")
-        self.telemetry.note("a schedule could not be expanded", schedule=wake.name, error=repr(error))
+        self.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=repr(error))
 
 
-def _last(recurrence: StoredSchedule, runs: Sequence[Occurrence]) -> Last | None:
+def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> Last | None:
     if not runs:
-        return recurrence.last
-    return Last(recurrence.id_of(runs[-1]), runs[-1].nominal, recurrence.revision_of(runs[-1].nominal))
+        return stored.last
+    return Last(stored.id_of(runs[-1]), runs[-1].nominal, stored.revision_of(runs[-1].nominal))
 
 
-def _remarked(recurrence: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:
+def _remarked(stored: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:
     """With a remark for each reason why some do not run."""
     counts = Counter(each.note for each in skipped)
     firsts = {each.note: each for each in reversed(skipped)}
     for note, first in sorted(firsts.items(), key=lambda pair: pair[1].nominal):
         more = f" (and {counts[note] - 1} more)" if counts[note] > 1 else ""
-        recurrence = recurrence.remarked(now, first.key, note + more)
-    return recurrence
+        stored = stored.remarked(now, first.key, note + more)
+    return stored

@@ -98,7 +98,7 @@ class ScheduleManager:
         made = replace(made, edition=vacancy, version=vacancy + 1)
         self._check(made)
         made = replace(made, payload=self._keep(uid, spec.task.payload))
-        self._place_wake(made)
+        self._write_timer(made)
         if not self.schedules.save(made, self.chance.nonce()):
             self._expire(uid, made.payload)
             if self.schedules.vacancy(owner, name) is None:
@@ -109,12 +109,12 @@ class ScheduleManager:
 
     def get(self, owner: str, name: str) -> StoredSchedule:
         """Read a schedule, its payload too."""
-        recurrence = self._read(owner, name)
-        payload = recurrence.payload
+        stored = self._read(owner, name)
+        payload = stored.payload
         if payload.data is None:
             with suppress(ContentExpired):
-                payload = replace(payload, data=self.contents.fetch(recurrence.uid, payload))
-        return replace(recurrence, payload=payload)
+                payload = replace(payload, data=self.contents.fetch(stored.uid, payload))
+        return replace(stored, payload=payload)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[StoredSchedule]:
         """An owner's schedules by their names, eventually consistently; the list goes on behind `after`."""
@@ -133,12 +133,12 @@ class ScheduleManager:
             self.expander.occurrence_tasks.accept(task)
         payload: Content | None = None
 
-        def changed(recurrence: StoredSchedule) -> StoredSchedule:
+        def changed(stored: StoredSchedule) -> StoredSchedule:
             nonlocal payload
-            spec = change.of(recurrence.spec)
-            keeps_due = recurrence.state is ScheduleState.ACTIVE and spec.has_timing_of(recurrence.spec)
-            moved = recurrence.edited if keeps_due else recurrence.steered
-            after = moved(self.clock.now(), self.expander.known_calendars_of(recurrence))
+            spec = change.of(stored.spec)
+            keeps_due = stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec)
+            moved = stored.edited if keeps_due else stored.steered
+            after = moved(self.clock.now(), self.expander.known_calendars_of(stored))
             after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
             if "remaining_runs" in change.fields:
                 after = replace(after, remaining_runs=spec.remaining_runs)
@@ -147,7 +147,7 @@ class ScheduleManager:
             self._check(after)
             if task is None:
                 return after
-            payload = payload or self._keep(recurrence.uid, task.payload)
+            payload = payload or self._keep(stored.uid, task.payload)
             return replace(after, payload=payload)
 
         before = self._read(owner, name)
@@ -159,14 +159,14 @@ class ScheduleManager:
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
         """Remove a schedule; what was placed and has not begun is dropped when its time comes."""
-        recurrence = self._read(owner, name, version)
+        stored = self._read(owner, name, version)
         for _ in range(_TRIES):
             expires_at = self.clock.now() + DELETION_MARKER_LIFE
-            if self.schedules.remove(recurrence, self.chance.nonce(), expires_at):
-                self._expire(recurrence.uid, recurrence.payload)
+            if self.schedules.remove(stored, self.chance.nonce(), expires_at):
+                self._expire(stored.uid, stored.payload)
                 return
             try:
-                recurrence = self._read_again(recurrence, version)
+                stored = self._read_again(stored, version)
             except ScheduleUnknown:
                 # Somebody else has removed it; what has its name now is another one.
                 return
@@ -179,12 +179,12 @@ class ScheduleManager:
             ScheduleMoveRefused: it has ended.
         """
 
-        def paused(recurrence: StoredSchedule) -> StoredSchedule:
-            if recurrence.state is ScheduleState.ENDED:
-                raise ScheduleMoveRefused(name, recurrence.state, "paused")
-            if recurrence.state is ScheduleState.PAUSED:
-                return replace(recurrence, note=note, version=recurrence.version + 1)
-            return recurrence.paused(self.clock.now(), note, self.expander.known_calendars_of(recurrence))
+        def paused(stored: StoredSchedule) -> StoredSchedule:
+            if stored.state is ScheduleState.ENDED:
+                raise ScheduleMoveRefused(name, stored.state, "paused")
+            if stored.state is ScheduleState.PAUSED:
+                return replace(stored, note=note, version=stored.version + 1)
+            return stored.paused(self.clock.now(), note, self.expander.known_calendars_of(stored))
 
         return self._written(self._read(owner, name), version, paused)
 
@@ -196,22 +196,22 @@ class ScheduleManager:
             FieldInvalid: a calendar that it names is gone, or its task's target may not be called any more.
         """
 
-        def resumed(recurrence: StoredSchedule) -> StoredSchedule:
-            if recurrence.state is not ScheduleState.PAUSED:
-                return recurrence
+        def resumed(stored: StoredSchedule) -> StoredSchedule:
+            if stored.state is not ScheduleState.PAUSED:
+                return stored
             now = self.clock.now()
-            after = replace(recurrence, state=ScheduleState.ACTIVE, note="", done=now, changed_at=now)
-            after = replace(after, version=recurrence.version + 1)
+            after = replace(stored, state=ScheduleState.ACTIVE, note="", done=now, changed_at=now)
+            after = replace(after, version=stored.version + 1)
             self.expander.occurrence_tasks.check(after)
             self.expander.calendars_of(after)
             return after
 
-        recurrence = self._read(owner, name, version)
-        if recurrence.state is ScheduleState.ENDED:
-            raise ScheduleMoveRefused(name, recurrence.state, "resumed")
-        if recurrence.state is ScheduleState.ACTIVE:
-            return recurrence
-        return self._expanded(self._written(recurrence, version, resumed, looks=True))
+        stored = self._read(owner, name, version)
+        if stored.state is ScheduleState.ENDED:
+            raise ScheduleMoveRefused(name, stored.state, "resumed")
+        if stored.state is ScheduleState.ACTIVE:
+            return stored
+        return self._expanded(self._written(stored, version, resumed, looks=True))
 
     def trigger(self, owner: str, name: str) -> Task:
         """Have a schedule's task run once, now, whatever its rhythm and even if it is held.
@@ -219,14 +219,14 @@ class ScheduleManager:
         Returns:
             The task; it may yet be skipped because of the run before, as any occurrence.
         """
-        recurrence, now = self._read(owner, name), self.clock.now()
+        stored, now = self._read(owner, name), self.clock.now()
         occurrence = Occurrence(now, now, now, f"now {self.chance.nonce()}")
         occurrence_tasks = self.expander.occurrence_tasks
         due = Due(occurrence, Cause.TRIGGER)
-        task = occurrence_tasks.produce(recurrence, due, occurrence_tasks.payload_of(recurrence))
+        task = occurrence_tasks.produce(stored, due, occurrence_tasks.payload_of(stored))
         self.enqueuer.send_due([task])
-        told = replace(recurrence, placed=recurrence.placed + 1)
-        key = recurrence.spec.clock.zone.text_at(now)
+        told = replace(stored, placed=stored.placed + 1)
+        key = stored.spec.clock.zone.text_at(now)
         with suppress(Unavailable):
             # A remark that is lost does no harm.
             self.schedules.save(told.remarked(now, key, f"triggered by hand: task {task.id}"), self.chance.nonce())
@@ -242,13 +242,13 @@ class ScheduleManager:
         wanted = requested(start, end, per_minute, self.clock.now())
         run_id = f"{self.chance.bits(_BACKFILL_BITS):08x}"
 
-        def backfilled(recurrence: StoredSchedule) -> StoredSchedule:
-            if len(recurrence.open_backfills) >= MAX_BACKFILLS:
+        def backfilled(stored: StoredSchedule) -> StoredSchedule:
+            if len(stored.open_backfills) >= MAX_BACKFILLS:
                 raise ScheduleMoveRefused(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
-            size = wanted.size(recurrence.schedule(self.expander.calendars_of(recurrence)))
+            size = wanted.size(stored.schedule(self.expander.calendars_of(stored)))
             if not size:
                 raise FieldInvalid("from", "begins a stretch of time in which the schedule has no occurrence")
-            return replace(recurrence.with_backfill(BackfillRun(run_id, wanted, size)), version=recurrence.version + 1)
+            return replace(stored.with_backfill(BackfillRun(run_id, wanted, size)), version=stored.version + 1)
 
         return self._expanded(self._written(self._read(owner, name), None, backfilled, looks=True))
 
@@ -259,14 +259,14 @@ class ScheduleManager:
             BackfillUnknown: the schedule has none of this id.
         """
 
-        def cancelled(recurrence: StoredSchedule) -> StoredSchedule:
-            run = next((each for each in recurrence.backfills if each.id == backfill_id), None)
+        def cancelled(stored: StoredSchedule) -> StoredSchedule:
+            run = next((each for each in stored.backfills if each.id == backfill_id), None)
             if run is None:
                 raise BackfillUnknown(name, backfill_id)
             if run.ended_at is not None:
-                return recurrence
-            ended = recurrence.with_backfill(replace(run, ended_at=self.clock.now()))
-            return replace(ended, version=recurrence.version + 1)
+                return stored
+            ended = stored.with_backfill(replace(run, ended_at=self.clock.now()))
+            return replace(ended, version=stored.version + 1)
 
         return self._written(self._read(owner, name), None, cancelled)
 
@@ -284,15 +284,15 @@ class ScheduleManager:
             remaining_runs=spec.remaining_runs,
         )
 
-    def _check(self, recurrence: StoredSchedule) -> None:
+    def _check(self, stored: StoredSchedule) -> None:
         """Refuse a schedule that cannot be, or whose time never comes."""
-        self.expander.occurrence_tasks.check(recurrence)
-        schedule = check(recurrence.schedule(self.expander.calendars_of(recurrence)))
-        if not recurrence.is_permanent and next_nominal(schedule, recurrence.done) is None:
+        self.expander.occurrence_tasks.check(stored)
+        schedule = check(stored.schedule(self.expander.calendars_of(stored)))
+        if not stored.is_permanent and next_nominal(schedule, stored.done) is None:
             endless = replace(schedule, end_at=None)
-            if schedule.end_at is not None and next_nominal(endless, recurrence.done) is not None:
+            if schedule.end_at is not None and next_nominal(endless, stored.done) is not None:
                 raise FieldInvalid("end_at", "leaves no time that is still to come")
-            raise FieldInvalid(_field(recurrence.spec.written), "names no time that is still to come")
+            raise FieldInvalid(_field(stored.spec.written), "names no time that is still to come")
 
     def _written(
         self,
@@ -316,47 +316,45 @@ class ScheduleManager:
             if after == before:
                 return before
             if looks:
-                after = replace(after, turn=before.turn + 1, tzdata=tzdata_version())
-                self._place_wake(after)
+                after = replace(after, generation=before.generation + 1, tzdata=tzdata_version())
+                self._write_timer(after)
             if self.schedules.save(after, self.chance.nonce()):
                 return replace(after, edition=before.edition + 1)
             before = self._read_again(before, version)
         raise _busy(before.name)
 
-    def _expanded(self, recurrence: StoredSchedule) -> StoredSchedule:
+    def _expanded(self, stored: StoredSchedule) -> StoredSchedule:
         """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's wake."""
         now = self.clock.now()
         with suppress(Unavailable, ScheduleUnknown):
-            wake = ScheduleTimer(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, now)
-            self.enqueuer.send_due(self.expander.expand([wake], now + _PATIENCE).tasks)
-            found = self.get(recurrence.owner, recurrence.name)
-            if found.uid == recurrence.uid:
+            timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
+            self.enqueuer.send_due(self.expander.expand([timer], now + _PATIENCE).tasks)
+            found = self.get(stored.owner, stored.name)
+            if found.uid == stored.uid:
                 return found
         # It may have been deleted since, and another one made of its name: what was asked for was done all the same.
-        return recurrence
+        return stored
 
-    def _place_wake(self, recurrence: StoredSchedule) -> None:
+    def _write_timer(self, stored: StoredSchedule) -> None:
         at = first_unread(self.clock.now(), self.look_ahead)
-        self.tasks.add_schedule_wake(
-            ScheduleTimer(recurrence.uid, recurrence.owner, recurrence.name, recurrence.turn, at)
-        )
+        self.tasks.add_schedule_timer(ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, at))
 
     def _read(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
-        recurrence, _ = self.schedules.read(owner, name)
-        if recurrence is None:
+        stored, _ = self.schedules.read(owner, name)
+        if stored is None:
             raise ScheduleUnknown(name)
-        _check_version(recurrence, version)
-        return recurrence
+        _check_version(stored, version)
+        return stored
 
-    def _read_again(self, recurrence: StoredSchedule, version: int | None) -> StoredSchedule:
+    def _read_again(self, stored: StoredSchedule, version: int | None) -> StoredSchedule:
         """The very schedule that was read before, as it is now.
 
         Raises:
             ScheduleUnknown: it is gone, even if there is another one of its name.
         """
-        found = self._read(recurrence.owner, recurrence.name)
-        if found.uid != recurrence.uid:
-            raise ScheduleUnknown(recurrence.name)
+        found = self._read(stored.owner, stored.name)
+        if found.uid != stored.uid:
+            raise ScheduleUnknown(stored.name)
         _check_version(found, version)
         return found
 
@@ -365,19 +363,19 @@ class ScheduleManager:
         expiry = unless_referenced(self.clock.now())
         return self.contents.keep(uid, f"{PAYLOAD}.{self.chance.nonce()}", data, expiry)
 
-    def _retain(self, recurrence: StoredSchedule) -> None:
+    def _retain(self, stored: StoredSchedule) -> None:
         """Let the payload last as long as a schedule that nobody looks at; of any other the first look does."""
-        if recurrence.payload.is_outside and not recurrence.is_looked_at:
-            self.contents.retain(recurrence.uid, recurrence.payload)
+        if stored.payload.is_outside and not stored.is_looked_at:
+            self.contents.retain(stored.uid, stored.payload)
 
     def _expire(self, uid: TaskId, payload: Content) -> None:
         if payload.is_outside:
             self.contents.expire(uid, payload, after_record(self.clock.now() + self.retention))
 
 
-def _check_version(recurrence: StoredSchedule, version: int | None) -> None:
-    if version not in (None, recurrence.version):
-        raise ScheduleVersionDiffers(recurrence.name, recurrence.version)
+def _check_version(stored: StoredSchedule, version: int | None) -> None:
+    if version not in (None, stored.version):
+        raise ScheduleVersionDiffers(stored.name, stored.version)
 
 
 def _field(written: Written) -> str:

@@ -33,7 +33,7 @@ class Due:
     """
 
     occurrence: Occurrence
-    cause: Cause = Cause.RHYTHM
+    cause: Cause = Cause.RECURRENCE
     purpose: str = ""
 
 
@@ -50,13 +50,13 @@ class OccurrenceTasks:
     clock: Clock
     rules: TargetRules = DEFAULT_RULES
 
-    def check(self, recurrence: StoredSchedule) -> None:
+    def check(self, stored: StoredSchedule) -> None:
         """Refuse a schedule whose tasks nobody could run.
 
         Raises:
             FieldInvalid: its task's target may not be called.
         """
-        _within_task(self.rules.target_of, recurrence.spec.task)
+        _within_task(self.rules.target_of, stored.spec.task)
 
     def accept(self, task: TaskSpec) -> None:
         """Refuse the task of a schedule as the same task by itself is refused when it is asked for.
@@ -66,23 +66,23 @@ class OccurrenceTasks:
         """
         _within_task(self.rules.accept, task)
 
-    def payload_of(self, recurrence: StoredSchedule) -> bytes:
+    def payload_of(self, stored: StoredSchedule) -> bytes:
         """What each of its tasks is given."""
-        return self.contents.fetch(recurrence.uid, recurrence.payload)
+        return self.contents.fetch(stored.uid, stored.payload)
 
-    def payload_for(self, recurrence: StoredSchedule, dues: Sequence[Due]) -> bytes:
+    def payload_for(self, stored: StoredSchedule, dues: Sequence[Due]) -> bytes:
         """What these occurrences are given; of a schedule that has placed none yet, the payload is made to last.
 
         Raises:
             ContentExpired: it lies outside the schedule and is gone.
         """
-        is_new = recurrence.last is None or recurrence.last.revision != recurrence.revision
-        if recurrence.payload.is_outside and is_new:
+        is_new = stored.last is None or stored.last.revision != stored.revision
+        if stored.payload.is_outside and is_new:
             # Here, where the trigger comes too: whoever wrote the schedule may have vanished.
-            self.contents.retain(recurrence.uid, recurrence.payload)
-        return self.payload_of(recurrence) if dues else b""
+            self.contents.retain(stored.uid, stored.payload)
+        return self.payload_of(stored) if dues else b""
 
-    def produce(self, recurrence: StoredSchedule, due: Due, payload: bytes) -> Task:
+    def produce(self, stored: StoredSchedule, due: Due, payload: bytes) -> Task:
         """Make the task of an occurrence exist; `Enqueuer.send_due` must follow.
 
         Raises:
@@ -90,13 +90,13 @@ class OccurrenceTasks:
             Unavailable: the store did not answer.
         """
         occurrence, now = due.occurrence, self.clock.now()
-        task_id = recurrence.id_of(occurrence, due.purpose)
-        spec = recurrence.spec.task
+        task_id = stored.id_of(occurrence, due.purpose)
+        spec = stored.spec.task
         spec = replace(spec, target=self.rules.target_of(spec))
         expiry = unless_referenced(occurrence.due_at)
         content = self.contents.keep(task_id, PAYLOAD, payload, expiry)
-        task = new_task(task_id, spec, recurrence.owner, occurrence.due_at, now, content)
-        task = replace(task, occasion=recurrence.occasion(occurrence.nominal, due.cause))
+        task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
+        task = replace(task, schedule_ref=stored.schedule_ref(occurrence.nominal, due.cause))
         self.enqueuer.produce(task)
         if content.is_outside:
             # Also when another has written the record: it may not have come so far.

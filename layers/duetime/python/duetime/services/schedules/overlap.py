@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard
 from duetime.domain.errors import FieldInvalid, Unavailable
-from duetime.domain.limits import OVERLAP_LOOK
+from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.permanent import continued, ended_at, run_after, run_of
 from duetime.domain.schedules.schedule import Overlap, ScheduleState
 from duetime.domain.tasks.attempts import HeldBack, Skipped
@@ -43,46 +43,46 @@ class OverlapControl:
     clock: Clock
     chance: RandomSource
 
-    def heed(self, task: Task) -> HeldBack | Skipped | None:
+    def apply_gate(self, task: Task) -> HeldBack | Skipped | None:
         """Whether a task that was just claimed may begin, as far as its schedule is concerned.
 
         One that has begun before goes on to its end, whatever has become of its schedule.
         """
-        occasion = task.occasion
-        if occasion is None or task.state is State.ROLLING_BACK or task.ledger:
+        schedule_ref = task.schedule_ref
+        if schedule_ref is None or task.state is State.ROLLING_BACK or task.attempt_history:
             return None
-        recurrence, activity = self.schedules.read(task.owner, occasion.schedule)
-        if recurrence is None or recurrence.mark != occasion.mark:
-            return Skipped(f"the schedule {occasion.schedule!r} was deleted")
-        if (reason := _refusal(recurrence, occasion)) is not None:
+        stored, activity = self.schedules.read(task.owner, schedule_ref.schedule)
+        if stored is None or stored.mark != schedule_ref.mark:
+            return Skipped(f"the schedule {schedule_ref.schedule!r} was deleted")
+        if (reason := _refusal(stored, schedule_ref)) is not None:
             self._remark(task, reason, once=True)
             return Skipped(reason)
-        if occasion.cause is Cause.BACKFILL or _may_overlap(recurrence):
+        if schedule_ref.cause is Cause.BACKFILL or _may_overlap(stored):
             return None
-        verdict = self._in_turn(task, recurrence, activity)
+        verdict = self._by_overlap(task, stored, activity)
         if isinstance(verdict, Skipped):
             self._remark(task, verdict.reason)
         return verdict
 
     def follow(self, task: Task) -> None:
         """Do what the end of an occurrence means for its schedule; doing it twice is doing it once."""
-        occasion = task.occasion
-        if occasion is None:
+        schedule_ref = task.schedule_ref
+        if schedule_ref is None:
             return
-        recurrence, activity = self.schedules.read(task.owner, occasion.schedule)
-        if recurrence is None or recurrence.mark != occasion.mark:
+        stored, activity = self.schedules.read(task.owner, schedule_ref.schedule)
+        if stored is None or stored.mark != schedule_ref.mark:
             return
-        if recurrence.spec.pause_on_failure and _has_failed(task):
-            self._pause(task, occasion)
-        if not _may_overlap(recurrence):
-            self._make_room(task, recurrence, activity)
-        if recurrence.is_permanent and occasion.cause is Cause.RHYTHM:
+        if stored.spec.pause_on_failure and _has_failed(task):
+            self._pause(task, schedule_ref)
+        if not _may_overlap(stored):
+            self._make_room(task, stored, activity)
+        if stored.is_permanent and schedule_ref.cause is Cause.RECURRENCE:
             self._go_on(task)
 
-    def _in_turn(self, task: Task, recurrence: StoredSchedule, activity: Activity) -> HeldBack | Skipped | None:
+    def _by_overlap(self, task: Task, stored: StoredSchedule, activity: Activity) -> HeldBack | Skipped | None:
         """Let one occurrence begin at a time; where one may wait, it is the next."""
         for _ in range(_TRIES):
-            seen = activity.of(recurrence.uid)
+            seen = activity.of(stored.uid)
             if seen.active == task.id:
                 return None
             going = self._open(seen.active)
@@ -90,7 +90,7 @@ class OverlapControl:
             verdict: HeldBack | Skipped | None = None
             if going is None and waiting is None:
                 wanted = replace(seen, active=task.id, buffered=None)
-            elif not _may_wait(recurrence):
+            elif not _may_wait(stored):
                 return Skipped(f"the run of {_meant(going or waiting)} is still going")
             elif going is not None and waiting is not None:
                 return Skipped(f"the run of {_meant(going)} is still going, and that of {_meant(waiting)} waits")
@@ -98,21 +98,21 @@ class OverlapControl:
                 # If what went on has ended, the one that waits is next; this one waits for it in its place.
                 active = seen.active if waiting is None else waiting.id
                 wanted = replace(seen, active=active, buffered=task.id)
-                verdict = HeldBack(self.clock.now() + OVERLAP_LOOK, f"the run of {_meant(going or waiting)}")
-            if wanted == seen or self._save(recurrence, wanted):
+                verdict = HeldBack(self.clock.now() + OVERLAP_CHECK_INTERVAL, f"the run of {_meant(going or waiting)}")
+            if wanted == seen or self._save(stored, wanted):
                 return verdict
-            found, activity = self.schedules.read(recurrence.owner, recurrence.name)
-            if found is None or found.uid != recurrence.uid:
-                return Skipped(f"the schedule {recurrence.name!r} was deleted")
-        raise Unavailable(f"the occurrences of {recurrence.name!r} were written by others again and again")
+            found, activity = self.schedules.read(stored.owner, stored.name)
+            if found is None or found.uid != stored.uid:
+                return Skipped(f"the schedule {stored.name!r} was deleted")
+        raise Unavailable(f"the occurrences of {stored.name!r} were written by others again and again")
 
-    def _make_room(self, task: Task, recurrence: StoredSchedule, activity: Activity) -> None:
+    def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:
         """Let the one that waits for this one's end begin at once, without waiting for its next look."""
-        seen = activity.of(recurrence.uid)
+        seen = activity.of(stored.uid)
         if seen.active != task.id:
             return
-        if not self._save(recurrence, replace(seen, active=None)):
-            raise Unavailable(f"the occurrences of {recurrence.name!r} were written by somebody else")
+        if not self._save(stored, replace(seen, active=None)):
+            raise Unavailable(f"the occurrences of {stored.name!r} were written by somebody else")
         buffered = self._open(seen.buffered)
         if buffered is not None and buffered.state in WAITING:
             self.enqueuer.move(buffered, Move.REPLACE, self.clock.now(), Guard(version=buffered.version), {})
@@ -120,65 +120,63 @@ class OverlapControl:
     def _go_on(self, task: Task) -> None:
         """Have the chain of a permanent schedule go on; should this be lost, the schedule's own wake mends it."""
         for _ in range(_TRIES):
-            recurrence, _activity = self.schedules.read(task.owner, task.occasion.schedule if task.occasion else "")
-            last = None if recurrence is None else recurrence.last
-            if recurrence is None or task.occasion is None or recurrence.mark != task.occasion.mark:
+            stored, _activity = self.schedules.read(task.owner, task.schedule_ref.schedule if task.schedule_ref else "")
+            last = None if stored is None else stored.last
+            if stored is None or task.schedule_ref is None or stored.mark != task.schedule_ref.mark:
                 return
-            if last is None or recurrence.state is not ScheduleState.ACTIVE:
+            if last is None or stored.state is not ScheduleState.ACTIVE:
                 return
-            if not recurrence.is_current(last):
+            if not stored.is_current(last):
                 return
             if last.task_id != task.id:
                 # Decided already; whoever did so may have died before its run was there.
                 if self.tasks.read(last.task_id) is None:
-                    self._produce(recurrence, last.nominal)
+                    self._produce(stored, last.nominal)
                 return
-            schedule = recurrence.schedule(self.expander.known_calendars_of(recurrence))
-            after = continued(recurrence, run_after(schedule, last, ended_at(task, self.clock.now())))
+            schedule = stored.schedule(self.expander.known_calendars_of(stored))
+            after = continued(stored, run_after(schedule, last, ended_at(task, self.clock.now())))
             if self.schedules.save(after, self.chance.nonce()):
                 if after.last is not None and after.state is ScheduleState.ACTIVE:
                     self._produce(after, after.last.nominal)
                 return
-        raise Unavailable(f"the schedule {recurrence.name if recurrence else ''!r} was written again and again")
+        raise Unavailable(f"the schedule {stored.name if stored else ''!r} was written again and again")
 
-    def _produce(self, recurrence: StoredSchedule, nominal: Millis) -> None:
+    def _produce(self, stored: StoredSchedule, nominal: Millis) -> None:
         occurrence_tasks = self.expander.occurrence_tasks
         try:
-            run = occurrence_tasks.produce(
-                recurrence, Due(run_of(recurrence, nominal)), occurrence_tasks.payload_of(recurrence)
-            )
+            run = occurrence_tasks.produce(stored, Due(run_of(stored, nominal)), occurrence_tasks.payload_of(stored))
         except FieldInvalid:
             # Its target may not be called any more: the next look at the schedule pauses it.
             return
         self.enqueuer.send_due([run])
 
-    def _pause(self, task: Task, occasion: ScheduleRef) -> None:
+    def _pause(self, task: Task, schedule_ref: ScheduleRef) -> None:
         """Pause a schedule whose task has failed for good."""
         for _ in range(_TRIES):
-            recurrence, _activity = self.schedules.read(task.owner, occasion.schedule)
-            if recurrence is None or recurrence.mark != occasion.mark or recurrence.revision != occasion.revision:
+            stored, _activity = self.schedules.read(task.owner, schedule_ref.schedule)
+            if stored is None or stored.mark != schedule_ref.mark or stored.revision != schedule_ref.revision:
                 return
-            if recurrence.state is ScheduleState.PAUSED:
+            if stored.state is ScheduleState.PAUSED:
                 return
             kind = task.error.kind if task.error else "error"
-            calendars = self.expander.known_calendars_of(recurrence)
-            paused = recurrence.paused(self.clock.now(), f"the task {task.id} failed: {kind}", calendars)
+            calendars = self.expander.known_calendars_of(stored)
+            paused = stored.paused(self.clock.now(), f"the task {task.id} failed: {kind}", calendars)
             if self.schedules.save(paused, self.chance.nonce()):
                 return
-        raise Unavailable(f"the schedule {occasion.schedule!r} was written by others again and again")
+        raise Unavailable(f"the schedule {schedule_ref.schedule!r} was written by others again and again")
 
     def _remark(self, task: Task, reason: str, *, once: bool = False) -> None:
         """Have the schedule remember why an occurrence did not run; a remark that is lost does no harm."""
-        occasion = task.occasion
-        if occasion is None:
+        schedule_ref = task.schedule_ref
+        if schedule_ref is None:
             return
-        recurrence, _ = self.schedules.read(task.owner, occasion.schedule)
-        if recurrence is None or recurrence.mark != occasion.mark:
+        stored, _ = self.schedules.read(task.owner, schedule_ref.schedule)
+        if stored is None or stored.mark != schedule_ref.mark:
             return
-        if once and recurrence.log and recurrence.log[-1].note == reason:
+        if once and stored.log and stored.log[-1].note == reason:
             return
-        key = recurrence.spec.clock.zone.text_at(occasion.nominal)
-        told = replace(recurrence, skipped=recurrence.skipped + 1).remarked(self.clock.now(), key, reason)
+        key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
+        told = replace(stored, skipped=stored.skipped + 1).remarked(self.clock.now(), key, reason)
         self.schedules.save(told, self.chance.nonce())
 
     def _open(self, task_id: TaskId | None) -> Task | None:
@@ -186,36 +184,38 @@ class OverlapControl:
         task = None if task_id is None else self.tasks.read(task_id)
         return task if task is not None and task.finished_at is None else None
 
-    def _save(self, recurrence: StoredSchedule, activity: Activity) -> bool:
-        return self.schedules.save_activity(recurrence.owner, recurrence.name, activity, self.chance.nonce())
+    def _save(self, stored: StoredSchedule, activity: Activity) -> bool:
+        return self.schedules.save_activity(stored.owner, stored.name, activity, self.chance.nonce())
 
 
-def _refusal(recurrence: StoredSchedule, occasion: ScheduleRef) -> str | None:
+def _refusal(stored: StoredSchedule, schedule_ref: ScheduleRef) -> str | None:
     """Why an occurrence may not begin; what its owner asked for apart from the rhythm may, whatever the rhythm is."""
-    if occasion.cause is not Cause.RHYTHM:
+    if schedule_ref.cause is not Cause.RECURRENCE:
         return None
-    if recurrence.state is ScheduleState.PAUSED:
-        return f"the schedule {recurrence.name!r} is paused"
-    if occasion.revision != recurrence.revision_of(occasion.nominal):
-        return f"the schedule {recurrence.name!r} was changed or paused after this was placed"
+    if stored.state is ScheduleState.PAUSED:
+        return f"the schedule {stored.name!r} is paused"
+    if schedule_ref.revision != stored.revision_of(schedule_ref.nominal):
+        return f"the schedule {stored.name!r} was changed or paused after this was placed"
     return None
 
 
-def _may_overlap(recurrence: StoredSchedule) -> bool:
-    return recurrence.spec.overlap is Overlap.ALLOW_ALL and not recurrence.is_permanent
+def _may_overlap(stored: StoredSchedule) -> bool:
+    return stored.spec.overlap is Overlap.ALLOW_ALL and not stored.is_permanent
 
 
-def _may_wait(recurrence: StoredSchedule) -> bool:
-    return recurrence.spec.overlap is Overlap.BUFFER_ONE or recurrence.is_permanent
+def _may_wait(stored: StoredSchedule) -> bool:
+    return stored.spec.overlap is Overlap.BUFFER_ONE or stored.is_permanent
 
 
 def _has_failed(task: Task) -> bool:
-    if task.occasion is None or task.occasion.cause is Cause.BACKFILL:
+    if task.schedule_ref is None or task.schedule_ref.cause is Cause.BACKFILL:
         return False
-    undone = task.state is State.ROLLED_BACK and any(line.outcome is AttemptOutcome.FAILED for line in task.ledger)
+    undone = task.state is State.ROLLED_BACK and any(
+        line.outcome is AttemptOutcome.FAILED for line in task.attempt_history
+    )
     return task.state is State.FAILED or undone
 
 
 def _meant(task: Task | None) -> str:
     """Which occurrence a task is, in words."""
-    return "" if task is None else to_iso(task.occasion.nominal if task.occasion else task.due_at)
+    return "" if task is None else to_iso(task.schedule_ref.nominal if task.schedule_ref else task.due_at)

@@ -65,28 +65,28 @@ class SchedulePreview:
             found.append(calendar)
         return tuple(found)
 
-    def upcoming(self, recurrence: StoredSchedule, count: int) -> Sequence[Occurrence]:
+    def upcoming(self, stored: StoredSchedule, count: int) -> Sequence[Occurrence]:
         """The next occurrences, those that do not run among them; none of a schedule that no clock moves on."""
-        if recurrence.is_permanent or recurrence.state is not ScheduleState.ACTIVE:
+        if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
             return []
-        now, last = self.clock.now(), recurrence.last
-        schedule = recurrence.schedule(self._known(recurrence))
+        now, last = self.clock.now(), stored.last
+        schedule = stored.schedule(self._known(stored))
         remaining = schedule.remaining_runs
         if remaining is not None:
             # It counts from what was placed, some of which is still to come.
-            placed_to = last.nominal if last is not None and recurrence.is_current(last) else now
+            placed_to = last.nominal if last is not None and stored.is_current(last) else now
             unlimited = replace(schedule, remaining_runs=None)
             coming = between(unlimited, now, placed_to, _NEAR) if placed_to > now else ()
             schedule = replace(schedule, remaining_runs=remaining + sum(each.runs for each in coming))
         return following(schedule, now, count)
 
-    def next_at(self, recurrence: StoredSchedule) -> Millis | None:
+    def next_at(self, stored: StoredSchedule) -> Millis | None:
         """When it runs next, as far as is known."""
-        if recurrence.state is not ScheduleState.ACTIVE:
+        if stored.state is not ScheduleState.ACTIVE:
             return None
-        if recurrence.is_permanent:
-            return None if recurrence.last is None else recurrence.last.nominal
-        return next((each.due_at for each in self.upcoming(recurrence, _NEAR) if each.runs), None)
+        if stored.is_permanent:
+            return None if stored.last is None else stored.last.nominal
+        return next((each.due_at for each in self.upcoming(stored, _NEAR) if each.runs), None)
 
     def occurrences(self, owner: str, name: str, start: Millis, end: Millis, limit: int) -> list[Seen]:
         """The occurrences in [start, end] in order, past and coming, with their tasks.
@@ -97,41 +97,41 @@ class SchedulePreview:
         Raises:
             ScheduleUnknown: there is none of that name.
         """
-        recurrence, _ = self.schedules.read(owner, name)
-        if recurrence is None:
+        stored, _ = self.schedules.read(owner, name)
+        if stored is None:
             raise ScheduleUnknown(name)
-        found = list(self._found(recurrence, start, end, limit))
-        ids = {each.key: recurrence.id_of(each) for each in found if each.runs and each.nominal <= recurrence.done}
+        found = list(self._found(stored, start, end, limit))
+        ids = {each.key: stored.id_of(each) for each in found if each.runs and each.nominal <= stored.done}
         tasks = self.tasks.read_many(list(ids.values()))
-        return [self._seen(recurrence, each, ids.get(each.key), tasks) for each in found]
+        return [self._seen(stored, each, ids.get(each.key), tasks) for each in found]
 
-    def _found(self, recurrence: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Occurrence]:
-        if recurrence.is_permanent:
-            last = recurrence.last
+    def _found(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Occurrence]:
+        if stored.is_permanent:
+            last = stored.last
             is_asked = last is not None and start <= last.nominal <= end
-            return [run_of(recurrence, last.nominal)] if last is not None and is_asked else []
-        since = max(start - 1, recurrence.changed_at - 1)
-        schedule = recurrence.schedule(self._known(recurrence))
+            return [run_of(stored, last.nominal)] if last is not None and is_asked else []
+        since = max(start - 1, stored.changed_at - 1)
+        schedule = stored.schedule(self._known(stored))
         past = between(schedule, since, min(end, self.clock.now()), limit)
         if end <= self.clock.now() or len(past) >= limit:
             return past
-        ahead = self.upcoming(recurrence, limit - len(past))
+        ahead = self.upcoming(stored, limit - len(past))
         return [*past, *(each for each in ahead if start <= each.nominal <= end)]
 
     def _seen(
-        self, recurrence: StoredSchedule, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
+        self, stored: StoredSchedule, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
     ) -> Seen:
         task = None if task_id is None else tasks.get(task_id)
         note = occurrence.note
         if task is not None and task.error is not None and not task.attempt:
             note = task.error.message
         elif task_id is not None and task is None and occurrence.runs:
-            remark = next((each for each in reversed(recurrence.log) if each.key == occurrence.key), None)
+            remark = next((each for each in reversed(stored.log) if each.key == occurrence.key), None)
             note = remark.note if remark else note
         return Seen(occurrence, None if task is None else task_id, task, note)
 
-    def _known(self, recurrence: StoredSchedule) -> tuple[Calendar, ...]:
+    def _known(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
         try:
-            return self.resolve(recurrence.owner, recurrence.spec.calendars)
+            return self.resolve(stored.owner, stored.spec.calendars)
         except FieldInvalid:
             return ()

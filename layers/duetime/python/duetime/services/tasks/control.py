@@ -11,7 +11,7 @@ from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.timers import on_the_minute
 from duetime.domain.errors import FenceDiffers, LockLost, MoveRefused, NotifiedOtherwise, TaskUnknown, VersionDiffers
 from duetime.domain.limits import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempts import Run, told_ledger
+from duetime.domain.tasks.attempts import Run, reported_history
 from duetime.domain.tasks.expiry import unless_referenced
 from duetime.domain.tasks.states import LEASED, LEGAL, Move, State
 from duetime.domain.tasks.task import (
@@ -111,7 +111,7 @@ class TaskControl:
         task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
             return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)
-        if task.asked is StopRequest.PAUSE:
+        if task.stop_request is StopRequest.PAUSE:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.ASK
             return self._moved(task, move, _pause_taken_back, version)
@@ -131,7 +131,7 @@ class TaskControl:
         """
         for _ in range(_TRIES if version is None else 1):
             task = self._read(owner, task_id, version)
-            sets: dict[str, Any] = {"result": None, "error": None, "ledger": told_ledger(task)}
+            sets: dict[str, Any] = {"result": None, "error": None, "attempt_history": reported_history(task)}
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
             with suppress(VersionDiffers):
@@ -151,7 +151,7 @@ class TaskControl:
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise MoveRefused(task, "rolled back: its target offers no rollback")
         # With the error of its last attempt told in the ledger: that of the rollback is another.
-        return self._reopened(task, Move.REQUEST_ROLLBACK, {"ledger": told_ledger(task)}, version)
+        return self._reopened(task, Move.REQUEST_ROLLBACK, {"attempt_history": reported_history(task)}, version)
 
     def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:
         """Take the end of an attempt from its target.
@@ -217,13 +217,13 @@ class TaskControl:
             raise VersionDiffers(task)
         return task
 
-    def _ask(self, task: Task, asked: StopRequest, wanted: str, version: int | None = None) -> Task:
+    def _ask(self, task: Task, stop_request: StopRequest, wanted: str, version: int | None = None) -> Task:
         if task.state not in LEGAL[Move.ASK].sources:
             raise MoveRefused(task, wanted)
-        if task.asked in (asked, StopRequest.CANCEL):
+        if task.stop_request in (stop_request, StopRequest.CANCEL):
             # What is to stop for good need not pause.
             return task
-        return self._moved(task, Move.ASK, partial(_stronger, asked), version)
+        return self._moved(task, Move.ASK, partial(_stronger, stop_request), version)
 
     def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], dict[str, Any]], version: int | None) -> Task:
         """Make a move, again while others write in between and it stays legal, unless only this version is meant.
@@ -268,30 +268,30 @@ class TaskControl:
         now = self.clock.now()
         expiry = unless_referenced(now)
         extend(self.contents, task, expiry)
-        opened = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}
+        opened = {"attempt": 0, "finished_at": None, "expires_at": None, "stop_request": None, "lease_ends_at": None}
         reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
         retain_open(self.tasks, self.contents, reopened, expiry)
         return reopened
 
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
         """A notification of an attempt that has ended, the last that has: fine if it says the same."""
-        if not task.ledger or task.ledger[-1].fence != fence:
+        if not task.attempt_history or task.attempt_history[-1].fence != fence:
             raise FenceDiffers(task)
         if says_the_same(self.contents, task, ending):
             return task
         raise NotifiedOtherwise(task)
 
 
-def _stronger(asked: StopRequest, task: Task) -> dict[str, Any]:
+def _stronger(stop_request: StopRequest, task: Task) -> dict[str, Any]:
     """Of what is asked now and what was asked before, what prevails: a pause does not replace a cancel."""
-    return {"asked": StopRequest.CANCEL if task.asked is StopRequest.CANCEL else asked}
+    return {"stop_request": StopRequest.CANCEL if task.stop_request is StopRequest.CANCEL else stop_request}
 
 
 def _pause_taken_back(task: Task) -> dict[str, Any]:
     """What is asked no more; somebody else may have taken it back meanwhile, or have asked the attempt to stop."""
-    if task.asked is not StopRequest.PAUSE:
+    if task.stop_request is not StopRequest.PAUSE:
         raise MoveRefused(task, "resumed")
-    return {"asked": None}
+    return {"stop_request": None}
 
 
 def _goes_on_at(task: Task) -> Millis:
@@ -301,7 +301,7 @@ def _goes_on_at(task: Task) -> Millis:
 
 def _no_pause(task: Task) -> dict[str, Any]:
     """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
-    return {"asked": None} if task.asked is StopRequest.PAUSE else {}
+    return {"stop_request": None} if task.stop_request is StopRequest.PAUSE else {}
 
 
 def _offered(task: Task) -> frozenset[Phase]:

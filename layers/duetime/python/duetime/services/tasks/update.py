@@ -12,7 +12,7 @@ from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.expiry import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
-from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec, TopologyTarget, lane_of
+from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec, TopologyTarget, pull_queue_of
 from duetime.domain.topologies.payload_reader import outline_of
 from duetime.services.content_retention import let_expire, replace_content
 from duetime.services.tasks.create import PAYLOAD
@@ -122,9 +122,9 @@ class TaskUpdater:
         """Of a topology and its nodes a worker does what follows."""
         now, guard = self.clock.now(), Guard(version=task.version)
         expires = now + self.retention
-        if task.member is not None or isinstance(task.target, TopologyTarget):
+        if task.node_ref is not None or isinstance(task.target, TopologyTarget):
             # A node is kept as long as its topology, whose end gives it its expiry.
-            sets = {"finished_at": None, "expires_at": None if task.member is not None else expires}
+            sets = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
             return self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
         sets = {"finished_at": now, "expires_at": expires}
         result = self.tasks.apply(Write(task.id, Move.CANCEL, self.chance.nonce(), guard, sets))
@@ -188,7 +188,7 @@ class TaskUpdater:
             if isinstance(result, Applied) and result.task.next_at > now:
                 self.lock_manager.release_reservation(result.task)
             return result
-        is_moved = lane_of(task.type, target, task.state) != task.lane
+        is_moved = pull_queue_of(task.type, target, task.state) != task.pull_queue
         if is_moved or sets.get("priority", task.priority) != task.priority:
             # Another queue: the message on the old one is of an older turn, and dropped.
             return self.enqueuer.move(task, Move.CHANGE, task.next_at, guard, sets)

@@ -31,11 +31,15 @@ class NodeInputs:
         Raises:
             InputsTooLarge: they have too many bytes together; trying again does not help.
         """
-        member = task.member
-        if member is None or not member.inputs or (whole := self.topology_repository.read(member.topology)) is None:
+        node_ref = task.node_ref
+        if (
+            node_ref is None
+            or not node_ref.inputs
+            or (whole := self.topology_repository.read(node_ref.topology)) is None
+        ):
             return None
-        node = whole.graph.by_key[member.key]
-        wanted = references(node, {key: whole.head.task_id(key) for key in node.inputs})
+        node = whole.graph.by_key[node_ref.key]
+        wanted = references(node, {key: whole.run_state.task_id(key) for key in node.inputs})
         return assembled(self._results(wanted))
 
     def _results(self, wanted: tuple[Reference, ...]) -> Iterator[tuple[str, bytes | None]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
-from duetime.domain.tasks.attempts import told_ledger
+from duetime.domain.tasks.attempts import reported_history
 from duetime.domain.tasks.expiry import unless_referenced
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.times import SECOND
@@ -57,19 +57,19 @@ class NodeActions:
 
         Should the counts be gone, they are made good: who looks after the topology decides by its nodes' states.
         """
-        node, task_id = whole.graph.by_key[key], whole.head.task_id(key)
+        node, task_id = whole.graph.by_key[key], whole.run_state.task_id(key)
         edges, expires = len(node.depends_on), self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
         before, after = self.store.add_edge(task_id, edges, position, outcome, expires)
         if chunks_for(edges) == 1:
             return after.counts
         if reports(node.rule, edges, before, after):
             return self.store.add_report(task_id, edges, chunk_of(position), after.counts, expires).counts
-        return self.store.read_tally(task_id, edges).counts
+        return self.store.read_join_count(task_id, edges).counts
 
     def act(self, whole: TopologyRun, key: str, verdict: Verdict) -> None:
         """Do what a node's rule says, if it still waits for its parents and the whole goes on."""
         if verdict is Verdict.READY:
-            if whole.task.state is State.RUNNING and whole.task.asked is None and not whole.head.stopped:
+            if whole.task.state is State.RUNNING and whole.task.stop_request is None and not whole.run_state.stopped:
                 self._release(whole, key)
         elif verdict is not Verdict.WAIT:
             self.dismiss(whole, key, _REASONS[verdict], {State.BLOCKED})
@@ -78,11 +78,11 @@ class NodeActions:
         """Cancel a node that has not started; a worker does what follows its end."""
 
         def sets(task: Task) -> dict[str, Any]:
-            member = task.member and replace(task.member, note=reason.value)
-            return {"member": member, "finished_at": None}
+            node_ref = task.node_ref and replace(task.node_ref, note=reason.value)
+            return {"node_ref": node_ref, "finished_at": None}
 
         for _ in range(_TRIES):
-            task = self._read(whole.head.task_id(key))
+            task = self._read(whole.run_state.task_id(key))
             if task.state not in among or task.state not in LEGAL[Move.DISMISS].sources:
                 return
             guard = Guard(version=task.version)
@@ -92,12 +92,12 @@ class NodeActions:
 
     def undo(self, whole: TopologyRun, key: str) -> None:
         """Have a node rolled back, once everything that follows its end is done."""
-        task = self._read(whole.head.task_id(key))
+        task = self._read(whole.run_state.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
         # With the error of its last attempt told in the ledger: that of the rollback is another.
-        sets: dict[str, Any] = {"attempt": 0, "finished_at": None, "expires_at": None, "asked": None}
-        sets |= {"lease_ends_at": None, "ledger": told_ledger(task)}
+        sets: dict[str, Any] = {"attempt": 0, "finished_at": None, "expires_at": None, "stop_request": None}
+        sets |= {"lease_ends_at": None, "attempt_history": reported_history(task)}
         now = self.clock.now()
         expiry = unless_referenced(now)
         with suppress(ContentExpired):
@@ -108,7 +108,7 @@ class NodeActions:
             retain_open(self.tasks, self.contents, result.task, expiry)
 
     def _release(self, whole: TopologyRun, key: str) -> None:
-        task = self._read(whole.head.task_id(key))
+        task = self._read(whole.run_state.task_id(key))
         if task.state is State.BLOCKED:
             due = self.clock.now() + (whole.graph.by_key[key].spec.delay or 0)
             if task.due_at != task.created_at:

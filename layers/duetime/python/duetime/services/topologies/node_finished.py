@@ -56,14 +56,14 @@ class NodeFinished:
             self.node_tasks.complete(task.id)
             if not self.reconciler.dissolve(task):
                 self.reconciler.retention.let_expire(task.id)
-        if task.member is None or (whole := self._whole_of(task.id, task.member)) is None:
+        if task.node_ref is None or (whole := self._whole_of(task.id, task.node_ref)) is None:
             return False
-        self._tell_all(task, task.member, whole)
+        self._tell_all(task, task.node_ref, whole)
         # As it was read after the node had ended: if the topology ends later, its own follow-up finds the node.
         return not whole.task.is_terminal
 
-    def _tell_all(self, task: Task, member: NodeRef, whole: TopologyRun | None) -> None:
-        key, status = member.key, status_of(task)
+    def _tell_all(self, task: Task, node_ref: NodeRef, whole: TopologyRun | None) -> None:
+        key, status = node_ref.key, status_of(task)
         if whole is None or status.outcome is None:
             return
         if _concerns_all(whole, status):
@@ -72,7 +72,7 @@ class NodeFinished:
                 self.reconciler.hand_over(whole, status)
             else:
                 self.reconciler.steer(whole, {key: status})
-            whole = self._whole_of(task.id, member)
+            whole = self._whole_of(task.id, node_ref)
             if whole is None:
                 return
         outcome = status.outcome
@@ -80,10 +80,10 @@ class NodeFinished:
         if (token := self.store.read_token(task.id)) is not None:
             self.machine.answer(token)
 
-    def _whole_of(self, task_id: TaskId, member: NodeRef) -> TopologyRun | None:
+    def _whole_of(self, task_id: TaskId, node_ref: NodeRef) -> TopologyRun | None:
         """The whole that a node belongs to; `None` if another run is under way, or about to be."""
-        whole = self.topology_repository.read(member.topology)
-        is_its = whole is not None and whole.is_present and whole.head.task_id(member.key) == task_id
+        whole = self.topology_repository.read(node_ref.topology)
+        is_its = whole is not None and whole.is_present and whole.run_state.task_id(node_ref.key) == task_id
         return whole if is_its else None
 
     def _tell(self, whole: TopologyRun, edge: Edge, outcome: Outcome) -> None:
@@ -97,4 +97,4 @@ def _concerns_all(whole: TopologyRun, status: NodeStatus) -> bool:
     if whole.task.state is not State.RUNNING:
         return False
     is_failure = status.is_failure and whole.graph.on_failure is not OnFailure.CONTINUE
-    return is_failure or whole.head.stopped or whole.task.asked is not None
+    return is_failure or whole.run_state.stopped or whole.task.stop_request is not None

@@ -55,25 +55,25 @@ class NodeTasks:
 
         A plan that is still going, unheard of, then makes nothing more: everything is there.
         """
-        task, head = self.tasks.read(topology), self.store.read(topology)
-        if task is None or head is None or not task.is_terminal:
+        task, run_state = self.tasks.read(topology), self.store.read(topology)
+        if task is None or run_state is None or not task.is_terminal:
             return
-        if not (head.opened or head.ended):
+        if not (run_state.opened or run_state.ended):
             self._make_all(
-                TopologyRun(task, self.in_full.graph_of(task), head), lambda spec: spec.target or HandlerTarget()
+                TopologyRun(task, self.in_full.graph_of(task), run_state), lambda spec: spec.target or HandlerTarget()
             )
 
     def _make_all(self, whole: TopologyRun, target: Callable[[TaskSpec], Target]) -> None:
-        keys = [key for key in whole.graph.by_key if key not in whole.head.ran]
+        keys = [key for key in whole.graph.by_key if key not in whole.run_state.ran]
         self.executor.map(partial(self._make, whole, target), creation_order(whole.graph, keys))
 
     def _make(self, whole: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> None:
-        node, begun = whole.graph.by_key[key], whole.head.begun_at
+        node, begun = whole.graph.by_key[key], whole.run_state.begun_at
         spec = replace(node.spec, target=target(node.spec))
-        task_id = whole.head.task_id(key)
+        task_id = whole.run_state.task_id(key)
         content = self.contents.keep(task_id, PAYLOAD, spec.payload)
         task = new_task(task_id, spec, whole.task.owner, begun, begun, content)
-        member = NodeRef(whole.task.id, whole.head.number, key, inputs=bool(node.inputs))
+        node_ref = NodeRef(whole.task.id, whole.run_state.number, key, inputs=bool(node.inputs))
         self.tasks.create(
-            replace(task, state=State.BLOCKED, name=spec.name or key, member=member, nonce=self.chance.nonce())
+            replace(task, state=State.BLOCKED, name=spec.name or key, node_ref=node_ref, nonce=self.chance.nonce())
         )

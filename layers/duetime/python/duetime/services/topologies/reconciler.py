@@ -12,7 +12,7 @@ from duetime.domain.limits import BULK_INLINE_NODES
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import StopRequest
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.next_actions import NextAction, course, is_stopped
+from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action
 from duetime.domain.topologies.node_status import Reason, decided
 from duetime.domain.topologies.run_state import Begun, RunState
 from duetime.domain.topologies.trigger_rules import Verdict
@@ -60,27 +60,27 @@ class TopologyReconciler:
             whole: as it was just read.
             known: where some of its nodes stand, known better than by reading.
         """
-        found, statuses = self._course(whole, known)
+        found, statuses = self._next_action(whole, known)
         if statuses:
             self._do_or_hand_over(whole, self._work(whole, found, statuses))
         return found, statuses
 
     def work(self, whole: TopologyRun) -> Work:
         """What there is to do about its nodes, nothing of which has been done."""
-        found, statuses = self._course(whole)
+        found, statuses = self._next_action(whole)
         return self._work(whole, found, statuses) if statuses else ()
 
     def resumption(self, whole: TopologyRun) -> Work:
         """What there is to do for what was paused with the whole to go on."""
-        found, statuses = self._course(whole)
+        found, statuses = self._next_action(whole)
         if not statuses:
             return ()
-        owner, head = whole.task.owner, whole.head
+        owner, run_state = whole.task.owner, whole.run_state
         paused = [key for key, status in statuses.items() if status.state is State.PAUSED]
         return [
             *self._work(whole, found, statuses),
             *self._repairs(whole, found, statuses),
-            *(partial(_unless_refused, self.task_control.resume, owner, head.task_id(key)) for key in paused),
+            *(partial(_unless_refused, self.task_control.resume, owner, run_state.task_id(key)) for key in paused),
         ]
 
     def do(self, work: Work, until: Millis | None = None) -> int:
@@ -105,13 +105,15 @@ class TopologyReconciler:
             return self._forestall(task)
         if not whole.task.is_terminal:
             return False
-        if not whole.head.ended:
+        if not whole.run_state.ended:
             # Before any of them is cancelled: what ends meanwhile must not start others.
-            self.topology_repository.save(whole.head, lambda head: replace(head, stopped=True, dissolved=True))
+            self.topology_repository.save(
+                whole.run_state, lambda run_state: replace(run_state, stopped=True, dissolved=True)
+            )
         if self.is_large(whole) and self.in_background is not None:
             self.in_background(whole.task.owner, task.id)
             return True
-        if not whole.head.ended:
+        if not whole.run_state.ended:
             self.do(self.work(whole))
         return False
 
@@ -133,9 +135,9 @@ class TopologyReconciler:
         """Have a bulk operation do what the end of a node means for all of a large topology."""
         if status.is_failure and whole.graph.on_failure is not OnFailure.CONTINUE:
             # First of all: a stop must be known before a child of this node may start.
-            self.topology_repository.save(whole.head, lambda head: replace(head, stopped=True))
+            self.topology_repository.save(whole.run_state, lambda run_state: replace(run_state, stopped=True))
         # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
-        is_news = status.reason is not Reason.STOPPED and whole.task.asked is not StopRequest.PAUSE
+        is_news = status.reason is not Reason.STOPPED and whole.task.stop_request is not StopRequest.PAUSE
         if is_news and self.in_background is not None:
             self.in_background(whole.task.owner, whole.task.id)
 
@@ -152,15 +154,17 @@ class TopologyReconciler:
         """Let what was paused with the whole go on."""
         self.do(self.resumption(whole))
 
-    def _course(self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> tuple[NextAction, Statuses]:
+    def _next_action(
+        self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None
+    ) -> tuple[NextAction, Statuses]:
         if not whole.is_present:
             # It was retried: what stands of the last run is the next run's plan's to judge.
             return NextAction(State.RUNNING), {}
         statuses = self.topology_repository.statuses(whole, known)
         overdue = whole.overdue_at is not None and whole.overdue_at <= self.clock.now()
         # What is left of a topology whose task has ended is taken back, whatever was asked of it.
-        asked = StopRequest.CANCEL if whole.task.is_terminal else whole.task.asked
-        return course(whole.graph, statuses, asked, overdue=overdue), statuses
+        stop_request = StopRequest.CANCEL if whole.task.is_terminal else whole.task.stop_request
+        return next_action(whole.graph, statuses, stop_request, overdue=overdue), statuses
 
     def _do_or_hand_over(self, whole: TopologyRun, work: Work) -> None:
         if len(work) > BULK_INLINE_NODES and self.in_background is not None:
@@ -171,21 +175,23 @@ class TopologyReconciler:
     def _work(self, whole: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.cancel or found.stop or is_stopped(whole.graph, statuses):
             # Before any of them is cancelled: what ends meanwhile must not start others.
-            self.topology_repository.save(whole.head, lambda head: replace(head, stopped=True))
-        owner, head, task_control = whole.task.owner, whole.head, self.task_control
+            self.topology_repository.save(whole.run_state, lambda run_state: replace(run_state, stopped=True))
+        owner, run_state, task_control = whole.task.owner, whole.run_state, self.task_control
         return [
             *(partial(self.nodes.dismiss, whole, key, Reason.STOPPED) for key in found.cancel),
-            *(partial(_unless_refused, task_control.stop, owner, head.task_id(key)) for key in found.stop),
-            *(partial(_unless_refused, task_control.pause, owner, head.task_id(key)) for key in found.pause),
+            *(partial(_unless_refused, task_control.stop, owner, run_state.task_id(key)) for key in found.stop),
+            *(partial(_unless_refused, task_control.pause, owner, run_state.task_id(key)) for key in found.pause),
             # Of the others, something that follows their ends is still to be done.
             *(partial(self.nodes.undo, whole, key) for key in found.undo if statuses[key].finished_at is not None),
         ]
 
     def _repairs(self, whole: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
-        if found.state is not State.RUNNING or not whole.head.opened or not statuses:
+        if found.state is not State.RUNNING or not whole.run_state.opened or not statuses:
             return ()
         verdicts = decided(whole.graph, statuses).items()
-        left = ((key, verdict) for key, verdict in verdicts if not (whole.head.stopped and verdict is Verdict.READY))
+        left = (
+            (key, verdict) for key, verdict in verdicts if not (whole.run_state.stopped and verdict is Verdict.READY)
+        )
         return [partial(self.nodes.act, whole, key, verdict) for key, verdict in left]
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:

@@ -40,18 +40,18 @@ class TopologyRun:
 
     task: Task
     graph: Graph
-    head: RunState
+    run_state: RunState
 
     @property
     def is_present(self) -> bool:
         """Whether it is about the present run of the topology's task, not about the one before a retry."""
-        return is_of_present_run(self.head, self.task)
+        return is_of_present_run(self.run_state, self.task)
 
     @property
     def overdue_at(self) -> Millis | None:
         """When its time is over; `None` if it has as much as it needs."""
         seconds = self.graph.deadline_seconds
-        return None if seconds is None else self.head.begun_at + seconds * SECOND
+        return None if seconds is None else self.run_state.begun_at + seconds * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class TopologyRepository:
     def read(self, topology: TaskId) -> TopologyRun | None:
         """Read a topology that has begun, as it is now; `None` if there is none."""
         task = self.tasks.read(topology)
-        head = self.store.read(topology)
-        if task is None or head is None or not isinstance(task.target, TopologyTarget):
+        run_state = self.store.read(topology)
+        if task is None or run_state is None or not isinstance(task.target, TopologyTarget):
             return None
-        return TopologyRun(task, self.graph_of(task), head)
+        return TopologyRun(task, self.graph_of(task), run_state)
 
     def graph_of(self, task: Task) -> Graph:
         """The graph of a topology's task.
@@ -105,7 +105,7 @@ class TopologyRepository:
     def statuses(self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> Statuses:
         """Where each node stands, read consistently; what is known is not read."""
         known = known or {}
-        ids = {key: whole.head.task_id(key) for key in whole.graph.by_key if key not in known}
+        ids = {key: whole.run_state.task_id(key) for key in whole.graph.by_key if key not in known}
         found = self._read_all(list(ids.values()))
         return {key: known[key] if key in known else status_of(found.get(ids[key])) for key in whole.graph.by_key}
 
@@ -117,7 +117,7 @@ class TopologyRepository:
         read = partial(self.tasks.read_many, consistent=True)
         return {task_id: task for found in self.executor.map(read, pages) for task_id, task in found.items()}
 
-    def save(self, head: RunState, change: Callable[[RunState], RunState]) -> RunState:
+    def save(self, run_state: RunState, change: Callable[[RunState], RunState]) -> RunState:
         """Change how far a run of a topology has come, again while others change it in between.
 
         A further run that was begun meanwhile is left as it is: what its caller knows is about the run before.
@@ -125,18 +125,18 @@ class TopologyRepository:
         Raises:
             Unavailable: others changed it every time.
         """
-        number = head.number
+        number = run_state.number
         for _ in range(_TRIES):
-            if head.number != number:
-                return head
-            wanted = change(head)
-            if wanted == head and head.version:
-                return head
+            if run_state.number != number:
+                return run_state
+            wanted = change(run_state)
+            if wanted == run_state and run_state.version:
+                return run_state
             if self.store.save(wanted, self.chance.nonce(), self._expires_at(wanted)):
-                return replace(wanted, version=head.version + 1)
-            head = self.store.read(head.topology) or head
-        raise Unavailable(f"the topology {head.topology} was written by others again and again")
+                return replace(wanted, version=run_state.version + 1)
+            run_state = self.store.read(run_state.topology) or run_state
+        raise Unavailable(f"the topology {run_state.topology} was written by others again and again")
 
-    def _expires_at(self, head: RunState) -> Millis | None:
+    def _expires_at(self, run_state: RunState) -> Millis | None:
         """When it may be forgotten how far a topology has come: not while its run goes on."""
-        return self.clock.now() + RUN_STATE_LIFE if head.ended or head.dissolved else None
+        return self.clock.now() + RUN_STATE_LIFE if run_state.ended or run_state.dissolved else None

@@ -48,7 +48,7 @@ class Retention:
 
     def keep(self, whole: TopologyRun, statuses: Statuses) -> None:
         """Keep the nodes of a run that goes on, if any of them would expire: those that a rerun keeps do."""
-        ids = [whole.head.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
+        ids = [whole.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
             self._set(ids, None)
             # If it has ended meanwhile, what its end has set was perhaps just taken away.
@@ -62,7 +62,7 @@ class Retention:
         whole = self.topology_repository.read(topology)
         if whole is None or not whole.task.is_terminal:
             return
-        ids = [whole.head.task_id(key) for key in whole.graph.by_key]
+        ids = [whole.run_state.task_id(key) for key in whole.graph.by_key]
         self._set(ids, (whole.task.expires_at or self.clock.now() + self.period) + NODE_MARGIN)
 
     def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> None:

@@ -81,7 +81,7 @@ class TopologyService:
             graph = self.topology_repository.graph_of(task)
             return View(task, graph, None, dict.fromkeys(graph.by_key, NodeStatus()))
         operation = None if self.bulk is None else self.bulk.latest_of(topology)
-        return View(whole.task, whole.graph, whole.head, self.topology_repository.statuses(whole), operation)
+        return View(whole.task, whole.graph, whole.run_state, self.topology_repository.statuses(whole), operation)
 
     def rerun(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
         """Run a failed topology again: what succeeded is kept."""
@@ -91,19 +91,19 @@ class TopologyService:
     def cancel(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Take back what has not started, and ask what runs to stop."""
         self._task(owner, topology)
-        return self.heed(self.task_control.cancel_by_force(owner, topology, version))
+        return self.apply_gate(self.task_control.cancel_by_force(owner, topology, version))
 
     def pause(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Hold what has not started; what runs goes on to its end."""
         self._task(owner, topology)
-        return self.heed(self.task_control.pause(owner, topology, version))
+        return self.apply_gate(self.task_control.pause(owner, topology, version))
 
     def resume(self, owner: str, topology: TaskId, version: int | None = None) -> ControlResult:
         """Let a paused topology go on, with all its nodes."""
         self._task(owner, topology)
-        return self.heed(self.task_control.resume(owner, topology, version))
+        return self.apply_gate(self.task_control.resume(owner, topology, version))
 
-    def heed(self, task: Task) -> ControlResult:
+    def apply_gate(self, task: Task) -> ControlResult:
         """Have the nodes of a topology heed what was just asked of its task; any other task has none.
 
         What is soon done is done; the rest goes on in a bulk operation.
@@ -111,7 +111,7 @@ class TopologyService:
         if not isinstance(task.target, TopologyTarget) or task.state not in LEASED:
             return ControlResult(task)
         until = self.clock.now() + BULK_INLINE
-        kind = _KINDS[task.asked]
+        kind = _KINDS[task.stop_request]
         earlier = None if self.bulk is None else self.bulk.replace_other(task.id, kind)
         if earlier is not None and earlier.is_running:
             return ControlResult(task, earlier)

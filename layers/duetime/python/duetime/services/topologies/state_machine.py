@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestRefused
-from duetime.domain.limits import LONGEST_LOOK, MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
+from duetime.domain.limits import LONGEST_CHECK_INTERVAL, MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
 from duetime.domain.tasks.attempts import HeldBack, Stopped, Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
@@ -17,7 +17,7 @@ from duetime.domain.topologies.planning import arrivals, opening
 from duetime.domain.topologies.progress import counted
 from duetime.domain.topologies.rerun import rerun
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
-from duetime.domain.topologies.watchdog_times import pause_before_look
+from duetime.domain.topologies.watchdog_times import pause_before_check
 from duetime.services.topologies.repository import TopologyRun
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TopologyCheck:
     """What a look at the whole came to.
 
     Attributes:
@@ -108,7 +108,7 @@ class StateMachineSteps:
             whole = self._begun(task)
             if whole is None:
                 return Plan([[]])
-            if whole.head.opened:
+            if whole.run_state.opened:
                 self.reconciler.repair(whole)
             else:
                 self._open(whole)
@@ -116,7 +116,7 @@ class StateMachineSteps:
             self._notify(task, failure("TopologyInvalid", str(refusal), retriable=False))
             return Plan([[]])
         graph = whole.graph
-        numbers = [number for number, key in enumerate(graph.order) if key not in whole.head.ran]
+        numbers = [number for number, key in enumerate(graph.order) if key not in whole.run_state.ran]
         return Plan([numbers[first : first + WAITS_AT_ONCE] for first in range(0, len(numbers), WAITS_AT_ONCE)] or [[]])
 
     def wait(self, topology: TaskId, fence: int, number: int, token: str) -> None:
@@ -128,12 +128,12 @@ class StateMachineSteps:
         if whole is None or whole.task.fence != fence or whole.task.is_terminal or not whole.is_present:
             self.machine.answer(token)
             return
-        task_id = whole.head.task_id(whole.graph.order[number])
+        task_id = whole.run_state.task_id(whole.graph.order[number])
         self.store.put_token(task_id, token, self.clock.now() + MAX_DEADLINE_SECONDS * SECOND)
         if status_of(self.tasks.read(task_id)).has_ended:
             self.machine.answer(token)
 
-    def finish(self, topology: TaskId, fence: int, looks: int = 0) -> Look:
+    def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
         """End the attempt at the topology's task if the whole has come to its end; else steer it there.
 
         Of a run that is still to be planned nothing has ended, whatever became of the run before.
@@ -145,16 +145,18 @@ class StateMachineSteps:
         """
         whole = self.topology_repository.read(topology)
         if whole is None or self._current(topology, fence) is None:
-            return Look(State.CANCELLED, over=True, again_after=0)
+            return TopologyCheck(State.CANCELLED, over=True, again_after=0)
         if not whole.is_present:
-            return Look(State.RUNNING, over=False, again_after=pause_before_look(looks, LONGEST_LOOK))
+            return TopologyCheck(
+                State.RUNNING, over=False, again_after=pause_before_check(looks, LONGEST_CHECK_INTERVAL)
+            )
         found, statuses = self.reconciler.repair(whole)
         if found.state not in _TERMINAL:
-            took = self.clock.now() - whole.head.begun_at
-            return Look(found.state, over=False, again_after=pause_before_look(looks, took))
-        self.topology_repository.save(whole.head, lambda head: replace(head, ended=True))
+            took = self.clock.now() - whole.run_state.begun_at
+            return TopologyCheck(found.state, over=False, again_after=pause_before_check(looks, took))
+        self.topology_repository.save(whole.run_state, lambda run_state: replace(run_state, ended=True))
         self._notify(whole.task, self._ending(whole, found, statuses))
-        return Look(found.state, over=True, again_after=0)
+        return TopologyCheck(found.state, over=True, again_after=0)
 
     def break_off(self, topology: TaskId, fence: int, reason: str) -> None:
         """Fail the attempt at the topology's task because its frame broke; the next attempt takes the run up."""
@@ -174,17 +176,17 @@ class StateMachineSteps:
     def _begun(self, task: Task) -> TopologyRun | None:
         """The topology's present run, begun and all its nodes made; `None` if it may not begin, or not yet."""
         graph = self.in_full.graph_of(task)
-        head = self._head(task, graph)
-        if head is None:
+        run_state = self._head(task, graph)
+        if run_state is None:
             # No attempt is spent, and whoever looks is told what it waits for.
             self.task_control.outcome_writer.hold_back(task, HeldBack(self.clock.now() + RERUN_PAUSE, _LAST_RUN))
             return None
-        if not (head.opened or head.dissolved):
-            self.node_tasks.make(TopologyRun(task, graph, head))
+        if not (run_state.opened or run_state.dissolved):
+            self.node_tasks.make(TopologyRun(task, graph, run_state))
         # Making thousands takes a while: it may have been stopped since, ended, and even been run again.
         whole = self.in_full.read(task.id)
-        is_same = whole is not None and whole.task.fence == task.fence and whole.head.number == head.number
-        return whole if is_same and whole is not None and not whole.head.dissolved else None
+        is_same = whole is not None and whole.task.fence == task.fence and whole.run_state.number == run_state.number
+        return whole if is_same and whole is not None and not whole.run_state.dissolved else None
 
     def _head(self, task: Task, graph: Graph) -> RunState | None:
         """How far it has come; a first run, or one after a retry, is entered first.
@@ -193,31 +195,31 @@ class StateMachineSteps:
             `None` while nodes of the last run have not ended: its user has retried one of them, perhaps.
         """
         begun = Begun(self.clock.now(), self.shards.count())
-        head = self.store.read(task.id)
-        if head is None:
+        run_state = self.store.read(task.id)
+        if run_state is None:
             return self.topology_repository.save(RunState(task.id, (begun,), task.fence), lambda known: known)
-        if is_of_present_run(head, task):
-            return head
-        statuses = self.topology_repository.statuses(TopologyRun(task, graph, head))
+        if is_of_present_run(run_state, task):
+            return run_state
+        statuses = self.topology_repository.statuses(TopologyRun(task, graph, run_state))
         if any(status.is_open for status in statuses.values()):
             return None
-        ran = {key: head.number_of(key) for key in _kept_by_rerun(graph, statuses)}
-        further = RunState(task.id, (*head.runs, begun), task.fence, ran)
-        return self.topology_repository.save(head, lambda known: replace(further, version=known.version))
+        ran = {key: run_state.number_of(key) for key in _kept_by_rerun(graph, statuses)}
+        further = RunState(task.id, (*run_state.runs, begun), task.fence, ran)
+        return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
     def _open(self, whole: TopologyRun) -> None:
         """Let those nodes of this run start that nothing holds back; all have their tasks."""
-        again = [key for key in whole.graph.by_key if key not in whole.head.ran]
+        again = [key for key in whole.graph.by_key if key not in whole.run_state.ran]
         kept = self._kept(whole)
         self.reconciler.retention.keep(whole, kept)
         for edge in arrivals(whole.graph, again, kept):
             self.nodes.count(whole, edge.child, edge.position, edge.outcome)
         verdicts = opening(whole.graph, again, kept)
         self.executor.map(lambda key: self.nodes.act(whole, key, verdicts[key]), verdicts)
-        self.topology_repository.save(whole.head, lambda head: replace(head, opened=True))
+        self.topology_repository.save(whole.run_state, lambda run_state: replace(run_state, opened=True))
 
     def _kept(self, whole: TopologyRun) -> Statuses:
-        ids = {key: whole.head.task_id(key) for key in whole.head.ran}
+        ids = {key: whole.run_state.task_id(key) for key in whole.run_state.ran}
         found = self.tasks.read_many(list(ids.values()), consistent=True)
         kept = {key: status_of(found.get(task_id)) for key, task_id in ids.items()}
         return {key: kept.get(key, NodeStatus()) for key in whole.graph.by_key}
@@ -226,7 +228,7 @@ class StateMachineSteps:
         match found.state:
             case State.SUCCEEDED:
                 parts = ",".join(f'"{name}":{count}' for name, count in sorted(counted(statuses).items()))
-                return Succeeded(f'{{"run":{whole.head.number},"nodes":{{{parts}}}}}'.encode())
+                return Succeeded(f'{{"run":{whole.run_state.number},"nodes":{{{parts}}}}}'.encode())
             case State.CANCELLED:
                 return Stopped()
             case State.ROLLED_BACK:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRepository
     from duetime.services.topologies.state_machine import StateMachineSteps
 
-FRAME_LOST = "its state machine's execution was lost"
+EXECUTION_LOST = "its state machine's execution was lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TopologyWatchdog:
     clock: Clock
     telemetry: Telemetry
 
-    def look_after(self, task: Task) -> None:
+    def check_topology(self, task: Task) -> None:
         """Bring a topology on, and to its end if that has come; one whose frame is gone begins another.
 
         Unless a person has aborted that: it is cancelled then. Else the attempt counts for nothing, and the next one
@@ -57,7 +57,7 @@ class TopologyWatchdog:
             self.enqueuer.remind(task, at)
         whole = self.topology_repository.read(task.id)
         # What a plan has not made yet nobody can steer; and only a frame goes on making it.
-        is_planned = whole is not None and whole.is_present and whole.head.opened
+        is_planned = whole is not None and whole.is_present and whole.run_state.opened
         if is_planned and self.state_machine_steps.finish(task.id, task.fence).over:
             return
         if self.machine.is_running(task.id, task.fence):
@@ -66,13 +66,13 @@ class TopologyWatchdog:
             self._cancel(task, is_planned=is_planned)
         else:
             # By its fence: refused if the attempt has ended meanwhile, perhaps by that very execution.
-            self.outcome_writer.hold_back(task, HeldBack(now, FRAME_LOST))
+            self.outcome_writer.hold_back(task, HeldBack(now, EXECUTION_LOST))
             self.telemetry.count("topology_frames_lost")
             self.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
 
     def _cancel(self, task: Task, *, is_planned: bool) -> None:
         """Cancel a topology whose execution a person has aborted: that is what they meant by it."""
-        if task.asked is not StopRequest.CANCEL:
+        if task.stop_request is not StopRequest.CANCEL:
             self.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
             # What its nodes' ends ask for takes a moment; what still runs is for the ordinary looks.
             self.enqueuer.remind(task, self.clock.now() + MINUTE)

@@ -9,7 +9,13 @@ from duetime.domain.dispatch.cursors import DISPATCH, LAST_SCAN, first_cursors, 
 from duetime.domain.dispatch.shards import groups_of, shards_in
 from duetime.domain.dispatch.timers import Entry, Precision, Timer, at_first_reading, queue_of
 from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
-from duetime.domain.limits import CURSOR_SAVE_INTERVAL, GROUP_HOLD, MAX_CLOCK_DIFFERENCE, PATROL_DELAYS, TICK_BUDGET
+from duetime.domain.limits import (
+    CURSOR_SAVE_INTERVAL,
+    GROUP_HOLD,
+    MAX_CLOCK_DIFFERENCE,
+    RECOVERY_SCAN_DELAYS,
+    TICK_BUDGET,
+)
 from duetime.domain.times import Millis, start_of
 from duetime.services.trigger.due_messages import DueMessages
 from duetime.services.trigger.group_reader import GroupReader, Served
@@ -145,7 +151,7 @@ class Dispatcher:
             RecoveryScan(
                 self.tasks, self.queues, messages, self.clock, self.executor, self.telemetry, is_last=scan == LAST_SCAN
             )
-            for scan in range(1, len(PATROL_DELAYS) + 1)
+            for scan in range(1, len(RECOVERY_SCAN_DELAYS) + 1)
         ]
         return [FirstReading(messages, self.telemetry), *scans]
 

@@ -69,17 +69,17 @@ class DueMessages:
 
         What the queue does not take of a schedule's tasks is found by the first recovery scan, as with every new task.
         """
-        wakes = [item for item in items if isinstance(item, ScheduleTimer)]
+        schedule_timers = [item for item in items if isinstance(item, ScheduleTimer)]
         timers = [item for item in items if isinstance(item, BulkTimer)]
         refused = set[str]()
-        if wakes and wants(SCHEDULES) and not self._expand(wakes):
+        if schedule_timers and wants(SCHEDULES) and not self._expand(schedule_timers):
             refused.add(SCHEDULES)
         if timers and wants(BULK_OPERATIONS) and not self.bulk.resume(timers):
             refused.add(BULK_OPERATIONS)
         return frozenset(refused)
 
-    def _expand(self, wakes: Sequence[ScheduleTimer]) -> bool:
-        expanded = self.expander.expand(wakes)
+    def _expand(self, schedule_timers: Sequence[ScheduleTimer]) -> bool:
+        expanded = self.expander.expand(schedule_timers)
         now = self.clock.now()
         self.telemetry.count("occurrences", len(expanded.tasks))
         self.send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.timers import Entry, Timer, is_left_behind, is_open_past_due, queue_of
 from duetime.domain.errors import Unavailable
-from duetime.domain.limits import PATROL_BACKLOG
+from duetime.domain.limits import RECOVERY_SCAN_BACKLOG
 from duetime.domain.times import DAY
 from duetime.services.trigger.group_reader import Served
 
@@ -79,11 +79,13 @@ class RecoveryScan:
 
     def _is_long(self, entry: Entry) -> bool:
         try:
-            return self.queues.backlog(entry.priority, entry.lane) > PATROL_BACKLOG
+            return self.queues.backlog(entry.priority, entry.pull_queue) > RECOVERY_SCAN_BACKLOG
         except Unavailable as error:
             self.telemetry.note("a queue's length could not be read", queue=queue_of(entry), error=str(error))
             return True
 
     def _set_timer(self, entry: Entry) -> None:
         at = self.clock.now() + DAY
-        self.tasks.add_wake(Timer(entry.task_id, entry.turn, at, entry.priority, entry.owner, lane=entry.lane))
+        self.tasks.add_timer(
+            Timer(entry.task_id, entry.generation, at, entry.priority, entry.owner, pull_queue=entry.pull_queue)
+        )

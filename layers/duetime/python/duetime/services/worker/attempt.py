@@ -6,7 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, WriteResult
-from duetime.domain.dispatch.redelivery import DeleteMessage, FollowUp, LookAfter, RedeliverMessage, Undo, after_refusal
+from duetime.domain.dispatch.redelivery import (
+    CheckTopology,
+    DeleteMessage,
+    FollowUp,
+    RedeliverMessage,
+    Undo,
+    after_refusal,
+)
 from duetime.domain.errors import ContentExpired, RecordUnreadable, Unavailable
 from duetime.domain.limits import (
     CALLBACK_ROOM,
@@ -82,12 +89,12 @@ class DeliveryState:
     task: Task | None = None
     started_at: Millis | None = None
     ended: bool = False
-    asked: StopRequest | None = None
+    stop_request: StopRequest | None = None
     progress: Progress | None = None
     renew_at: Millis = 0
     leased_until: Millis = 0
     locks: tuple[LockClaim, ...] = ()
-    fate: DeleteMessage | RedeliverMessage | None = None
+    disposition: DeleteMessage | RedeliverMessage | None = None
 
     def overdue_at(self) -> Millis | None:
         """When its target must have ended, if it runs."""
@@ -141,49 +148,53 @@ class AttemptRunner:
     held: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
     unavailable: Callable[[Task], HeldBack | None] = field(default=lambda _task: None)
     inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
-    look_after: Callable[[Task], None] = field(default=lambda _task: None)
+    check_topology: Callable[[Task], None] = field(default=lambda _task: None)
 
-    def attempt(self, shift: DeliveryState, watch: Watch) -> None:
+    def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
         """Work on one delivery until the fate of its message is decided. Never raises."""
         try:
-            shift.fate = self._fate(shift, watch)
+            delivery_state.disposition = self._disposition(delivery_state, watch)
         except Unavailable as error:
-            shift.fate = self._later(str(error))
+            delivery_state.disposition = self._later(str(error))
         except RecordUnreadable as error:
             # Another version of the code may read it. Seldom looked at, its message outlasts a deployment or two.
             self.telemetry.count("unreadable")
-            self.telemetry.note("a record cannot be read", error=str(error), delivery=shift.delivery.id)
-            shift.fate = RedeliverMessage(self.clock.now() + MAX_DELAY, str(error))
+            self.telemetry.note("a record cannot be read", error=str(error), delivery=delivery_state.delivery.id)
+            delivery_state.disposition = RedeliverMessage(self.clock.now() + MAX_DELAY, str(error))
         except Exception as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
             self.telemetry.count("worker_defects")
-            self.telemetry.note("a delivery could not be worked on", error=repr(error), delivery=shift.delivery.id)
-            shift.fate = self._later(repr(error))
+            self.telemetry.note(
+                "a delivery could not be worked on", error=repr(error), delivery=delivery_state.delivery.id
+            )
+            delivery_state.disposition = self._later(repr(error))
         finally:
-            shift.task = None
+            delivery_state.task = None
 
-    def finish_overdue(self, shift: DeliveryState, lingers_until: Millis) -> None:
+    def finish_overdue(self, delivery_state: DeliveryState, lingers_until: Millis) -> None:
         """Write down that a target has not ended in time.
 
         Args:
-            shift: what it works on.
+            delivery_state: what it works on.
             lingers_until: its process must have been ended by then; nothing of the task begins before.
         """
-        task, started = shift.task, shift.started_at
+        task, started = delivery_state.task, delivery_state.started_at
         if task is None or started is None:
             return
         if task.is_terminal:
             # It hangs in cleaning up: the outcome stands, and cleaning up is given up.
             self.completion.finish(task)
-            shift.fate = DeleteMessage("overdue")
+            delivery_state.disposition = DeleteMessage("overdue")
             return
         ending = replace(_timeout(task), lingers_until=lingers_until)
         end = self._written(task, Run(task, started, self.clock.now()), ending)
-        shift.fate = self._decided(shift, end)
+        delivery_state.disposition = self._decided(delivery_state, end)
         if isinstance(end, Applied) and end.task.is_terminal:
-            shift.fate = RedeliverMessage(lingers_until + LEASE_RETURN_MARGIN, "its process is still ending")
+            delivery_state.disposition = RedeliverMessage(
+                lingers_until + LEASE_RETURN_MARGIN, "its process is still ending"
+            )
 
-    def _fate(self, shift: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
-        message = shift.delivery.message
+    def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
+        message = delivery_state.delivery.message
         if message.due - self.clock.now() > MAX_HOLD:
             return RedeliverMessage(message.due - SECOND, "not due")
         self.clock.sleep_until(message.due - CLAIM_LEAD)
@@ -191,131 +202,141 @@ class AttemptRunner:
             return self._later("the worker is ending")
         result = self.tasks.apply(self._claimant(watch).claim(message, self.chance.nonce()))
         if isinstance(result, Applied):
-            return self._through(shift, result.task, watch)
-        taken = self._take_over(shift, result.task, watch)
-        return self._through(shift, taken.task, watch) if isinstance(taken, Applied) else taken
+            return self._through(delivery_state, result.task, watch)
+        taken = self._take_over(delivery_state, result.task, watch)
+        return self._through(delivery_state, taken.task, watch) if isinstance(taken, Applied) else taken
 
     def _take_over(
-        self, shift: DeliveryState, task: Task | None, watch: Watch
+        self, delivery_state: DeliveryState, task: Task | None, watch: Watch
     ) -> Applied | DeleteMessage | RedeliverMessage:
         """What a refused claim leads to: the rest of an attempt that somebody else left, or the message's fate."""
         self.telemetry.count("refused")
         retain_paused(self.tasks, self.contents, task)
-        fate = after_refusal(task, shift.delivery.message, self.clock.now())
-        match fate:
+        disposition = after_refusal(task, delivery_state.delivery.message, self.clock.now())
+        match disposition:
             case FollowUp(left):
                 result = self.tasks.apply(self._claimant(watch).claim_follow_up(left, self.chance.nonce()))
             case Undo(left):
                 result = self.tasks.apply(self._claimant(watch).claim_rollback(left, self.chance.nonce()))
-            case LookAfter(running):
-                self.look_after(running)
+            case CheckTopology(running):
+                self.check_topology(running)
                 return DeleteMessage("looked after")
             case _:
-                return fate
+                return disposition
         return result if isinstance(result, Applied) else self._later("somebody else took it over")
 
-    def _through(self, shift: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
+    def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
         """Take a claimed task through what is left of it."""
         if task.is_terminal:
             end: WriteResult = Applied(task)
         elif task.state is State.ROLLING_BACK:
-            end = self._roll_back(shift, task, watch)
+            end = self._roll_back(delivery_state, task, watch)
         else:
-            end = self._work(shift, task, watch)
-        self._unlock(shift, task, end, LockScope.RUN)
+            end = self._work(delivery_state, task, watch)
+        self._unlock(delivery_state, task, end, LockScope.RUN)
         if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
             has_time = end.task is task or self._has_time_to_close(end.task, watch)
             later = HeldBack(self.clock.now(), "a function with time left")
-            closed = self._close(shift, end.task) if has_time else later
+            closed = self._close(delivery_state, end.task) if has_time else later
             if isinstance(closed, HeldBack):
-                return self._close_later(shift, end.task, closed)
+                return self._close_later(delivery_state, end.task, closed)
             end = closed or end
-        self._unlock(shift, task, end, LockScope.TASK)
-        return self._decided(shift, end)
+        self._unlock(delivery_state, task, end, LockScope.TASK)
+        return self._decided(delivery_state, end)
 
-    def _close(self, shift: DeliveryState, task: Task) -> Refused | HeldBack | None:
+    def _close(self, delivery_state: DeliveryState, task: Task) -> Refused | HeldBack | None:
         """Do what follows an outcome, unless its lock is not to be had, or the lease is another's by now."""
-        self._begin(shift, task)
+        self._begin(delivery_state, task)
         # Of an attempt that another worker began, or that never came to its lock: taken now.
         cleans = Phase.CLEAN in self.targets.phases(task)
         has_begun = task.started_at is not None
         if cleans and has_begun and (held := self.unavailable(task)):
             return held
-        if cleans and (held := self._lock(shift, task, LockScope.TASK)):
+        if cleans and (held := self._lock(delivery_state, task, LockScope.TASK)):
             return held
-        if ended := self._ended_unnoticed(shift, task):
+        if ended := self._ended_unnoticed(delivery_state, task):
             return ended
         self.completion.close(task)
-        shift.ended = True
+        delivery_state.ended = True
         return None
 
-    def _work(self, shift: DeliveryState, task: Task, watch: Watch) -> WriteResult:
+    def _work(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         phases = self.targets.phases(task)
         if task.attempt > task.retry.max_attempts:
             return self.outcome_writer.give_up(task, phases)
-        self._begin(shift, task)
+        self._begin(delivery_state, task)
         self.clock.sleep_until(task.next_at)
         started = self.clock.now()
         self.telemetry.measure("lateness", max(0, started - task.next_at))
-        ending = self._ending(shift, task, phases, watch)
-        shift.ended = True
+        ending = self._ending(delivery_state, task, phases, watch)
+        delivery_state.ended = True
         if isinstance(ending, Refused):
             return ending
         if isinstance(ending, Deferred):
-            ending = self._keep_locks(shift, task, deferred_until(task, started))
-        run = Run(task, started, self.clock.now(), shift.progress)
+            ending = self._keep_locks(delivery_state, task, deferred_until(task, started))
+        run = Run(task, started, self.clock.now(), delivery_state.progress)
         self.telemetry.measure("duration", run.ended_at - run.started_at)
         return self._written(task, run, ending)
 
-    def _ending(self, shift: DeliveryState, task: Task, phases: frozenset[Phase], watch: Watch) -> Ending | Refused:
+    def _ending(
+        self, delivery_state: DeliveryState, task: Task, phases: frozenset[Phase], watch: Watch
+    ) -> Ending | Refused:
         """Have the target prepare and run, with the lease and the state checked before each phase."""
         if requested := _requested(task):
             return requested
-        if held := self.held(task) or self._lock(shift, task, LockScope.TASK):
+        if held := self.held(task) or self._lock(delivery_state, task, LockScope.TASK):
             return held
-        ended = self._prepare(shift, task, watch) if Phase.PREPARE in phases else self._lock(shift, task, LockScope.RUN)
-        return ended or self._call(shift, task, Phase.RUN, watch)
+        ended = (
+            self._prepare(delivery_state, task, watch)
+            if Phase.PREPARE in phases
+            else self._lock(delivery_state, task, LockScope.RUN)
+        )
+        return ended or self._call(delivery_state, task, Phase.RUN, watch)
 
-    def _prepare(self, shift: DeliveryState, task: Task, watch: Watch) -> Ending | Refused | None:
+    def _prepare(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> Ending | Refused | None:
         """Have the target prepare; how the attempt ends if it cannot go on to run."""
         step = self._step(task, Move.PREPARE)
         if isinstance(step, Refused):
             return step
-        prepared = self._call(shift, task, Phase.PREPARE, watch)
+        prepared = self._call(delivery_state, task, Phase.PREPARE, watch)
         if not isinstance(prepared, Succeeded):
             return prepared
-        if held := self._lock(shift, task, LockScope.RUN):
+        if held := self._lock(delivery_state, task, LockScope.RUN):
             return held
         step = self._step(task, Move.BEGIN)
         return step if isinstance(step, Refused) else _requested(step.task)
 
-    def _roll_back(self, shift: DeliveryState, task: Task, watch: Watch) -> WriteResult:
+    def _roll_back(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         if task.attempt > task.retry.max_attempts:
             return self.rollback_writer.give_up(task)
-        self._begin(shift, task)
+        self._begin(delivery_state, task)
         offers = Phase.ROLLBACK in self.targets.phases(task)
         if not offers and task.rollback and has_untold_error(task):
             # Nobody asked for it in so many words, and whoever took the failure did not know what the target offers.
-            shift.ended = True
+            delivery_state.ended = True
             return self.rollback_writer.leave(task)
         started = self.clock.now()
         ending: Ending | Refused = failure("RollbackUnknown", "the target offers no `rollback`", retriable=False)
         if offers:
-            held = self.held(task) or self._lock(shift, task, LockScope.TASK) or self._lock(shift, task, LockScope.RUN)
-            ending = held or self._call(shift, task, Phase.ROLLBACK, watch)
-        shift.ended = True
+            held = (
+                self.held(task)
+                or self._lock(delivery_state, task, LockScope.TASK)
+                or self._lock(delivery_state, task, LockScope.RUN)
+            )
+            ending = held or self._call(delivery_state, task, Phase.ROLLBACK, watch)
+        delivery_state.ended = True
         if isinstance(ending, Refused):
             return ending
         return self._written(task, Run(task, started, self.clock.now()), ending)
 
-    def _lock(self, shift: DeliveryState, task: Task, scope: LockScope) -> HeldBack | None:
+    def _lock(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> HeldBack | None:
         """Take the locks of a scope; if one is not to be had, what was taken is given back after the attempt."""
         for claim in self.lock_manager.claims(task, {scope}):
-            if claim in shift.locks:
+            if claim in delivery_state.locks:
                 continue
             if held := self.lock_manager.take(task, claim):
                 return held
-            shift.locks = (*shift.locks, claim)
+            delivery_state.locks = (*delivery_state.locks, claim)
         return None
 
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
@@ -323,26 +344,26 @@ class AttemptRunner:
         seconds = task.timeout_seconds if Phase.CLEAN in self.targets.phases(task) else 0
         return self.clock.now() + seconds * SECOND + CALLBACK_ROOM + FUNCTION_END_ROOM <= watch.ends_at
 
-    def _close_later(self, shift: DeliveryState, task: Task, held: HeldBack) -> RedeliverMessage:
+    def _close_later(self, delivery_state: DeliveryState, task: Task, held: HeldBack) -> RedeliverMessage:
         """Let go of what follows an outcome until its lock is to be had: no lease is kept meanwhile."""
-        shift.ended = True
+        delivery_state.ended = True
         write = Write(task.id, Move.HEARTBEAT, self.chance.nonce(), Guard(fence=task.fence), {"lease_ends_at": None})
         end = self.tasks.apply(write)
-        self._unlock(shift, task, end, LockScope.TASK)
+        self._unlock(delivery_state, task, end, LockScope.TASK)
         return RedeliverMessage(held.until, held.reason)
 
-    def _keep_locks(self, shift: DeliveryState, task: Task, until: Millis) -> Ending:
+    def _keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis) -> Ending:
         """Hold the locks until the target's deadline: before the lease is, so that they never end first."""
-        if self.renew_locks(shift, task, until):
+        if self.renew_locks(delivery_state, task, until):
             return Deferred()
         return failure("LockLost", "a lock was lost before the target's acceptance could be written down")
 
-    def _unlock(self, shift: DeliveryState, task: Task, end: WriteResult, scope: LockScope) -> None:
+    def _unlock(self, delivery_state: DeliveryState, task: Task, end: WriteResult, scope: LockScope) -> None:
         """Give back what was taken, and hand on what was not to be had, unless the target still works."""
         if isinstance(end, Applied) and end.task.state is State.RUNNING:
             return
-        claims = {claim for claim in shift.locks if claim.scope is scope}
-        shift.locks = tuple(claim for claim in shift.locks if claim not in claims)
+        claims = {claim for claim in delivery_state.locks if claim.scope is scope}
+        delivery_state.locks = tuple(claim for claim in delivery_state.locks if claim not in claims)
         # What has waited may have been let in to a lock that it did not come to.
         may_wait = task.waits_for is not None or (isinstance(end, Applied) and end.task.waits_for is not None)
         if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
@@ -350,7 +371,7 @@ class AttemptRunner:
         for claim in sorted(claims, key=lambda claim: claim.name):
             self.lock_manager.give_back(task, claim)
 
-    def _call(self, shift: DeliveryState, task: Task, phase: Phase, watch: Watch) -> Ending | Refused:
+    def _call(self, delivery_state: DeliveryState, task: Task, phase: Phase, watch: Watch) -> Ending | Refused:
         """Have the target do one phase, in what the phases before it have left of the task's timeout.
 
         Not if the lease is another's by now.
@@ -360,20 +381,20 @@ class AttemptRunner:
             if progress is None:
                 watch.beat()
             else:
-                shift.progress = progress
+                delivery_state.progress = progress
 
         try:
-            inputs = self.inputs(task) if task.member is not None else None
+            inputs = self.inputs(task) if task.node_ref is not None else None
             payload = self._bytes(task, task.payload)
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
             return failure(type(error).__name__, str(error), retriable=False)
-        if ended := self._ended_unnoticed(shift, task):
+        if ended := self._ended_unnoticed(delivery_state, task):
             return ended
         now = self.clock.now()
-        if shift.started_at is None:
-            shift.started_at = now
-        deadline = shift.started_at + task.timeout_seconds * SECOND
+        if delivery_state.started_at is None:
+            delivery_state.started_at = now
+        deadline = delivery_state.started_at + task.timeout_seconds * SECOND
         if now >= deadline:
             return _timeout(task)
         ending = self.targets.run(
@@ -385,7 +406,7 @@ class AttemptRunner:
                 deadline=deadline,
                 seconds=(deadline - now) / SECOND,
                 report=report,
-                asked=lambda: shift.asked,
+                stop_request=lambda: delivery_state.stop_request,
                 inputs=inputs,
             )
         )
@@ -394,14 +415,14 @@ class AttemptRunner:
             return ending.held_back(task, self.clock.now(), self.chance.fraction())
         return ending
 
-    def _ended_unnoticed(self, shift: DeliveryState, task: Task) -> Refused | HeldBack | None:
+    def _ended_unnoticed(self, delivery_state: DeliveryState, task: Task) -> Refused | HeldBack | None:
         """Why the target must not be called: the lease ended while this process stood still, or nobody renewed it.
 
         A lease that is over is asked for once more, by the clock of this moment: if nobody has taken the task over,
         the attempt goes on under it.
         """
         now = self.clock.now()
-        if now < shift.leased_until:
+        if now < delivery_state.leased_until:
             return None
         until = now + self.lease
         guard = Guard(fence=task.fence, leased_until_before=until)
@@ -409,9 +430,9 @@ class AttemptRunner:
         result = self.tasks.apply(write)
         if isinstance(result, Refused):
             return result
-        if not self.renew_locks(shift, task, until):
+        if not self.renew_locks(delivery_state, task, until):
             return HeldBack(now + SECOND, "a lock that it lost")
-        shift.leased_until = until
+        delivery_state.leased_until = until
         return None
 
     def _step(self, task: Task, move: Move) -> WriteResult:
@@ -423,19 +444,22 @@ class AttemptRunner:
             return Applied(stored)
         return result
 
-    def _begin(self, shift: DeliveryState, task: Task) -> None:
-        if shift.task is None:
+    def _begin(self, delivery_state: DeliveryState, task: Task) -> None:
+        if delivery_state.task is None:
             # What follows the outcome goes on under the same lease, which is renewed when it was to be.
-            shift.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
-            shift.leased_until = task.lease_ends_at or 0
-        shift.started_at = self.clock.now() if task.is_terminal else None
-        shift.ended = False
-        shift.task = task
+            delivery_state.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
+            delivery_state.leased_until = task.lease_ends_at or 0
+        delivery_state.started_at = self.clock.now() if task.is_terminal else None
+        delivery_state.ended = False
+        delivery_state.task = task
 
-    def renew_locks(self, shift: DeliveryState, task: Task, until: Millis) -> bool:
+    def renew_locks(self, delivery_state: DeliveryState, task: Task, until: Millis) -> bool:
         """Let what the attempt holds last until then; says whether it still holds it all."""
         # What is given back meanwhile is refused, and is no loss.
-        return all(self.lock_manager.renew(task, claim, until) or claim not in shift.locks for claim in shift.locks)
+        return all(
+            self.lock_manager.renew(task, claim, until) or claim not in delivery_state.locks
+            for claim in delivery_state.locks
+        )
 
     def _claimant(self, watch: Watch) -> Claimant:
         return Claimant(watch.holder, self.clock.now(), self.lease)
@@ -459,13 +483,17 @@ class AttemptRunner:
                 self.clock.sleep_until(self.clock.now() + pause)
                 pause *= 2
 
-    def _decided(self, shift: DeliveryState, end: WriteResult) -> DeleteMessage | RedeliverMessage:
+    def _decided(self, delivery_state: DeliveryState, end: WriteResult) -> DeleteMessage | RedeliverMessage:
         """The message's fate after the last write of an attempt."""
         if isinstance(end, Applied):
             return DeleteMessage("done")
         self.telemetry.count("refused")
-        fate = after_refusal(end.task, shift.delivery.message, self.clock.now())
-        return fate if isinstance(fate, DeleteMessage | RedeliverMessage) else self._later("somebody else took it over")
+        disposition = after_refusal(end.task, delivery_state.delivery.message, self.clock.now())
+        return (
+            disposition
+            if isinstance(disposition, DeleteMessage | RedeliverMessage)
+            else self._later("somebody else took it over")
+        )
 
     def _bytes(self, task: Task, content: Content) -> bytes:
         return self.contents.fetch(task.id, content) if content.data is None else content.data
@@ -481,7 +509,7 @@ def _timeout(task: Task) -> Failed:
 
 def _requested(task: Task) -> Ending | None:
     """How an attempt ends whose user asks it to stop or to pause before its target is called."""
-    match task.asked:
+    match task.stop_request:
         case StopRequest.CANCEL:
             return Stopped()
         case StopRequest.PAUSE:

@@ -70,15 +70,19 @@ class BatchWorker:
         """
         batch = _Batch(self, [DeliveryState(delivery) for delivery in deliveries], holder)
         batch.run()
-        return [shift.delivery for shift in batch.shifts if isinstance(shift.fate, RedeliverMessage)]
+        return [
+            delivery_state.delivery
+            for delivery_state in batch.delivery_states
+            if isinstance(delivery_state.disposition, RedeliverMessage)
+        ]
 
 
 class _Batch:
     """One batch at work: a job for each delivery, and this thread to watch over them."""
 
-    def __init__(self, inside: BatchWorker, shifts: Sequence[DeliveryState], holder: str) -> None:
+    def __init__(self, inside: BatchWorker, delivery_states: Sequence[DeliveryState], holder: str) -> None:
         self.inside = inside
-        self.shifts = shifts
+        self.delivery_states = delivery_states
         self.holder = holder
         self.ends_at = inside.clock.now() + WORKER_FUNCTION_SECONDS * SECOND
         self.given_back: set[int] = set()
@@ -88,7 +92,9 @@ class _Batch:
     def run(self) -> None:
         inside = self.inside
         self._stay_invisible()
-        jobs = [inside.executor.start(partial(self._attempt, shift)) for shift in self.shifts]
+        jobs = [
+            inside.executor.start(partial(self._attempt, delivery_state)) for delivery_state in self.delivery_states
+        ]
         while open_jobs := [job for job in jobs if not job.done]:
             inside.executor.wait(open_jobs, inside.clock.now() + _LOOK_INTERVAL)
             self._run_errand("give back", self._give_back)
@@ -107,39 +113,49 @@ class _Batch:
         if key not in self.errands or self.errands[key].done:
             self.errands[key] = self.inside.executor.start(errand)
 
-    def _attempt(self, shift: DeliveryState) -> None:
-        watch = Watch(self.holder, self.ends_at, lambda: self.doomed_until is not None, partial(self._beat, shift))
-        self.inside.attempt_runner.attempt(shift, watch)
+    def _attempt(self, delivery_state: DeliveryState) -> None:
+        watch = Watch(
+            self.holder, self.ends_at, lambda: self.doomed_until is not None, partial(self._beat, delivery_state)
+        )
+        self.inside.attempt_runner.attempt(delivery_state, watch)
 
     def _stay_invisible(self) -> None:
         """Keep the batch's messages from being delivered again before a lease that begins now is over.
 
         The queue's own visibility must be at least the function's timeout: far too long to wait for after a crash.
         """
-        undecided = [shift.delivery for index, shift in enumerate(self.shifts) if index not in self.given_back]
+        undecided = [
+            delivery_state.delivery
+            for index, delivery_state in enumerate(self.delivery_states)
+            if index not in self.given_back
+        ]
         seconds = -(-(MAX_HOLD + self.inside.lease + LEASE_RETURN_MARGIN) // SECOND)
         self._come_back(undecided, [seconds] * len(undecided))
 
     def _renew_leases(self) -> None:
         now = self.inside.clock.now()
-        due = [shift for shift in self.shifts if shift.task and shift.renew_at <= now and not self._is_overdue(shift)]
+        due = [
+            delivery_state
+            for delivery_state in self.delivery_states
+            if delivery_state.task and delivery_state.renew_at <= now and not self._is_overdue(delivery_state)
+        ]
         if due:
             self._run_errand("stay invisible", self._stay_invisible)
-        for shift in due:
-            self._run_errand(id(shift), partial(self._beat, shift))
+        for delivery_state in due:
+            self._run_errand(id(delivery_state), partial(self._beat, delivery_state))
 
-    def _beat(self, shift: DeliveryState) -> None:
+    def _beat(self, delivery_state: DeliveryState) -> None:
         """Renew one lease, and write down the progress that was told since."""
-        task = shift.task
-        if task is None or shift.ended:
+        task = delivery_state.task
+        if task is None or delivery_state.ended:
             return
-        if self._is_lost(task, shift) and not shift.ended:
-            self._doom(self.inside.clock.now(), "a lease was lost", shift)
+        if self._is_lost(task, delivery_state) and not delivery_state.ended:
+            self._doom(self.inside.clock.now(), "a lease was lost", delivery_state)
 
-    def _is_lost(self, task: Task, shift: DeliveryState) -> bool:
+    def _is_lost(self, task: Task, delivery_state: DeliveryState) -> bool:
         inside = self.inside
-        progress, shift.progress = shift.progress, None
-        shift.renew_at = inside.clock.now() + inside.lease // HEARTBEATS_PER_LEASE
+        progress, delivery_state.progress = delivery_state.progress, None
+        delivery_state.renew_at = inside.clock.now() + inside.lease // HEARTBEATS_PER_LEASE
         until = inside.clock.now() + inside.lease
         sets: dict[str, object] = {"lease_ends_at": until}
         if progress is not None:
@@ -148,86 +164,111 @@ class _Batch:
             # One that comes late must not take back what a later one has given.
             guard = Guard(fence=task.fence, leased_until_before=until)
             result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), guard, sets))
-            has_locks = inside.attempt_runner.renew_locks(shift, task, until)
+            has_locks = inside.attempt_runner.renew_locks(delivery_state, task, until)
         except Unavailable as error:
-            inside.telemetry.note("a lease was not renewed", error=str(error), delivery=shift.delivery.id)
-            shift.renew_at = inside.clock.now() + _BEAT_AGAIN
+            inside.telemetry.note("a lease was not renewed", error=str(error), delivery=delivery_state.delivery.id)
+            delivery_state.renew_at = inside.clock.now() + _BEAT_AGAIN
             return False
         if isinstance(result, Applied):
-            shift.leased_until = until
-            shift.asked = result.task.asked
+            delivery_state.leased_until = until
+            delivery_state.stop_request = result.task.stop_request
         is_taken = isinstance(result, Refused) and (result.task is None or result.task.fence != task.fence)
         return is_taken or not has_locks
 
-    def _is_overdue(self, shift: DeliveryState) -> bool:
-        end = shift.overdue_at()
+    def _is_overdue(self, delivery_state: DeliveryState) -> bool:
+        end = delivery_state.overdue_at()
         return end is not None and self.inside.clock.now() >= end + OVERDUE_GRACE
 
     def _look_for_overdue(self) -> None:
-        for shift in self.shifts:
-            if self._is_overdue(shift) and self.doomed_until is None:
+        for delivery_state in self.delivery_states:
+            if self._is_overdue(delivery_state) and self.doomed_until is None:
                 # Its lease is no longer renewed; the others may end by themselves until it is over.
                 rest = self.inside.lease - self.inside.lease // HEARTBEATS_PER_LEASE
-                self._doom(self.inside.clock.now() + rest // 2, "a target did not end in time", shift)
+                self._doom(self.inside.clock.now() + rest // 2, "a target did not end in time", delivery_state)
 
     def _look_for_cut_off(self) -> None:
         """Find what has not renewed its lease: it must be gone when the lease is over."""
         now = self.inside.clock.now()
-        for shift in self.shifts:
-            if shift.task and not shift.ended and now >= shift.leased_until - PROCESS_END_TIME - _LOOK_INTERVAL:
-                self._doom(now, "a lease could not be renewed", shift)
+        for delivery_state in self.delivery_states:
+            if (
+                delivery_state.task
+                and not delivery_state.ended
+                and now >= delivery_state.leased_until - PROCESS_END_TIME - _LOOK_INTERVAL
+            ):
+                self._doom(now, "a lease could not be renewed", delivery_state)
 
-    def _doom(self, until: Millis, reason: str, shift: DeliveryState) -> None:
+    def _doom(self, until: Millis, reason: str, delivery_state: DeliveryState) -> None:
         if self.doomed_until is None:
             self.inside.telemetry.count("processes_ended")
-            self.inside.telemetry.note("ending the worker's process", reason=reason, delivery=shift.delivery.id)
+            self.inside.telemetry.note(
+                "ending the worker's process", reason=reason, delivery=delivery_state.delivery.id
+            )
         self.doomed_until = until if self.doomed_until is None else min(until, self.doomed_until)
 
     def _must_end(self, jobs: Sequence[Job]) -> bool:
         """Whether nobody is left to wait for: the time has come, or only the overdue still run."""
-        open_shifts = [shift for shift, job in zip(self.shifts, jobs, strict=True) if not job.done]
-        if not open_shifts:
+        open_deliveries = [
+            delivery_state for delivery_state, job in zip(self.delivery_states, jobs, strict=True) if not job.done
+        ]
+        if not open_deliveries:
             return False
         is_time = self.doomed_until is not None and self.inside.clock.now() >= self.doomed_until
-        return is_time or all(self._is_overdue(shift) for shift in open_shifts)
+        return is_time or all(self._is_overdue(delivery_state) for delivery_state in open_deliveries)
 
     def _end(self) -> None:
         """End the process at its time, whether or not what is written down before has been answered by then."""
         inside = self.inside
         now = inside.clock.now()
-        if any(shift.task and not shift.ended and now >= shift.leased_until for shift in self.shifts):
+        if any(
+            delivery_state.task and not delivery_state.ended and now >= delivery_state.leased_until
+            for delivery_state in self.delivery_states
+        ):
             # The process stood still past a lease: what it works on may be another's already.
             inside.process.end()
             return
         until = now + PROCESS_END_TIME
-        overdue = [shift for shift in self.shifts if shift.fate is None and self._is_overdue(shift)]
-        for shift in self.shifts:
-            if shift.fate is None and shift.task is None:
-                shift.fate = RedeliverMessage(inside.clock.now(), "the worker is ending")
+        overdue = [
+            delivery_state
+            for delivery_state in self.delivery_states
+            if delivery_state.disposition is None and self._is_overdue(delivery_state)
+        ]
+        for delivery_state in self.delivery_states:
+            if delivery_state.disposition is None and delivery_state.task is None:
+                delivery_state.disposition = RedeliverMessage(inside.clock.now(), "the worker is ending")
         jobs = [inside.executor.start(self._give_back)]
-        jobs += [inside.executor.start(partial(self._finish_overdue, shift, until)) for shift in overdue]
+        jobs += [
+            inside.executor.start(partial(self._finish_overdue, delivery_state, until)) for delivery_state in overdue
+        ]
         while (open_jobs := [job for job in jobs if not job.done]) and inside.clock.now() < until:
             inside.executor.wait(open_jobs, until)
         inside.process.end()
 
-    def _finish_overdue(self, shift: DeliveryState, lingers_until: Millis) -> None:
+    def _finish_overdue(self, delivery_state: DeliveryState, lingers_until: Millis) -> None:
         try:
-            self.inside.attempt_runner.finish_overdue(shift, lingers_until)
+            self.inside.attempt_runner.finish_overdue(delivery_state, lingers_until)
         except Unavailable as error:
             # The lease runs out, and the message comes back after it.
             self.inside.telemetry.note("a timeout was not written down", error=str(error))
             return
-        if isinstance(fate := shift.fate, RedeliverMessage):
-            seconds = -(-(fate.at - self.inside.clock.now()) // SECOND)
-            self._come_back([shift.delivery], [max(0, seconds)])
+        if isinstance(disposition := delivery_state.disposition, RedeliverMessage):
+            seconds = -(-(disposition.at - self.inside.clock.now()) // SECOND)
+            self._come_back([delivery_state.delivery], [max(0, seconds)])
 
     def _give_back(self) -> None:
         """Set when those messages come back whose fate is to come back."""
         now = self.inside.clock.now()
-        fates = {index: shift.fate for index, shift in enumerate(self.shifts) if index not in self.given_back}
-        back = {index: fate for index, fate in fates.items() if isinstance(fate, RedeliverMessage)}
-        seconds = [max(0, min(-(-(fate.at - now) // SECOND), _MAX_VISIBILITY)) for fate in back.values()]
-        self._come_back([self.shifts[index].delivery for index in back], seconds)
+        dispositions = {
+            index: delivery_state.disposition
+            for index, delivery_state in enumerate(self.delivery_states)
+            if index not in self.given_back
+        }
+        back = {
+            index: disposition
+            for index, disposition in dispositions.items()
+            if isinstance(disposition, RedeliverMessage)
+        }
+        seconds = [max(0, min(-(-(disposition.at - now) // SECOND), _MAX_VISIBILITY)) for disposition in back.values()]
+        self._come_back([self.delivery_states[index].delivery for index in back], seconds)
         self.given_back |= back.keys()
 
     def _come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:

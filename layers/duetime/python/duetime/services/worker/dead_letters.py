@@ -49,7 +49,7 @@ class DeadLetterService:
             Unavailable: the store did not answer; the letter must come again.
         """
         task = self.tasks.read(message.task_id)
-        if task is None or task.turn != message.turn:
+        if task is None or task.generation != message.generation:
             return True
         if task.is_terminal:
             return task.finished_at is not None or self._sent_after(task, self._lease_over_at(task))
