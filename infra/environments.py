@@ -61,7 +61,7 @@ class FunctionName(StrEnum):
     INTAKE = "intake"
     """Makes tasks of events; deployed where the settings name their owner."""
     TOPOLOGY = "topology"
-    """Does the states of the state machine that frames the runs of topologies."""
+    """Does the states of the state machine that runs topologies."""
     BULK = "bulk"
     """Carries out what concerns many tasks: cancels by a filter, pauses of large topologies."""
     EGRESS = "egress"

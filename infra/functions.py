@@ -272,7 +272,7 @@ class Functions(Construct):
             door.allow(LEASE, [queue.queue_arn for queue in pulled])
 
     def _door(self, name: FunctionName, variables: Mapping[Variable, str]) -> LambdaFunction:
-        """A function that can place a task: a wake and a record in the table, a message on a queue."""
+        """A function that can place a task: a timer and a record in the table, a message on a queue."""
         settings, queues = self._environment, self._stores.queues.of_priority
         placing = {
             Variable.TABLE: self._stores.tables.tasks.table_name,

@@ -1,4 +1,4 @@
-"""The state machine that frames the runs of topologies.
+"""The state machine that runs topologies.
 
 It decides nothing: nodes start each other (see `duetime.services.topologies`). It keeps a run's beginning and end
 together, waits for each node, and tries again what broke. An execution has at most 25 000 events, and an inline map 40

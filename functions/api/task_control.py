@@ -88,7 +88,7 @@ def tell_progress(task_id: str) -> Response[str]:
 
 @router.get(requests.pattern(routes.ATTEMPTS))
 def list_attempts(task_id: str) -> Response[str]:
-    """Read the ledger of a task."""
+    """Read the attempt history of a task."""
     event, owner = asked(router)
     no_query(requests.query(event))
     task = composed().task_reader.record(owner, requests.task_id(task_id))

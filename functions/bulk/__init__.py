@@ -1,1 +1,1 @@
-"""The states of the state machine that frames the runs of topologies."""
+"""The states of the state machine that runs topologies."""

@@ -1,4 +1,4 @@
-"""Does one state of the state machine that frames the runs of topologies."""
+"""Does one state of the state machine that runs topologies."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Variable(StrEnum):
     PULLERS = "DUETIME_PULLERS"
     """JSON object: who may pull each pulled type, a list of identities as owners are named; `*` is any caller."""
     TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
-    """ARN of the state machine that frames the runs of topologies; empty in functions that start none."""
+    """ARN of the state machine that runs topologies; empty in functions that start none."""
     SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
     """Powertools: the service a log line belongs to."""
     METRICS_NAMESPACE = "POWERTOOLS_METRICS_NAMESPACE"
@@ -216,7 +216,7 @@ class Settings:
 
     @property
     def topology_machine(self) -> str:
-        """ARN of the state machine that frames the runs of topologies, or the empty string."""
+        """ARN of the state machine that runs topologies, or the empty string."""
         return self.environ.get(Variable.TOPOLOGY_MACHINE, "")
 
     @property

@@ -181,18 +181,18 @@ class SplitContentStore:
                     self._expire_item({key: item[key] for key in (schema.PARTITION_KEY, schema.SORT_KEY)}, expiry)
 
     def keep_line(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
+        """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
         with translated():
             self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: field_codecs.line(line)})
 
     def lines_outside(self, task_id: TaskId) -> list[Content]:
-        """The ledger lines of a task that were kept, as the items that they are."""
+        """The attempt records of a task that were kept, as the items that they are."""
         with translated():
             items = self._items(task_id, _LINE, "#s, #ttl")
             return [Content(ContentPlace.ITEM, str(item[schema.SORT_KEY]["S"])) for item in items]
 
     def lines_of(self, task_id: TaskId) -> list[AttemptRecord]:
-        """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
+        """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
         with translated():
             return [field_codecs.read_line(item[_DATA]) for item in self._items(task_id, _LINE)]
 

@@ -1,4 +1,4 @@
-"""The state machine that frames the runs of topologies, through Step Functions."""
+"""The state machine that runs topologies, through Step Functions."""
 
 from __future__ import annotations
 

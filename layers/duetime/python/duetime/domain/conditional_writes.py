@@ -26,7 +26,7 @@ class Guard:
 
     Attributes:
         owner: the record belongs to this owner.
-        turn: the record is at this turn.
+        generation: the record is at this generation.
         fence: the record is at this fence: nobody has claimed it since.
         version: the record is at this version: nobody has written it since.
         due_by: the record's next look is no later than this.

@@ -245,9 +245,9 @@ MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_WAIT_REASON_LENGTH = 80
 """Characters that the record keeps of what a task waits for."""
 ATTEMPT_ERROR_LENGTH = 96
-"""Characters that the ledger keeps of an earlier attempt's error message; the last attempt's is whole in the record."""
+"""Characters of an earlier attempt's error message that are kept; the record holds the last attempt's in full."""
 ATTEMPTS_INLINE = 5
-"""Attempts whose ledger lines the record itself keeps; older lines move to an item of their own."""
+"""Attempts whose attempt records the record itself keeps; older lines move to an item of their own."""
 
 INLINE_CONTENT_BYTES = 512
 """A compressed payload or result up to this size lies in the record, which must stay under 1 KB."""
@@ -301,12 +301,12 @@ LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased comes back this long after the lease's end."""
 
 TIMER_LIFE = 400 * DAY
-"""A wake is removed this long after its minute. The trigger must have read it by then, and its last patrol too: this
-is how long the trigger may be away."""
+"""A timer is removed this long after its minute. The trigger and its last recovery scan must have read it by then:
+this is how long the trigger may be away."""
 RECOVERY_SCAN_DELAYS = (2 * MINUTE, HOUR, DAY)
 """How long after its end a minute is read again."""
 RECOVERY_SCAN_BACKLOG = 1_000
-"""A patrol waits while a queue it would send to has more messages than this, so a backlog does not feed itself."""
+"""A recovery scan waits while its queue has more messages than this, so that a backlog does not feed itself."""
 TICK_BUDGET = 50 * SECOND
 """How long one invocation of the trigger reads on; the next one goes on where it stopped."""
 GROUP_HOLD = 70 * SECOND

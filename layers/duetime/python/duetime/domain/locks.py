@@ -59,7 +59,7 @@ class Waiter:
     """A task in a lock's line: the earliest due comes first.
 
     Attributes:
-        turn: the task's turn while it waits; at another turn it waits no more.
+        generation: the task's generation while it waits; at another one it waits no more.
     """
 
     due_at: Millis

@@ -38,7 +38,7 @@ class Outgoing:
 class WorkQueues(Protocol):
     """One queue per priority, and one per pulled type; at-least-once, in no order.
 
-    A message whose lane has no queue goes to the one of its priority.
+    A message whose pull queue has no queue goes to the one of its priority.
     """
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
@@ -57,7 +57,7 @@ class WorkQueues(Protocol):
         ...
 
     def backlog(self, priority: Priority, pull_queue: str = "") -> int:
-        """About how many messages of a priority, or of a lane, wait to be received, delayed ones not counted."""
+        """About how many messages of a priority, or of a pull queue, wait to be received, delayed ones not counted."""
         ...
 
 
@@ -65,7 +65,7 @@ class PullQueues(WorkQueues, Protocol):
     """The queues as they are for whoever receives from them by itself."""
 
     def receive(self, pull_queue: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
-        """Receive messages of one lane.
+        """Receive messages of one pull queue.
 
         Args:
             pull_queue: a pulled type that has a queue.

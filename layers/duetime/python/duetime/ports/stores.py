@@ -62,7 +62,7 @@ class MinutePage:
 
 
 class TaskStore(Protocol):
-    """The records of tasks and their wakes."""
+    """The records of tasks and their timers."""
 
     def create(self, task: Task) -> bool:
         """Write a new record, unless one of that id exists.
@@ -90,14 +90,14 @@ class TaskStore(Protocol):
         ...
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a wake into the minute of its look; writing it twice is writing it once.
+        """Write a timer into the minute of its look; writing it twice is writing it once.
 
-        It replaces no wake that says anything else: that may be of a change that is accepted while this one is not.
+        It replaces no timer that says anything else: that may be of a change that is accepted while this one is not.
         """
         ...
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
+        """Write a schedule's timer into the minute of its look; writing it twice is writing it once."""
         ...
 
     def add_bulk_timer(self, timer: BulkTimer) -> None:
@@ -105,7 +105,7 @@ class TaskStore(Protocol):
         ...
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """What the trigger needs of the next records and wakes in one shard of one minute.
+        """What the trigger needs of the next records and timers in one shard of one minute.
 
         Args:
             minute: the minute.
@@ -156,15 +156,15 @@ class ContentStore(Protocol):
         ...
 
     def keep_line(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
+        """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
         ...
 
     def lines_outside(self, task_id: TaskId) -> list[Content]:
-        """The ledger lines of a task that were kept, as the items that they are."""
+        """The attempt records of a task that were kept, as the items that they are."""
         ...
 
     def lines_of(self, task_id: TaskId) -> list[AttemptRecord]:
-        """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
+        """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
         ...
 
 

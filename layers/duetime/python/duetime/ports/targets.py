@@ -25,7 +25,7 @@ class Work:
         deadline: when the attempt must have ended, all its phases together; cleaning up has a time of its own.
         seconds: what is left until then.
         report: tells the task's progress and renews the lease; `None` only renews it.
-        asked: what the user asks of the attempt, as of the last heartbeat.
+        stop_request: what the user asks of the attempt, as of the last heartbeat.
         inputs: the results of its parents in a topology that it asked for: one JSON object in UTF-8; else nothing.
     """
 

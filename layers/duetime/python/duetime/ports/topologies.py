@@ -1,4 +1,4 @@
-"""Where the counts and tokens of topologies are kept, and what frames their runs."""
+"""Where the counts and tokens of topologies are kept, and the executions of their runs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TopologyStore(Protocol):
         ...
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
-        """Keep the token by which the run's frame hears of a node's end, in place of an older one."""
+        """Keep the token by which the run's execution hears of a node's end, in place of an older one."""
         ...
 
     def read_token(self, node: TaskId) -> str | None:
@@ -70,7 +70,7 @@ class TopologyStore(Protocol):
 
 
 class StateMachine(Protocol):
-    """The state machine that frames the runs of topologies."""
+    """The state machine that runs topologies."""
 
     def start(self, topology: TaskId, fence: int) -> None:
         """Start the run of an attempt; starting it again is starting it once.

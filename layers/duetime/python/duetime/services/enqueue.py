@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Enqueuer:
     """Places tasks so that somebody looks at them in time, whatever crashes in between.
 
-    The order is what makes it safe. The wake comes first: a spurious one is harmless, a missing one loses a task.
+    The order is what makes it safe. The timer comes first: a spurious one is harmless, a missing one loses a task.
     Then the conditional write of the record. Then, by a fresh look at the clock, the message, if the trigger may
     have read that minute before the record was there.
 
@@ -42,7 +42,7 @@ class Enqueuer:
     precision: Precision
 
     def create(self, task: Task) -> bool:
-        """Write a new record at home, without sending anything yet; one that comes too late for its home has a wake.
+        """Write a new record at home, without sending anything yet; one that comes too late for its home has a timer.
 
         Returns:
             Whether the record is now this very task; `send_due` must follow.
@@ -55,7 +55,7 @@ class Enqueuer:
     def produce(self, task: Task) -> bool:
         """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
 
-        Its home may be past, and nobody may look there any more: then a wake goes first.
+        Its home may be past, and nobody may look there any more: then a timer goes first.
 
         Returns:
             Whether it was this call that wrote the record; `send_due` must follow in either case.
@@ -70,7 +70,7 @@ class Enqueuer:
     def send_due(self, tasks: Sequence[Task]) -> None:
         """Send messages for those records just written whose minute the trigger may have read before.
 
-        What the queue does not take is found by the first patrol: the record is what counts.
+        What the queue does not take is found by the first recovery scan: the record is what counts.
         """
         now = self.clock.now()
         due = [task for task in tasks if is_direct(task.next_at, now, self.look_ahead)]

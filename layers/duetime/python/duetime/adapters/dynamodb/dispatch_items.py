@@ -1,4 +1,4 @@
-"""What lies in the partition of a minute, as the trigger meets it: entries of records, and wakes."""
+"""What lies in the partition of a minute, as the trigger meets it: entries of records, and timers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ ENTRY_NAMES = (
 
 
 def timer_item_of(timer: Timer) -> Item:
-    """A wake as an item.
+    """A timer as an item.
 
-    All that it says is in its key: a change that is refused has written its wake before, and must not replace that
+    All that it says is in its key: a change that is refused has written its timer before, and must not replace that
     of the change which was accepted. What is written twice is still one item.
     """
     sent = "sent" if timer.sent else ""
@@ -47,7 +47,7 @@ def timer_item_of(timer: Timer) -> Item:
         ("next_at", timer.at),
         ("priority", timer.priority),
         ("sent", timer.sent),
-        # A wake has a type only if somebody pulls it.
+        # A timer has a type only if somebody pulls it.
         ("type", timer.pull_queue or None),
     ):
         if (stored := encoded(field, value)) is not None:
@@ -56,7 +56,7 @@ def timer_item_of(timer: Timer) -> Item:
 
 
 def schedule_timer_item_of(timer: ScheduleTimer) -> Item:
-    """A schedule's wake as an item, with all that it says in its key: see `timer_item_of`."""
+    """A schedule's timer as an item, with all that it says in its key: see `timer_item_of`."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.uid.shard)),
         schema.SORT_KEY: attribute_values.text(

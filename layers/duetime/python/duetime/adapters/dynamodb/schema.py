@@ -15,7 +15,7 @@ SCHEMA_VERSION = 1
 PARTITION_KEY = "p"
 """`2026-11-21T02:33#0007` (minute and shard) of a record, or one of the `*_PREFIX` partitions."""
 SORT_KEY = "s"
-"""The task id of a record; `id#w#` and all that a wake says, of a wake."""
+"""The task id of a record; `id#w#` and all that a timer says, of a timer."""
 TTL = "x"
 """Seconds since the epoch when DynamoDB may remove the item. Set by terminal writes only."""
 
@@ -45,14 +45,14 @@ FAILED_INDEX = Index("failed-by-owner", FAILED_KEY)
 INDEXES = (OWNER_INDEX, FAILED_INDEX)
 
 TIMER_MARK = "#w#"
-"""Between the task id and the rest in the sort key of a wake; older code wrote the turn alone behind it."""
+"""Between the task id and the rest in the sort key of a timer; older code wrote the turn alone behind it."""
 TIMER_OWNER = "O"
-"""Owner of a wake's task. Not `OWNER_KEY`, which would put every wake into the owner list."""
+"""Owner of a timer's task. Not `OWNER_KEY`, which would put every timer into the owner list."""
 
 SCHEDULE_MARK = "#s#"
-"""Between the schedule's own id and the rest in the sort key of a schedule's wake."""
+"""Between the schedule's own id and the rest in the sort key of a schedule's timer."""
 TIMER_SCHEDULE = "M"
-"""Name of the schedule that a wake is for."""
+"""Name of the schedule that a timer is for."""
 
 BULK_MARK = "#b#"
 """Behind the id of a bulk operation in the sort key of its timer."""
@@ -64,7 +64,7 @@ UNREFERENCED_TAG = ("expire", "unreferenced")
 KEPT_TAG = ("expire", "never")
 """The same for an object that an open record refers to: no rule removes it, as none removes an untagged one."""
 CONTENT_PREFIX = "x#"
-"""Partition of what the trigger need not read: spilled payloads and results, old ledger lines."""
+"""Partition of what the trigger need not read: spilled payloads and results, old attempt records."""
 KEY_PREFIX = "k#"
 """Partition of one idempotency key."""
 LOCK_PREFIX = "l#"

@@ -1,4 +1,4 @@
-"""The records of tasks and their wakes, in DynamoDB."""
+"""The records of tasks and their timers, in DynamoDB."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ class DynamoTaskStore:
         return Applied(task_of(answer["Attributes"]))
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a wake into the minute of its look; writing it twice is writing it once."""
+        """Write a timer into the minute of its look; writing it twice is writing it once."""
         with translated():
             self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
+        """Write a schedule's timer into the minute of its look; writing it twice is writing it once."""
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 
@@ -121,7 +121,7 @@ class DynamoTaskStore:
             self._client.put_item(TableName=self._table, Item=bulk_timer_item_of(timer))
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """What the trigger needs of the next records and wakes in one shard of one minute."""
+        """What the trigger needs of the next records and timers in one shard of one minute."""
         partition = text(partition_of(minute, shard))
         request: dict[str, Any] = {
             "TableName": self._table,

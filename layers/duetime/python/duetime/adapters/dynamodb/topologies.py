@@ -120,7 +120,7 @@ class DynamoTopologyStore:
         return _join_count(edges, self._get(_key_of(node, _TALLY)) or {})
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
-        """Keep the token by which the run's frame hears of a node's end, in place of an older one."""
+        """Keep the token by which the run's execution hears of a node's end, in place of an older one."""
         item = {
             **_key_of(node, _TOKEN),
             _VALUE: attribute_values.text(token),

@@ -21,7 +21,7 @@ class MemoryContentStore:
 
     Attributes:
         expiries: when which content may be removed, by task and name; nothing is ever removed.
-        lines: the ledger lines kept, by task and fence.
+        lines: the attempt records kept, by task and fence.
     """
 
     def __init__(self) -> None:
@@ -77,17 +77,17 @@ class MemoryContentStore:
                     self.expiries[owner, name] = expiry.at
 
     def keep_line(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Keep a ledger line that the record has no more room for; keeping it twice is keeping it once."""
+        """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
         with self._lock:
             self.lines[task_id, line.fence] = line
 
     def lines_outside(self, task_id: TaskId) -> list[Content]:
-        """The ledger lines of a task that were kept, as the items that they are."""
+        """The attempt records of a task that were kept, as the items that they are."""
         with self._lock:
             return [Content(ContentPlace.ITEM, _line(fence)) for owner, fence in self.lines if owner == task_id]
 
     def lines_of(self, task_id: TaskId) -> list[AttemptRecord]:
-        """The ledger lines of a task that were kept, in no order; what has just been kept is among them."""
+        """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
         with self._lock:
             return [line for (owner, _), line in self.lines.items() if owner == task_id]
 

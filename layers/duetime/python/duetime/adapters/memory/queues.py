@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
 
 
-_PULL_QUEUE = "lane "
-"""Before the name of a lane, which may be that of a priority."""
+_PULL_QUEUE = "pull queue "
+"""Before the name of a pull queue, which may be that of a priority."""
 
 
 @dataclass(slots=True)
@@ -74,12 +74,12 @@ class MemoryQueues:
         self.changed()
 
     def backlog(self, priority: Priority, pull_queue: str = "") -> int:
-        """How many messages of a priority, or of a lane, wait to be received, delayed ones not counted."""
+        """How many messages of a priority, or of a pull queue, wait to be received, delayed ones not counted."""
         with self._lock:
             return len(self._visible(_PULL_QUEUE + pull_queue if pull_queue in self._pull_queues else priority))
 
     def receive(self, pull_queue: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
-        """Receive messages of one lane; what is sent while it waits is found at the end of the wait."""
+        """Receive messages of one pull queue; what is sent while it waits is found at the end of the wait."""
         queue = _PULL_QUEUE + pull_queue
         if not (found := self._receive(queue, limit, away_seconds * SECOND)) and wait_seconds:
             until = self._clock.now() + wait_seconds * SECOND
@@ -133,7 +133,7 @@ class MemoryQueues:
         return queued if queued.visible_at > self._clock.now() else None
 
     def _pull_queue_of(self, queued: _Queued) -> str:
-        """The lane that a message is on; none if no queue of that name is known here."""
+        """The pull queue that a message is on; none if no queue of that name is known here."""
         return queued.message.pull_queue if queued.message.pull_queue in self._pull_queues else ""
 
     def _queue_of(self, queued: _Queued) -> str:

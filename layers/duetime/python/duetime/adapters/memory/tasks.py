@@ -1,4 +1,4 @@
-"""The records of tasks and their wakes, in memory."""
+"""The records of tasks and their timers, in memory."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class MemoryTaskStore:
             return Applied(self._put(applied(write, task)))
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a wake into the minute of its look; writing it twice is writing it once."""
+        """Write a timer into the minute of its look; writing it twice is writing it once."""
         partition = partition_of(minute_of(timer.at), timer.task_id.shard)
         with self._lock:
             self._partitions.setdefault(partition, {})[f"{timer.task_id} {timer}"] = timer
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's wake into the minute of its look; writing it twice is writing it once."""
+        """Write a schedule's timer into the minute of its look; writing it twice is writing it once."""
         partition = partition_of(minute_of(timer.at), timer.uid.shard)
         with self._lock:
             self._partitions.setdefault(partition, {})[f"{timer.uid} schedule {timer}"] = timer
@@ -84,7 +84,7 @@ class MemoryTaskStore:
             self._partitions.setdefault(partition, {})[f"{timer.operation} bulk"] = timer
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """What the trigger needs of the next records and wakes in one shard of one minute."""
+        """What the trigger needs of the next records and timers in one shard of one minute."""
         del consistent  # memory always is
         with self._lock:
             partition = self._partitions.get(partition_of(minute, shard), {})

@@ -35,7 +35,7 @@ class SqsQueues:
         client: of SQS.
         urls: the queue of each priority.
         executor: sends batches at once.
-        lanes: the queue of each pulled type.
+        pull_queues: the queue of each pulled type.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class SqsQueues:
             raise Unavailable(_reasons(broken))
 
     def backlog(self, priority: Priority, pull_queue: str = "") -> int:
-        """About how many messages of a priority, or of a lane, wait to be received, delayed ones not counted."""
+        """About how many messages of a priority, or of a pull queue, wait to be received, delayed ones not counted."""
         name: Final = "ApproximateNumberOfMessages"
         url = self._pull_queues.get(pull_queue, self._urls[priority])
         with translated():
@@ -120,7 +120,7 @@ class SqsQueues:
         return delivery_of(record, self._priorities, self._pull_queues_by_name)
 
     def receive(self, pull_queue: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
-        """Receive messages of one lane.
+        """Receive messages of one pull queue.
 
         Raises:
             Unavailable: SQS throttles or fails.
@@ -164,7 +164,7 @@ class SqsQueues:
             raise Unavailable(_reasons(broken))
 
     def _url(self, message: Message) -> str:
-        """The queue of a message: its lane's, or its priority's if no lane of that name is known here."""
+        """The queue of a message: its pull queue's, or its priority's if no pull queue of that name is known here."""
         return self._pull_queues.get(message.pull_queue, self._urls[message.priority])
 
     def _batches(self, outgoing: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:

@@ -58,7 +58,7 @@ class LeaseAsk(Body):
     ] = LEASE_SECONDS
     worker: Annotated[
         str,
-        Field(max_length=MAX_WORKER_NAME_LENGTH, description="The worker's name, for the ledger."),
+        Field(max_length=MAX_WORKER_NAME_LENGTH, description="The worker's name, for the attempt history."),
         AfterValidator(printable),
     ] = ""
 

@@ -202,7 +202,7 @@ class PageAnswer(TypedDict):
 
 
 class AttemptAnswer(TypedDict):
-    """One attempt, as the ledger has it. Of one whose worker was lost, nobody knows more than that it was."""
+    """One attempt, as the attempt history has it. Of one whose worker was lost, nobody knows more than that it was."""
 
     attempt: Annotated[int, Field(description="Its number. A pause takes one back, and a reopened task counts anew.")]
     fence: Annotated[int, Field(description="Unlike the number, it never repeats.")]

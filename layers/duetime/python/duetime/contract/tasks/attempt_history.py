@@ -1,4 +1,4 @@
-"""From the ledger of a task to the answer that lists its attempts."""
+"""From the attempt history of a task to the answer that lists its attempts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptsAnswer:
     ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_ends_at else task.attempt_history
     lines = {line.fence: line for line in (*older, *ended)}
     if has_untold_error(task):
-        # The ledger would tell it again, and cut.
+        # The attempt history would tell it again, and cut.
         last = task.attempt_history[-1]
         lines[last.fence] = replace(last, error=task.error)
     return AttemptsAnswer(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])

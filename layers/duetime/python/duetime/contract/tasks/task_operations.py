@@ -64,7 +64,7 @@ ACTIONS = (
         "retryTask",
         routes.RETRY,
         "Have a failed task tried again",
-        description="From its first attempt on, by its whole retry policy; its fence and its ledger go on.",
+        description="From its first attempt on, by its whole retry policy; its fence and its attempt history go on.",
         also=(errors.ContentExpired,),
     ),
     _action(

@@ -46,7 +46,7 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class CheckTopology:
-    """The task is a topology that runs: somebody is to see whether its run is still framed."""
+    """The task is a topology that runs: somebody is to see whether its execution still runs."""
 
     task: Task
 
@@ -84,7 +84,7 @@ def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
 
 
 def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
-    """Not due by this worker's clock. Beyond the queue's reach the record's wake takes over."""
+    """Not due by this worker's clock. Beyond the queue's reach the record's timer takes over."""
     if task.next_at - now > MAX_DELAY:
         return DeleteMessage("not due for long")
     return RedeliverMessage(max(at, now + SECOND), "not due")

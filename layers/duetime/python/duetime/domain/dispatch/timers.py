@@ -1,4 +1,4 @@
-"""From due to queue: when a task needs a wake, a message, and with which delay. Decisions as values."""
+"""From due to queue: when a task needs a timer, a message, and with which delay. Decisions as values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Message:
     """What a queue carries: look at this task, at this turn, no earlier than `due`.
 
     Attributes:
-        lane: the pulled type on whose queue it is; empty for the queue of its priority.
+        pull_queue: the pulled type on whose queue it is; empty for the queue of its priority.
     """
 
     task_id: TaskId
@@ -64,7 +64,7 @@ class Timer:
 
     Attributes:
         sent: whoever placed it sends the message too, so the trigger's first reading need not.
-        lane: as of `Message`.
+        pull_queue: as of `Message`.
     """
 
     task_id: TaskId
@@ -82,7 +82,7 @@ class ScheduleTimer:
 
     Attributes:
         uid: the schedule's own; says the shard.
-        turn: of the schedule; another one is stale.
+        generation: of the schedule; another one is stale.
     """
 
     uid: TaskId
@@ -109,7 +109,7 @@ class Placement:
     """What it takes for a task to be looked at in time.
 
     Attributes:
-        wake: a wake must be written, before the record.
+        timer: a timer must be written, before the record.
         direct: a message must be sent, after the record: the trigger may have read that minute already.
     """
 
@@ -120,9 +120,9 @@ class Placement:
 def placement(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> Placement:
     """Decide how a task is placed for a look at `at`.
 
-    A record is its own wake in its home minute. Its home also serves for a look soon after that is sent
-    directly, as long as the first patrol of the home minute comes after it and after the write, which may be long
-    under way: that patrol would find it.
+    A record is its own timer in its home minute. Its home also serves for a look soon after that is sent
+    directly, as long as the first recovery scan of the home minute comes after it and after the write, which may
+    be long under way: that recovery scan would find it.
     """
     direct = is_direct(at, now, look_ahead)
     recovered_at = start_of(task_id.minute + 1) + RECOVERY_SCAN_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
@@ -142,7 +142,7 @@ def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
 
 
 def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
-    """The end of the minute of `at`, if the trigger will read it: so all the looks of one minute share one wake."""
+    """The end of the minute of `at`, if the trigger will read it: so all the looks of one minute share one timer."""
     return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
 
 
@@ -201,7 +201,7 @@ def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
 
 
 def is_left_behind(entry: Entry, now: Millis) -> bool:
-    """Whether a patrol must send a task again: overdue and unclaimed, its lease over, or its outcome not finished."""
+    """Whether a recovery scan must send a task again: overdue, its lease over, or its outcome unfinished."""
     if entry.state in WAITING:
         return entry.next_at <= now
     if entry.state not in LEASED and (entry.state not in TERMINAL or entry.finished):
@@ -211,6 +211,6 @@ def is_left_behind(entry: Entry, now: Millis) -> bool:
 
 
 def is_open_past_due(entry: Entry, now: Millis) -> bool:
-    """Whether the last patrol must give a task a wake for another day: open, and with no look ahead of it."""
+    """Whether the last recovery scan must give a task a timer for another day: open, and with no look ahead of it."""
     is_followed_up = entry.state in TERMINAL and not entry.finished
     return entry.next_at <= now and (entry.state in LEASED or is_followed_up or is_left_behind(entry, now))

@@ -96,7 +96,7 @@ class StoredSchedule:
     """A schedule as it is kept.
 
     Attributes:
-        uid: tells it from another one that had its name before; its shard is where its wakes lie.
+        uid: tells it from another one that had its name before; its shard is where its timers lie.
         shards: how many shards there were when it was made: the ids of its occurrences do not change with the number.
         spec: what its owner said; the payload apart.
         payload: of each occurrence.
@@ -106,7 +106,7 @@ class StoredSchedule:
             for an instant up to an end belongs to that revision, and still runs.
         version: grows with all that its owner, or a failure, does to it: the ETag.
         edition: grows with every write.
-        turn: grows with every expansion; wakes carry it, and a stale one is dropped by it.
+        generation: grows with every expansion; timers carry it, and a stale one is dropped by it.
         done: the instant up to which its occurrences were placed, or why not was remarked.
         remaining_runs: how many may still run after those that were placed.
         last: the latest occurrence that was placed.

@@ -136,7 +136,7 @@ def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: M
 
 
 def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
-    """A task's ledger, its last line with the error that the record is about to forget."""
+    """A task's attempt history, its last line with the error that the record is about to forget."""
     if not has_untold_error(task) or task.error is None:
         return task.attempt_history
     error = replace(task.error, message=_shortened(task.error.message, ATTEMPT_ERROR_LENGTH))
@@ -144,7 +144,7 @@ def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
 
 
 def has_untold_error(task: Task) -> bool:
-    """Whether the record's error is that of the last line of its ledger, which does not repeat it."""
+    """Whether the record's error is that of the last line of its attempt history, which does not repeat it."""
     if task.error is None or not task.attempt_history:
         return False
     last = task.attempt_history[-1]
@@ -202,7 +202,7 @@ class Claimant:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a target, as it is entered in the ledger.
+    """One run of a target, as it is entered in the attempt history.
 
     Attributes:
         progress: what the target told last and no heartbeat has written.
@@ -214,7 +214,7 @@ class Run:
     progress: Progress | None = None
 
     def line(self, outcome: AttemptOutcome) -> AttemptRecord:
-        """The ledger line of this run."""
+        """The attempt record of this run."""
         task = self.task
         return AttemptRecord(
             attempt=task.attempt,
@@ -227,12 +227,12 @@ class Run:
         )
 
     def attempt_history(self, outcome: AttemptOutcome) -> tuple[AttemptRecord, ...]:
-        """The whole ledger after this run."""
+        """The whole attempt history after this run."""
         return (*self.history_before, self.line(outcome))
 
     @property
     def history_before(self) -> tuple[AttemptRecord, ...]:
-        """The ledger without this run; attempts that left no line were lost with their workers."""
+        """The attempt history without this run; attempts that left no line were lost with their workers."""
         task = self.task
         lost = (
             AttemptRecord(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
@@ -241,7 +241,7 @@ class Run:
         return (*reported_history(task), *lost)
 
     def changes(self, outcome: AttemptOutcome) -> dict[str, Any]:
-        """What every end of a run writes: its ledger, the true start of a first one, and no request left open."""
+        """What every end of a run writes: the attempt history, when the first run started, and no open stop request."""
         changes: dict[str, Any] = {
             "attempt_history": self.attempt_history(outcome)[-ATTEMPTS_INLINE:],
             "stop_request": None,
@@ -256,7 +256,7 @@ class Run:
 
 
 def _attempts_told_of(attempt_history: tuple[AttemptRecord, ...]) -> int:
-    """How many attempts of the present count the ledger tells of: an end begins a new count, a pause takes one back."""
+    """How many attempts of the present count are in the history: an end begins a new count, a pause takes one back."""
     if not attempt_history:
         return 0
     last = attempt_history[-1]

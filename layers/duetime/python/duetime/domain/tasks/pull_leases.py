@@ -41,7 +41,7 @@ class LeaseKey:
     It grants nothing by itself: its caller must be allowed to pull the type, and the fence decides the rest.
 
     Attributes:
-        lane: the pulled type.
+        pull_queue: the pulled type.
         length: how long the lease is, in milliseconds; a heartbeat renews it by as much.
         receipt: of the message, by which it is kept away and deleted.
     """
@@ -62,7 +62,7 @@ class LeaseRequest:
         most: tasks at the most, 1 to 10.
         wait: how long to wait for the first one, in milliseconds.
         length: of each lease, in milliseconds.
-        worker: its name, for the ledger.
+        worker: its name, for the attempt history.
     """
 
     types: tuple[str, ...]

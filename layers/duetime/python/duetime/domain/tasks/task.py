@@ -329,10 +329,10 @@ class Task:
 
     Attributes:
         due_at: when its user wants it to run.
-        occasion: the schedule's occurrence that it is; `None` for a task that no schedule placed.
-        member: the node of a topology that it is; `None` for a task that is none.
+        schedule_ref: the schedule's occurrence that it is; `None` for a task that no schedule placed.
+        node_ref: the node of a topology that it is; `None` for a task that is none.
         next_at: when it is looked at next: the planned start of its next attempt.
-        turn: grows only when a new look is set; wakes, messages and claims carry it.
+        generation: grows only when a new look is set; timers, messages and claims carry it.
         version: grows with every write; the ETag and the order of events.
         fence: grows with every claim; every write of an attempt is checked against it.
         attempt: how many attempts have begun, of the work or of its rollback; a pause takes one back.
@@ -341,14 +341,14 @@ class Task:
         lease_holder: who may run the task; kept after the end, to say who ran it last.
         lease_ends_at: until when; a lease is over once it is past by more than clocks may differ.
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
-        asked: what its user asks of the running attempt.
+        stop_request: what its user asks of the running attempt.
         waits_for: why the last look at it did not begin an attempt, in words; an attempt forgets it when it ends.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
         run_at: when the present attempt, or the last one, was to start.
         finished_at: when the outcome was stored and everything that follows it was done.
         expires_at: when the record may be removed; set by terminal writes only.
-        ledger: the last attempts, oldest first.
+        attempt_history: the last attempts, oldest first.
         reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
             it or an older one are over. `None` if it never was, or was by a version that did not write this down.
     """

@@ -1,6 +1,6 @@
 """What becomes of the whole: from the states of its nodes and what was asked to the next thing to do.
 
-It is asked again after each event and by patrols, and takes nothing from what it said before: whoever crashed
+It is asked again after each event and by recovery scans, and takes nothing from what it said before: whoever crashed
 half-way through a course finds the rest of it by asking once more.
 """
 

@@ -124,7 +124,7 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
 def decided(graph: Graph, statuses: Statuses) -> Mapping[str, Verdict]:
     """The blocked nodes that need not wait any more, and what is to be done with each.
 
-    It is read from the states alone, so it finds what a crash left uncounted: this is what a patrol asks.
+    It is read from the states alone, so it finds what a crash left uncounted: this is what a recovery scan asks.
     """
     blocked = (node for node in graph.nodes if statuses[node.key].state is State.BLOCKED)
     verdicts = {node.key: verdict(node.rule, counts_for(node, statuses)) for node in blocked}

@@ -18,7 +18,7 @@ class View:
     """A topology with where all of its nodes stand.
 
     Attributes:
-        head: how far it has come; `None` while it has not begun.
+        run_state: how far it has come; `None` while it has not begun.
         operation: the bulk operation that was started last on its nodes, if it is still known.
     """
 

@@ -1,4 +1,4 @@
-"""When somebody looks after a topology that runs, whatever became of the execution that frames its run."""
+"""When somebody looks after a topology that runs, whatever became of the execution of its run."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class DelegatedCompletion:
                 return _is_followed(task)
 
     def close(self, task: Task) -> None:
-        """Send a message; should it be lost, a patrol finds the outcome that is not finished."""
+        """Send a message; should it be lost, a recovery scan finds the outcome that is not finished."""
         self.queues.send([Outgoing(message_for(task), 0)])
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
-    """Whether the last attempt in a task's ledger ended just so."""
+    """Whether the last attempt in a task's attempt history ended just so."""
     outcome = task.attempt_history[-1].outcome if task.attempt_history else None
     match ending:
         case Succeeded(result):

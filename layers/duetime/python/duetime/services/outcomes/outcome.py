@@ -87,10 +87,10 @@ class OutcomeWriter:
                 return self.skip(run.task, ending)
 
     def hold_back(self, task: Task, held: HeldBack) -> WriteResult:
-        """Put a claimed task back before its target was called: no attempt, no ledger line, and a look later.
+        """Put a claimed task back before its target was called: no attempt, no attempt record, and a look later.
 
         Args:
-            task: the record as it was claimed, for its work or for its rollback; or a topology whose frame was lost.
+            task: the record as it was claimed, for its work or for its rollback; or a topology without its execution.
             held: until when, and why.
         """
         sets: dict[str, Any] = {
@@ -113,7 +113,7 @@ class OutcomeWriter:
         return self.write_outcome(task, Move.STOP, {**sets, "waits_for": None, "stop_request": None}, self.clock.now())
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
-        """Take a claimed task back for good before its target was called: no attempt, no ledger line, and no look.
+        """Take a claimed task back for good before its target was called: no attempt, no attempt record, and no look.
 
         Nothing follows, as with a task that its user took back: what lies outside the record is let expire here.
 
@@ -212,7 +212,7 @@ class OutcomeWriter:
         return end
 
     def keep_old_lines(self, run: Run, outcome: AttemptOutcome) -> None:
-        """Move the ledger lines that the record has no more room for."""
+        """Move the attempt records that the record has no more room for."""
         for line in run.attempt_history(outcome)[:-ATTEMPTS_INLINE]:
             self.contents.keep_line(run.task.id, line)
 

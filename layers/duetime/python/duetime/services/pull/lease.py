@@ -76,7 +76,7 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What became of one delivery: a lease, or the message's fate."""
+    """What became of one delivery: a lease, or the message's disposition."""
 
     delivery: Delivery
     end: Leased | DeleteMessage | RedeliverMessage
@@ -265,7 +265,7 @@ class LeaseService:
                 return disposition
 
     def _ended(self, end: WriteResult) -> DeleteMessage | RedeliverMessage:
-        """The fate of a message whose task was not handed out."""
+        """The disposition of a message whose task was not handed out."""
         if not isinstance(end, Applied):
             return self._later("somebody else took it over")
         if end.task.is_terminal and end.task.finished_at is None:
@@ -315,7 +315,7 @@ class LeaseService:
 
 
 def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
-    """When a message comes back whose task is leased, or whose fate is to come back."""
+    """When a message comes back whose task is leased, or whose disposition is to come back."""
     match end:
         case Leased(task=task):
             return (task.lease_ends_at or 0) + LEASE_RETURN_MARGIN

@@ -1,8 +1,8 @@
-"""Expanding schedules: what the trigger does when it meets a schedule's wake.
+"""Expanding schedules: what the trigger does when it meets a schedule's timer.
 
-The order of the writes is what makes it safe. The next wake comes first, in a minute that nobody has read; then the
-occurrences, whose ids follow from the schedule; then the schedule, conditionally, which makes this wake a stale one. A
-crash anywhere leaves this wake in a minute that is read again: the same occurrences are put again, and refused.
+The order of the writes is what makes it safe. The next timer comes first, in a minute that nobody has read; then the
+occurrences, whose ids follow from the schedule; then the schedule, conditionally, which makes this timer a stale one. A
+crash anywhere leaves this timer in a minute that is read again: the same occurrences are put again, and refused.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Expanded:
 
     Attributes:
         tasks: the occurrences that now exist; messages must be sent for those that are due.
-        done: whether every schedule was dealt with; if not, the wakes must be met again.
+        done: whether every schedule was dealt with; if not, the timers must be met again.
     """
 
     tasks: list[Task]
@@ -112,11 +112,11 @@ class ScheduleExpander:
     look_ahead: Millis
 
     def expand(self, timers: Sequence[ScheduleTimer], until: Millis | None = None) -> Expanded:
-        """Expand the schedules of these wakes; a wake that is stale is dropped. Never raises `Unavailable`.
+        """Expand the schedules of these timers; a timer that is stale is dropped. Never raises `Unavailable`.
 
         Args:
             timers: of the schedules.
-            until: when to leave the rest to the trigger, which meets the next wakes; `None` to do all of it.
+            until: when to leave the rest to the trigger, which meets the next timers; `None` to do all of it.
         """
         tasks: list[Task] = []
         todo, done = list(timers), True
@@ -160,10 +160,10 @@ class ScheduleExpander:
             return ()
 
     def _begun(self, timer: ScheduleTimer) -> _Pass | ScheduleTimer | bool | None:
-        """Look at one schedule, and place its next wake.
+        """Look at one schedule, and place its next timer.
 
         Returns:
-            The pass to go on with; the wake itself if somebody's write came between; `True` if there is nothing to
+            The pass to go on with; the timer itself if somebody's write came between; `True` if there is nothing to
             do, `None` if the store did not answer.
         """
         try:
@@ -343,14 +343,14 @@ class ScheduleExpander:
             at_work.tasks.append(task)
 
     def _ended(self, at_work: _Pass) -> ScheduleTimer | None:
-        """Save the schedule; the wake to go on with, if there is more to do or somebody's write came between."""
+        """Save the schedule; the timer to go on with, if there is more to do or somebody's write came between."""
         if at_work.failed:
             return None
         timer = at_work.timer
         try:
             self._guarded(at_work, partial(self._save, at_work.after))
         except _Retry:
-            # Whoever wrote has not moved its turn on, or the next look finds this wake stale.
+            # Whoever wrote has not moved its turn on, or the next look finds this timer stale.
             return timer
         return replace(timer, generation=at_work.after.generation) if at_work.more and not at_work.failed else None
 
@@ -360,7 +360,7 @@ class ScheduleExpander:
         return replace(stored, edition=stored.edition + 1)
 
     def _guarded(self, at_work: _Pass, work: Callable[[], T]) -> T | None:
-        """Do something for a schedule; if that fails, its wake must be met again."""
+        """Do something for a schedule; if that fails, its timer must be met again."""
         try:
             return work()
         except (Unavailable, FieldInvalid) as error:

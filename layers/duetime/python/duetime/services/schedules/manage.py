@@ -1,7 +1,7 @@
 """Making and steering schedules.
 
-A change places the schedule's next wake first, then writes the schedule, then expands it at once: what a caller that
-dies leaves undone is found by the trigger at that wake.
+A change places the schedule's next timer first, then writes the schedule, then expands it at once: what a caller that
+dies leaves undone is found by the trigger at that timer.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ class ScheduleManager:
             before: the schedule as it was read; another one that gets its name meanwhile is left alone.
             version: at which it must be; `None` for any.
             changed: makes the change.
-            looks: whether it must be looked at: then its wake comes first.
+            looks: whether it must be looked at: then its timer comes first.
         """
         _check_version(before, version)
         for _ in range(_TRIES):
@@ -324,7 +324,7 @@ class ScheduleManager:
         raise _busy(before.name)
 
     def _expanded(self, stored: StoredSchedule) -> StoredSchedule:
-        """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's wake."""
+        """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's timer."""
         now = self.clock.now()
         with suppress(Unavailable, ScheduleUnknown):
             timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)

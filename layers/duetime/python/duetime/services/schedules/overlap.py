@@ -118,7 +118,7 @@ class OverlapControl:
             self.enqueuer.move(buffered, Move.REPLACE, self.clock.now(), Guard(version=buffered.version), {})
 
     def _go_on(self, task: Task) -> None:
-        """Have the chain of a permanent schedule go on; should this be lost, the schedule's own wake mends it."""
+        """Have the chain of a permanent schedule go on; should this be lost, the schedule's own timer mends it."""
         for _ in range(_TRIES):
             stored, _activity = self.schedules.read(task.owner, task.schedule_ref.schedule if task.schedule_ref else "")
             last = None if stored is None else stored.last

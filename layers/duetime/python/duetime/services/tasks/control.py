@@ -135,7 +135,7 @@ class TaskControl:
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
             with suppress(VersionDiffers):
-                # What is set is of this version: another one has another ledger and fence.
+                # What is set is of this version: another one has another attempt history and fence.
                 return self._reopened(replace(task, result=None), Move.REOPEN, sets, task.version)
         raise VersionDiffers(self._read(owner, task_id))
 
@@ -150,7 +150,7 @@ class TaskControl:
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise MoveRefused(task, "rolled back: its target offers no rollback")
-        # With the error of its last attempt told in the ledger: that of the rollback is another.
+        # With the error of its last attempt told in the attempt history: that of the rollback is another.
         return self._reopened(task, Move.REQUEST_ROLLBACK, {"attempt_history": reported_history(task)}, version)
 
     def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:

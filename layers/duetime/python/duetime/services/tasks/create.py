@@ -170,7 +170,7 @@ class TaskCreator:
         return _Accepted(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
 
     def _is_costly(self, order: Order) -> bool:
-        """Whether a repeated delivery would write something beside the record it finds: a payload, or a wake."""
+        """Whether a repeated delivery would write something beside the record it finds: a payload, or a timer."""
         if order.origin is None:
             return False
         return len(order.spec.payload) > INLINE_CONTENT_BYTES or order.origin.at < self.clock.now() - MINUTE

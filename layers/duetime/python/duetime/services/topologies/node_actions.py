@@ -95,7 +95,7 @@ class NodeActions:
         task = self._read(whole.run_state.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
-        # With the error of its last attempt told in the ledger: that of the rollback is another.
+        # With the error of its last attempt told in the attempt history: that of the rollback is another.
         sets: dict[str, Any] = {"attempt": 0, "finished_at": None, "expires_at": None, "stop_request": None}
         sets |= {"lease_ends_at": None, "attempt_history": reported_history(task)}
         now = self.clock.now()

@@ -1,4 +1,4 @@
-"""What follows the end of a node: its children hear of it, the whole keeps its course, and its frame goes on.
+"""What follows the end of a node: its children hear of it, the whole keeps its course, and its execution goes on.
 
 And the end of a topology's task: nothing of it is left waiting.
 """

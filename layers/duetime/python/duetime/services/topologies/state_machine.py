@@ -159,7 +159,7 @@ class StateMachineSteps:
         return TopologyCheck(found.state, over=True, again_after=0)
 
     def break_off(self, topology: TaskId, fence: int, reason: str) -> None:
-        """Fail the attempt at the topology's task because its frame broke; the next attempt takes the run up."""
+        """Fail the attempt at the topology's task because its execution broke; the next attempt takes the run up."""
         if (task := self._current(topology, fence)) is not None:
             self._notify(task, failure("StateMachineFailed", reason))
 

@@ -1,7 +1,7 @@
-"""Looking after topologies that run, now and then: what nobody else was left to do is done, and a lost frame replaced.
+"""Checks running topologies now and then: does what nobody else was left to do, and replaces a lost execution.
 
-Nodes start each other, whatever becomes of the execution that frames their run. But the end of the whole is the
-frame's to tell: one that was stopped by hand, broke, or waits for a token that got lost tells nobody.
+Nodes start each other, whatever becomes of the execution that executions their run. But the end of the whole is the
+execution's to tell: one that was stopped by hand, broke, or waits for a token that got lost tells nobody.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TopologyWatchdog:
     telemetry: Telemetry
 
     def check_topology(self, task: Task) -> None:
-        """Bring a topology on, and to its end if that has come; one whose frame is gone begins another.
+        """Bring a topology on, and to its end if that has come; one whose execution is gone begins another.
 
         Unless a person has aborted that: it is cancelled then. Else the attempt counts for nothing, and the next one
         takes the run up where it stands.
@@ -56,7 +56,7 @@ class TopologyWatchdog:
         for at in reminders(task, task.lease_ends_at or now, now, self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
         whole = self.topology_repository.read(task.id)
-        # What a plan has not made yet nobody can steer; and only a frame goes on making it.
+        # What a plan has not made yet nobody can steer; and only a execution goes on making it.
         is_planned = whole is not None and whole.is_present and whole.run_state.opened
         if is_planned and self.state_machine_steps.finish(task.id, task.fence).over:
             return

@@ -67,7 +67,7 @@ class Dispatcher:
         shards: how many shards a minute is split into, as announced by those who use them.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
-        expander: makes the occurrences of schedules whose wakes are met.
+        expander: makes the occurrences of schedules whose timers are met.
         bulk: sees to the bulk operations whose timers are met.
     """
 

@@ -37,7 +37,7 @@ class DueMessages:
     """What the first reading and the recovery scans have in common.
 
     Attributes:
-        expander: makes the occurrences of schedules whose wakes are met.
+        expander: makes the occurrences of schedules whose timers are met.
         bulk: sees to the bulk operations whose timers are met.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.

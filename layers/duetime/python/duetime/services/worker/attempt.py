@@ -77,12 +77,12 @@ class DeliveryState:
         started_at: when the target was called first in this attempt: its time is for all phases. What follows the
             outcome has a time of its own.
         ended: the target has returned; its end is being written down.
-        asked: what the user asks of the attempt, as of the last heartbeat.
+        stop_request: what the user asks of the attempt, as of the last heartbeat.
         progress: what the target told last, written with the next heartbeat.
         renew_at: when its lease must be renewed.
         leased_until: when its lease is over, as far as its own writes were answered.
         locks: what the attempt holds besides its lease.
-        fate: what becomes of the message; `None` while that is open.
+        disposition: what becomes of the message; `None` while that is open.
     """
 
     delivery: Delivery
@@ -110,7 +110,7 @@ class Watch:
     """What the thread that watches over a batch offers to the one that works on a delivery.
 
     Attributes:
-        holder: who works, for the ledger.
+        holder: who works, for the attempt history.
         ends_at: when Lambda ends the function, whatever it does then.
         is_closing_time: whether nothing new may be claimed any more.
         beat: renews the lease at once, when the target asks for it.
@@ -129,7 +129,7 @@ class AttemptRunner:
     Attributes:
         lease: length of a lease, in milliseconds.
         inputs: what a node of a topology is given of its parents' results; may raise `InputsTooLarge`.
-        look_after: sees to it that a topology which runs comes to its end, whatever became of its frame.
+        check_topology: sees to it that a topology which runs comes to its end, whatever became of its execution.
         unavailable: whether the handler that a task needs cannot be called just now.
         held: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
     """
@@ -151,7 +151,7 @@ class AttemptRunner:
     check_topology: Callable[[Task], None] = field(default=lambda _task: None)
 
     def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
-        """Work on one delivery until the fate of its message is decided. Never raises."""
+        """Work on one delivery until the disposition of its message is decided. Never raises."""
         try:
             delivery_state.disposition = self._disposition(delivery_state, watch)
         except Unavailable as error:
@@ -209,7 +209,7 @@ class AttemptRunner:
     def _take_over(
         self, delivery_state: DeliveryState, task: Task | None, watch: Watch
     ) -> Applied | DeleteMessage | RedeliverMessage:
-        """What a refused claim leads to: the rest of an attempt that somebody else left, or the message's fate."""
+        """After a refused claim: the rest of an attempt that another worker left, or the disposition of the message."""
         self.telemetry.count("refused")
         retain_paused(self.tasks, self.contents, task)
         disposition = after_refusal(task, delivery_state.delivery.message, self.clock.now())
@@ -484,7 +484,7 @@ class AttemptRunner:
                 pause *= 2
 
     def _decided(self, delivery_state: DeliveryState, end: WriteResult) -> DeleteMessage | RedeliverMessage:
-        """The message's fate after the last write of an attempt."""
+        """The message's disposition after the last write of an attempt."""
         if isinstance(end, Applied):
             return DeleteMessage("done")
         self.telemetry.count("refused")

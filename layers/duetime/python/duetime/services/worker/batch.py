@@ -57,13 +57,13 @@ class BatchWorker:
     lease: Millis
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
-        """Work on a batch until the fate of every message is decided.
+        """Work on a batch until the disposition of every message is decided.
 
         Ends the process instead if a target would not end, or a lease was lost under it.
 
         Args:
             deliveries: at most ten.
-            holder: who works, for the ledger.
+            holder: who works, for the attempt history.
 
         Returns:
             The deliveries that must not be deleted.
@@ -255,7 +255,7 @@ class _Batch:
             self._come_back([delivery_state.delivery], [max(0, seconds)])
 
     def _give_back(self) -> None:
-        """Set when those messages come back whose fate is to come back."""
+        """Set when those messages come back whose disposition is to come back."""
         now = self.inside.clock.now()
         dispositions = {
             index: delivery_state.disposition
