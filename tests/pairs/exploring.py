@@ -55,7 +55,8 @@ def _agrees(operation: Operation, told: _Outcome, other: _Outcome) -> bool:
     if operation.is_repeatable:
         return True
     return len(told) == len(other) and all(
-        UNKNOWN in pair or pair[0] == pair[1] for pair in zip(told, other, strict=True)
+        UNKNOWN in pair or pair[0] == pair[1] or number in operation.repeats
+        for number, pair in enumerate(zip(told, other, strict=True))
     )
 
 
