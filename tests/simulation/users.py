@@ -222,7 +222,8 @@ class Users:
         """Let go on whatever is paused."""
         for task in self.storm.watching.unfinished():
             if task.state == "paused":
-                self.storm.nodes.let_go(task.id.text)
+                # Who resumes a node lets it begin, whatever is asked of its topology.
+                self.storm.nodes.let_go((task.member.topology if task.member else task.id).text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
 
     # Pull workers.
