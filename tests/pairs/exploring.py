@@ -55,7 +55,8 @@ def _agrees(operation: Operation, told: _Outcome, other: _Outcome) -> bool:
     if operation.is_repeatable:
         return True
     return len(told) == len(other) and all(
-        UNKNOWN in pair or pair[0] == pair[1] for pair in zip(told, other, strict=True)
+        UNKNOWN in pair or pair[0] == pair[1] or number in operation.repeats
+        for number, pair in enumerate(zip(told, other, strict=True))
     )
 
 
@@ -137,13 +138,16 @@ class Exploration:
             return
         begun = replace(pair.first, name=f"{pair.first.name}-begun", act=pair.first.begun)
         for each in (Pair(pair.subject, begun, pair.second), Pair(pair.subject, pair.second, begun)):
-            result = self._memory.of(Interleaving(each, is_order=True), self._result)
-            first, second = result.outcomes if each.first is begun else result.outcomes[::-1]
-            first, state = (*(first or ()), UNKNOWN), self._compared(result.state)
-            if pair.first is self.pair.first:
-                self._orders.append(_End(first, second, state))
-            if pair.first is self.pair.second:
-                self._orders.append(_End(second, first, state))
+            whole = self._memory.of(Interleaving(each, is_order=True), self._result)
+            # Between two requests of the other as well.
+            for k in (None, *whole.requests[0]):
+                result = self._memory.of(Interleaving(each, k, is_order=True), self._result)
+                first, second = result.outcomes if each.first is begun else result.outcomes[::-1]
+                first, state = (*(first or ()), UNKNOWN), self._compared(result.state)
+                if pair.first is self.pair.first:
+                    self._orders.append(_End(first, second, state))
+                if pair.first is self.pair.second:
+                    self._orders.append(_End(second, first, state))
 
     def _stepwise(self, pair: Pair) -> Iterator[Found]:
         """What a user asks for at once, between two calls of a step that takes its time, has an end that is right."""

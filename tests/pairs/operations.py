@@ -64,6 +64,7 @@ class Operation:
             occurrences: others may come in between.
         classify: what an answer means.
         is_repeatable: what is done already may be counted as done by it, or as not.
+        repeats: which of its requests, from 0, may find done already what they ask for, and be answered either way.
         is_in_parts: if a call goes wrong, only a part of it may be done, as its answer then tells.
         begun: of several requests, does only the first, as if the next had come to nothing.
         promise: checks what was accepted, once everything has come to its end.
@@ -77,6 +78,7 @@ class Operation:
     classify: Callable[[Reply | None], str] = by_status
     promise: Callable[[World, Sequence[Reply | None]], None] | None = None
     is_repeatable: bool = False
+    repeats: frozenset[int] = frozenset()
     is_in_parts: bool = False
     begun: Callable[[World], Any] | None = None
 
@@ -355,7 +357,7 @@ OF_SCHEDULES = (
     Operation("backfill", _fill_back, goes_on=True),
     Operation("delete", lambda world: world.ask("DELETE", _OWN), is_repeatable=True),
     Operation("create", lambda world: world.ask("POST", "/v1/schedules", _NEW), goes_on=True),
-    Operation("make-again", _make_again, goes_on=True, begun=_delete),
+    Operation("make-again", _make_again, goes_on=True, begun=_delete, repeats=frozenset({0})),
     Operation("make-and-run", _make_and_run, goes_on=True, begun=_make),
     TRIGGER,
     WORKER,

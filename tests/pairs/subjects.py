@@ -499,6 +499,9 @@ def _named(names: str, among: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 _TICK = (operations.TRIGGER,)
+# Where an occurrence is on its queue, a run that is triggered beside it is delivered with it, and under `skip` one of
+# the two runs: which, decides no order of requests.
+_OF_ONE_RUN = tuple(each for each in operations.OF_SCHEDULES if each.name != "make-and-run")
 _WORK = _named("worker worker-listening worker-failing worker-accepting trigger", _STEPS)
 _ENDS = _named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)
 _DEAD = _named("worker trigger deadletter", _STEPS)
@@ -543,7 +546,7 @@ SUBJECTS = (
     Subject("bulk-redriving", bulk_redriving, operations.OF_BULK + _named("get retry rollback", _TASKS) + _DEAD),
     Subject("nothing", nothing, operations.OF_KEYS),
     Subject("recurring", overlap_control, operations.OF_SCHEDULES),
-    Subject("recurring-due", recurring_due, operations.OF_SCHEDULES),
+    Subject("recurring-due", recurring_due, _OF_ONE_RUN),
     Subject("recurring-busy", recurring_busy, operations.OF_SCHEDULES),
     Subject("recurring-held", recurring_held, operations.OF_SCHEDULES),
     Subject("recurring-gone", recurring_gone, operations.OF_SCHEDULES),

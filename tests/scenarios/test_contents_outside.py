@@ -262,7 +262,7 @@ def test_what_is_cancelled_before_its_content_is_kept_leaves_nothing_for_ever(ho
             assert reply.status == 200
 
         met = scenario.once(is_kept, cancel)
-        requests = {
+        requests: dict[str, tuple[Any, ...]] = {
             "create": ("POST", "/v1/tasks", order),
             "change": ("PATCH", f"/v1/tasks/{task}", {"payload": OTHER}),
             "retry": ("POST", f"/v1/tasks/{task}/retry"),

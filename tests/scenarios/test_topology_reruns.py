@@ -241,3 +241,48 @@ def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
             assert [task.id for task in graphs.watching.unfinished()] == []
             if len(calls) < number:
                 return
+
+
+@pytest.mark.parametrize("by", ["hand", "filter"])
+def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topology_goes_on(by: str) -> None:
+    """Its children keep what its first end decided; the topology waits for it, and a rerun runs what was skipped."""
+    once = {"max_attempts": 1}
+    nodes: dict[str, dict[str, Any]] = {
+        "a": {"type": PLAIN, "retry": once},
+        "beside": {"type": PLAIN, "timeout_seconds": 600},
+        "handler": {"type": PLAIN, "depends_on": ["a"], "rule": "one_failed", "timeout_seconds": 600},
+        "next": {"type": PLAIN, "depends_on": ["a"]},
+        "last": {"type": PLAIN, "depends_on": ["a", "beside"], "rule": "all_done"},
+        "unless": {"type": PLAIN, "depends_on": ["a", "beside"], "rule": "none_failed"},
+    }
+    with Graphs() as graphs:
+
+        def act(_phase: str, context: Context) -> None:
+            key = graphs.key_of(context.task_id)
+            if key in {"beside", "handler"}:
+                graphs.take(4 * MINUTE)
+            if key == "a" and graphs.ran.count("a") == 1:
+                raise ValueError
+
+        graphs.target = act
+        graphs.submit(nodes, on_failure="continue")
+        assert graphs.run_until(lambda: "handler" in graphs.ran)
+        assert graphs.node("next").state == "cancelled"
+        if by == "hand":
+            assert graphs.ask("POST", f"/v1/tasks/{graphs.node('a').id}/retry").status == 200
+        else:
+            redriven = graphs.ask("POST", "/v1/dead-letters/redrive", {"filter": {"type": PLAIN}})
+            assert redriven.body["changed"] == 1
+        assert graphs.run_until(lambda: graphs.node("a").state == "succeeded", within=MINUTE)
+        assert graphs.node("handler").state == "running"
+        whole = graphs.run_until_ended()
+        states = {key: str(graphs.node(key).state) for key in nodes}
+        assert states == dict.fromkeys(nodes, "succeeded") | dict.fromkeys(["next", "unless"], "cancelled")
+        assert (whole.state, sorted(graphs.ran)) == ("failed", ["a", "a", "beside", "handler", "last"])
+        graphs.run(MINUTE)
+        graphs.ran.clear()
+        # What runs now begins long after its parents have ended.
+        graphs.topologies.steered.add(graphs.topology)
+        rerun(graphs)
+        assert graphs.run_until_ended().state == "succeeded"
+        assert sorted(graphs.ran) == ["next", "unless"]
