@@ -12,6 +12,9 @@ PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 # uv finds the environment by this name, whatever is activated in the caller's shell.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
+# The tests start hundreds of processes: without bytecode each of them would compile all of its libraries anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo check format test test-slow test-deployed flaky docs simulate pairs mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
 

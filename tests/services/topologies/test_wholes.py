@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from duetime.adapters.memory.contents import MemoryContentStore
 from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.adapters.memory.topologies import MemoryTopologyStore
 from duetime.domain.task import Content, ContentPlace, TopologyTarget
-from duetime.domain.topologies.graph import Graph
 from duetime.domain.topologies.outline import outline_of
 from duetime.services.topologies.wholes import Wholes
 from tests.adapters.examples import task
 from tests.clocks import StandingClock
 from tests.virtual.time import SeededChance
+
+if TYPE_CHECKING:
+    from duetime.domain.topologies.graph import Graph
 
 
 def payload(*keys: str) -> Content:
