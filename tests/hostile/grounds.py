@@ -77,7 +77,7 @@ class InProcess:
         return furnished(self.api)
 
     def _queue(self, name: str) -> str:
-        return self.session.client("sqs").create_queue(QueueName=f"{name}-{self._worlds}")["QueueUrl"]
+        return str(self.session.client("sqs").create_queue(QueueName=f"{name}-{self._worlds}")["QueueUrl"])
 
     def _heard(self, operation: str, request: dict[str, Any]) -> None:
         """Note a write, unless it is that of a timer: it goes before what it is for, and alone it does nothing."""
