@@ -6,8 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cfnlint import lint  # type: ignore[import-untyped]  # it ships no types
-from cfnlint.config import ManualArgs  # type: ignore[import-untyped]  # same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +18,10 @@ REDUNDANT_DEPENDENCY = "W3005"
 
 def findings(template: dict[str, Any]) -> list[str]:
     """What cfn-lint finds in a template, but for what is acknowledged here."""
+    # Every process of pytest-xdist collects these tests, and one of them runs them: the import takes a second.
+    from cfnlint import lint  # type: ignore[import-untyped]  # noqa: PLC0415 - see above; it ships no types
+    from cfnlint.config import ManualArgs  # type: ignore[import-untyped]  # noqa: PLC0415 - same
+
     found = lint(json.dumps(template), config=ManualArgs(ignore_checks=[REDUNDANT_DEPENDENCY]), regions=["us-east-1"])
     return [f"{match.rule.id} {match.message}" for match in found]
 
