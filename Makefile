@@ -8,9 +8,14 @@ SAY = @printf '\033[1m==>\033[0m %s\n'
 SOURCES := $(shell find layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' \) 2>/dev/null)
 # Storms walk sets, whose order Python draws anew for each process: a red test can be run again only if it does not.
 PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
+# Three processes for two processors: the one with the deployed stack waits for most of its time.
+SPREAD := -n 3 --no-loadscope-reorder
 
 # uv finds the environment by this name, whatever is activated in the caller's shell.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+
+# The tests start hundreds of processes: without bytecode each of them would compile all of its libraries anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo check format test test-slow test-deployed flaky docs simulate pairs mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
@@ -29,10 +34,11 @@ demo: setup ## run the demo alone and leave
 
 test: setup check ## check the code and run the tests
 	$(SAY) 'Running the tests'
-	@$(PYTEST) -n 2 --no-loadscope-reorder --durations=10
+	@$(PYTEST) $(SPREAD) --durations=10
 
-test-slow: setup ## run the tests that take long
-	@$(PYTEST) -n 2 --no-loadscope-reorder -m slow --durations=10
+test-slow: setup ## run the tests that take long, and each property with ten times as many examples
+	@$(PYTEST) $(SPREAD) -m slow --durations=10
+	@$(PYTEST) $(SPREAD) -m 'hypothesis and not slow' --hypothesis-profile=thorough --durations=10
 
 check: setup ## format, lint, types, import rules, spelling, links
 	$(SAY) 'Checking the code'

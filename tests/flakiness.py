@@ -24,7 +24,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-PROCESSES = (2, 1, 4)
+PROCESSES = (3, 1, 4)
 LOADS = (0, 8)
 BUSY = "while True: pass"
 

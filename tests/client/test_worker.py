@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import pytest
+from typer.testing import CliRunner
 
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
@@ -23,6 +24,7 @@ from duetime.composition import Runtime
 from duetime.settings import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.attempts import Attempt
+from duetime_client.commands.app import app
 from duetime_client.worker import Context, HandlerTwice, Seen, Unretriable, Worker, WorkerIdle
 from tests.adapters.tables import new_table
 from tests.client.api_server import ApiServer
@@ -384,9 +386,14 @@ def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Clie
         ("jobs:not_a_worker", "is a int, not a Worker"),
     ],
 )
-def test_a_worker_that_cannot_be_found_is_named(server: ApiServer, folder: Path, where: str, reason: str) -> None:
+def test_a_worker_that_cannot_be_found_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, where: str, reason: str
+) -> None:
     """The command ends with code 2 and says why."""
-    with command(server, folder, where) as process:
-        said = process.communicate(timeout=PATIENCE_SECONDS)[1]
-    assert process.returncode == 2
-    assert reason in " ".join(said.replace("\u2502", " ").split())
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "jobs", raising=False)
+    result = CliRunner().invoke(app, ["worker", "run", where, "--url", "http://127.0.0.1:1"])
+    sys.modules.pop("jobs", None)
+    assert result.exit_code == 2
+    assert reason in " ".join(result.output.replace("\u2502", " ").split())

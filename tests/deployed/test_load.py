@@ -44,8 +44,12 @@ def test_what_a_narrow_gateway_turns_away_is_not_there_and_the_rest_ends(deploye
     assert kept(client, accepted).ended == len(accepted) >= BURST
 
 
+@pytest.mark.slow
 def test_the_client_waits_out_a_narrow_table(deployed: Stack) -> None:
-    """While the table throttles, each refusal says when to come back; the client does, and loses nothing."""
+    """While the table throttles, each refusal says when to come back; the client does, and loses nothing.
+
+    The quick forms are the test above, and `tests/client/test_retries.py`.
+    """
     retries = Retries(attempts=20)
     with Client(deployed.ready.api_url, retries=retries) as client, table_of_any_width(deployed) as narrow:
         client.create_task("echo")

@@ -12,6 +12,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
+import pytest
+
 from duetime.domain.limits import MAX_CLOCK_DIFFERENCE
 from tests.waiting import PATIENCE_SECONDS, until
 
@@ -63,10 +65,14 @@ def ended(client: Client, task: Task) -> Task:
     return client.get_task(task.id)
 
 
+@pytest.mark.slow
 def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its_lease(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
-    """SIGKILL in mid-task: not before the lease is over by more than clocks may differ, and within seconds after."""
+    """SIGKILL in mid-task: not before the lease is over by more than clocks may differ, and soon after.
+
+    `tests/scenarios/test_pull_leases.py` is the quick form, in virtual time.
+    """
     task = client.create_task(TYPE, payload={"first": 600})
     with worker(deployed, tmp_path, "killed") as killed:
         assert until(lambda: client.get_task(task.id).state == "running")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.sqs.messages import body_of
 from duetime.domain.ids import TaskId
+from duetime.domain.limits import WAITS_AT_ONCE
 from duetime.services.enqueue import message_for
 from tests.adapters.clouds import CREW
 from tests.waiting import until
@@ -58,7 +59,8 @@ def test_a_diamond_runs_from_top_to_bottom(client: Client) -> None:
 
 def test_a_graph_of_several_executions_runs_in_order(client: Client) -> None:
     """More nodes than one execution waits for: a distributed map over child executions."""
-    width, levels = 10, 5
+    width, levels = 21, 2
+    assert width * levels > WAITS_AT_ONCE
     nodes = {
         f"n{level}-{place}": nap(
             *(f"n{level - 1}-{(place + step) % width}" for step in (0, 3) if level), seconds=0.05 * (place % 3)

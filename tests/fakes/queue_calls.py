@@ -66,11 +66,13 @@ class QueueCalls:
             MaxNumberOfMessages=self.random.choice([1, 3, 10]),
             VisibilityTimeout=self.random.choice([0, _HOUR, _HOUR]),
             MessageSystemAttributeNames=["MessageGroupId", "ApproximateReceiveCount"],
+            MessageAttributeNames=self.random.choice([[], ["All"]]),
         )
         messages = answer.get("Messages", [])
         for message in messages:
             self.receipts[message["Body"]] = message["ReceiptHandle"]
-        return [(message["Body"], message["MD5OfBody"], message["Attributes"]) for message in messages], self._counts()
+        told = ("Body", "MD5OfBody", "Attributes", "MessageAttributes")
+        return [[message.get(name) for name in told] for message in messages], self._counts()
 
     def _away(self) -> Any:  # noqa: ANN401 - any answer
         entries = [each | {"VisibilityTimeout": self.random.choice([0, _HOUR])} for each in self._held()]

@@ -190,15 +190,6 @@ class FakeSQS:
             answer.successful.append({"Id": entry["Id"]})
         return answer.told()
 
-    def change_message_visibility(self, *, QueueUrl: str, ReceiptHandle: str, VisibilityTimeout: int) -> dict[str, Any]:
-        """Set after how many seconds a received message can be received again."""
-        queue = self._queue(QueueUrl, "ChangeMessageVisibility")
-        if (held := _held_by(queue, ReceiptHandle)) is None:
-            raise self.exceptions.make("ReceiptHandleIsInvalid", "ChangeMessageVisibility")
-        held.visible_at = self.now() + VisibilityTimeout * 1000
-        self.changed(queue, held.visible_at)
-        return {}
-
     def delete_queue(self, *, QueueUrl: str) -> dict[str, Any]:
         """Remove a queue with all that is in it."""
         self._queue(QueueUrl, "DeleteQueue")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from cfnlint import lint  # type: ignore[import-untyped]  # it ships no types
-from cfnlint.config import ManualArgs  # type: ignore[import-untyped]  # same
+import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.infra.synthesis import Synthesis
 
 REDUNDANT_DEPENDENCY = "W3005"
@@ -17,13 +18,20 @@ REDUNDANT_DEPENDENCY = "W3005"
 
 def findings(template: dict[str, Any]) -> list[str]:
     """What cfn-lint finds in a template, but for what is acknowledged here."""
+    # Every process of pytest-xdist collects these tests, and one of them runs them: the import takes a second.
+    from cfnlint import lint  # type: ignore[import-untyped]  # noqa: PLC0415 - see above; it ships no types
+    from cfnlint.config import ManualArgs  # type: ignore[import-untyped]  # noqa: PLC0415 - same
+
     found = lint(json.dumps(template), config=ManualArgs(ignore_checks=[REDUNDANT_DEPENDENCY]), regions=["us-east-1"])
     return [f"{match.rule.id} {match.message}" for match in found]
 
 
-def test_cloudformation_rules_find_nothing(every: Synthesis) -> None:
-    """The template of each environment is one that CloudFormation would take."""
-    assert findings(every.template) == []
+@pytest.mark.parametrize(
+    "environment", ["prod", "local", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dev", "staging"))]
+)
+def test_cloudformation_rules_find_nothing(synthesis_of: Callable[[str], Synthesis], environment: str) -> None:
+    """The template of each environment is one that CloudFormation would take; prod and local differ the most."""
+    assert findings(synthesis_of(environment).template) == []
 
 
 def test_cloudformation_rules_are_checked() -> None:

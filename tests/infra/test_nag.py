@@ -32,12 +32,19 @@ def checked(folder: Path) -> App:
 @pytest.mark.parametrize(
     "environment",
     [
-        *(environment_named(name) for name in CLOUD),
-        replace(
-            PROD, authentication=Authentication.JWT, jwt_issuer="https://id.example.org", jwt_audience=("duetime",)
+        pytest.param(PROD, id="prod"),
+        pytest.param(
+            replace(
+                PROD, authentication=Authentication.JWT, jwt_issuer="https://id.example.org", jwt_audience=("duetime",)
+            ),
+            id="jwt",
+        ),
+        *(
+            pytest.param(environment_named(name), id=name, marks=pytest.mark.slow)
+            for name in CLOUD
+            if name != PROD.name
         ),
     ],
-    ids=[*CLOUD, "jwt"],
 )
 def test_security_rules_find_nothing(environment: Environment, layers: Layers, tmp_path: Path) -> None:
     """AWS Solutions' rules find nothing in the stack but what is acknowledged beside the resource, with its reason."""

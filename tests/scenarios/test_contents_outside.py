@@ -268,7 +268,7 @@ def test_what_is_cancelled_before_its_content_is_kept_leaves_nothing_for_ever(ho
             "retry": ("POST", f"/v1/tasks/{task}/retry"),
         }
         scenario.receiving = False
-        scenario.ask(*requests[how])  # type: ignore[arg-type]
+        scenario.ask(*requests[how])
         assert met
         assert [each.state for each in scenario.watching.tasks()] == ["cancelled"]
         assert None not in contents(scenario).values()

@@ -113,7 +113,15 @@ class Deployment:
         return sum(len(self.sent[LARGE, priority]) for priority in Priority)
 
 
-@pytest.mark.parametrize(("number", "pace"), [(200_000, 5), (50_000, 400), (20_000, 2_000)])
+@pytest.mark.parametrize(
+    ("number", "pace"),
+    [
+        (48_000, 20),
+        (16_000, 400),
+        (8_000, 2_000),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in [(200_000, 5), (50_000, 400), (20_000, 2_000)]),
+    ],
+)
 def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> None:
     """Each task is sent once, and only what is in the same queue waits for it."""
     deployment = Deployment(number, pace)

@@ -32,3 +32,10 @@ def test_an_outline_says_the_same_as_the_checked_graph() -> None:
             )
             assert (one.spec.type, one.spec.delay or 0) == (other.spec.type, other.spec.delay or 0)
             assert one.expected_seconds == other.expected_seconds
+
+
+def test_a_process_reads_the_outline_of_a_graph_once() -> None:
+    """However many of its nodes ask for it: what they are given is the very same."""
+    text = json.dumps({"nodes": {"a": {"type": "report"}}})
+    assert outline_of(text.encode()) is outline_of(text.encode())
+    assert outline_of(text.replace("report", "other").encode()).nodes[0].spec.type == "other"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.task import TaskSpec
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_KNOWN = 8
+"""Graphs that a process remembers: each node of a running topology asks for the whole, again and again."""
+
+
+@lru_cache(_KNOWN)
 def outline_of(payload: bytes) -> Graph:
     """The graph of a topology that has begun; of its nodes' templates only the type and the delay."""
     body = json.loads(payload)

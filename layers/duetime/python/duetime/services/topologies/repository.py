@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import TopologyStore
 
 _KNOWN = 8
-"""Graphs that a process remembers: a large one takes a second to read, and each of its nodes asks for it."""
+"""Graphs that a process remembers: a large one takes a second to read."""
 _TRIES = 20
 _PAGE = 100
 """Nodes that one request reads (Source: DynamoDB API Reference, BatchGetItem)."""
@@ -70,7 +70,7 @@ class TopologyRepository:
     read_graph: Callable[[bytes], Graph]
     clock: Clock
     executor: Executor | None = None
-    _graphs: OrderedDict[tuple[str, str | bytes], Graph] = field(default_factory=OrderedDict)
+    _graphs: OrderedDict[tuple[str, str], Graph] = field(default_factory=OrderedDict)
     _mutex: Lock = field(default_factory=Lock)
 
     def read(self, topology: TaskId) -> TopologyRun | None:
@@ -88,14 +88,14 @@ class TopologyRepository:
             FieldInvalid: its payload is none. What was accepted as a topology is one.
         """
         content = task.payload
-        inline = None if content.is_outside else content.data or b""
-        # A payload in the record may be replaced by another; one outside it has another name then.
-        place = task.id.text, content.name if inline is None else inline
+        if not content.is_outside:
+            return self.read_graph(content.data or b"")
+        place = task.id.text, content.name
         with self._mutex:
             if (known := self._graphs.get(place)) is not None:
                 self._graphs.move_to_end(place)
                 return known
-        graph = self.read_graph(self.contents.fetch(task.id, content) if inline is None else inline)
+        graph = self.read_graph(self.contents.fetch(task.id, content))
         with self._mutex:
             self._graphs[place] = graph
             while len(self._graphs) > _KNOWN:
