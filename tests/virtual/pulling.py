@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from duetime.adapters.memory.long_polls import MemoryLongPollStore
 from duetime.domain.attempts import Deferred, HeldBack, NotSent
 from duetime.domain.errors import RequestRefused, Unavailable
 from duetime.domain.leases import ANYONE, LeaseRequest, Pullers
@@ -16,6 +17,7 @@ from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
 from duetime.services.holding import Holding
 from duetime.services.leasing import Leasing
+from duetime.services.long_polls import LongPolls
 from duetime.services.reporting import RELEASED, Reporting
 from tests.virtual.world import LEASE, OWNER, PULLED, World
 
@@ -50,8 +52,9 @@ class PullingWorld(World):
         allowed = Pullers({PULLED: frozenset({ANYONE})})
         time, chance, facts = self.time, self.chance, self.facts
         finishing = self.steering.finishing
+        long_polls = LongPolls(MemoryLongPollStore(), time, chance, facts, 0)
         self.leasing = Leasing(
-            self.tasks, self.contents, self.queues, finishing, holding, allowed, time, chance, time, facts
+            self.tasks, self.contents, self.queues, finishing, holding, allowed, time, chance, time, facts, long_polls
         )
         self.reporting = Reporting(
             self.tasks, self.contents, self.queues, finishing, holding, allowed, time, chance, facts

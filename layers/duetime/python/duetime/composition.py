@@ -21,6 +21,7 @@ from duetime.adapters.dynamodb.circuits import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
@@ -71,6 +72,7 @@ from duetime.services.holding import Holding
 from duetime.services.keeping_calendars import KeepingCalendars
 from duetime.services.leasing import Leasing
 from duetime.services.locking import Locking
+from duetime.services.long_polls import LongPolls
 from duetime.services.placing import Placing
 from duetime.services.producing import Producing
 from duetime.services.reading import Reading
@@ -517,6 +519,7 @@ class Composition:
             chance=outside.chance,
             crew=outside.crew,
             telemetry=self.telemetry,
+            long_polls=self._long_polls,
             inputs=self.giving.inputs_of,
         )
 
@@ -606,7 +609,13 @@ class Composition:
     @cached_property
     def waiting(self) -> Waiting:
         """Waits for tasks to end."""
-        return Waiting(self.tasks, self.outside.clock)
+        return Waiting(self.tasks, self.outside.clock, self._long_polls)
+
+    @cached_property
+    def _long_polls(self) -> LongPolls:
+        outside, settings = self.outside, self.settings
+        store = DynamoLongPollStore(self._dynamodb, settings.table)
+        return LongPolls(store, outside.clock, outside.chance, self.telemetry, settings.long_polls)
 
     def _finishing(self, closing: Closing) -> Finishing:
         outside = self.outside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, cycle, repeat
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from duetime.ports.surroundings import Chance, Clock, Crew, Telemetry
     from duetime.services.finishing import Finishing
     from duetime.services.holding import Holding
+    from duetime.services.long_polls import LongPolls
 
 RUN_ONLY = frozenset({Phase.RUN})
 """What pull workers offer."""
@@ -93,6 +95,7 @@ class Leasing:
     chance: Chance
     crew: Crew
     telemetry: Telemetry
+    long_polls: LongPolls
     inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
 
     def lease(self, caller: str, wanted: LeaseRequest) -> list[Leased]:
@@ -134,16 +137,19 @@ class Leasing:
         pause = max(1, _LONGEST_POLL // len(types))
         left = wanted.wait
         asked = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
-        for lane, longest in asked:
-            seconds = max(0, min(longest, left // SECOND))
-            if len(leases) >= wanted.most or (longest and (leases or not seconds)):
-                return
-            began = self.clock.now()
-            # What is leased already must not wait for what is not due: together that could take longer than a lease.
-            hold = 0 if leases else MAX_HOLD
-            if not self._add(leases, self._leased(lane, wanted, wanted.most - len(leases), seconds, hold)):
-                return
-            left -= max(self.clock.now() - began, seconds * SECOND)
+        with ExitStack() as waiting:
+            for number, (lane, longest) in enumerate(asked):
+                seconds = max(0, min(longest, left // SECOND))
+                if len(leases) >= wanted.most or (longest and (leases or not seconds)):
+                    return
+                if number == len(types) and not waiting.enter_context(self.long_polls.place(left)):
+                    return
+                began = self.clock.now()
+                # What is leased already must not wait for what is not due: together it could outlast a lease.
+                hold = 0 if leases else MAX_HOLD
+                if not self._add(leases, self._leased(lane, wanted, wanted.most - len(leases), seconds, hold)):
+                    return
+                left -= max(self.clock.now() - began, seconds * SECOND)
 
     def _add(self, leases: list[Leased], more: Sequence[_Taken]) -> bool:
         """Add what an answer has room for, and put the rest back; says whether there is room for more."""
