@@ -83,6 +83,13 @@ def test_a_new_account_can_deploy_the_environment_for_trying_out(dev: Synthesis)
     assert dev.functions()["api"]["Environment"]["Variables"]["DUETIME_LONG_POLLS"] == "5"
 
 
+@pytest.mark.parametrize(("name", "number"), [("prod", 150), ("dev", 100), ("dev", 0)])
+def test_requests_that_wait_may_not_take_all_of_the_api(name: str, number: int) -> None:
+    """As many as the API has executions, or none, is refused before anything is deployed."""
+    with pytest.raises(UnsafeEnvironment, match="requests that wait"):
+        replace(environment_named(name), long_polls=number)
+
+
 def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
     """Its table of concurrent executions has the figures of the settings."""
     page = (ROOT / "docs" / "how-to" / "deploy.md").read_text()
