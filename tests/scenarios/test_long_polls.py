@@ -13,6 +13,7 @@ from tests.simulation.account import PULLED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.simulation.faults import Call
     from tests.simulation.users import Reply
 
 MOST = 2
@@ -55,6 +56,23 @@ def test_a_place_is_given_back_as_soon_as_a_wait_is_over(scenario: Scenario) -> 
     for _ in range(3 * MOST):
         reply = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, query=f"wait={WAIT}")
         assert (reply.status, reply.body["state"]) == (201, "succeeded")
+
+
+def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
+    """One write takes its place, another gives it back; a request that finds what it wants at once makes neither."""
+    writes: list[str] = []
+
+    def note(call: Call) -> None:
+        if str(call.request.get("Key", {}).get("p", {}).get("S", "")).startswith("w#"):
+            writes.append(call.operation)
+
+    scenario.before_call = note
+    body = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": WAIT}
+    assert scenario.ask("POST", "/v1/leases", body).body["leases"] == []
+    assert writes == ["update_item"] * 2
+    scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+    assert scenario.ask("POST", "/v1/leases", body).body["leases"]
+    assert len(writes) == 2
 
 
 def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scenario) -> None:
