@@ -28,8 +28,6 @@ LOCAL = "local"
 _LEAST_UNRESERVED = 100
 """Concurrency that must be left to functions without a reservation (Source: AWS Lambda Developer Guide, reserved
 concurrency)."""
-_OTHERS = 30
-"""Concurrency for functions that are seldom invoked: bulk operations and dead letters."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _OWNER = re.compile(OWNER_PATTERN)
 
@@ -98,6 +96,9 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
 """Size of each function, where an environment does not say otherwise."""
 
 
+_SELDOM = {FunctionName.BULK: 10, FunctionName.DEADLETTER: 10}
+"""Concurrency for functions that are seldom invoked, where nothing is reserved for them."""
+
 CLOUD = Target.of_lambda("3.14", "arm64")
 """The newest Python that Lambda offers, on the processor that does the same for a fifth less."""
 
@@ -130,6 +131,10 @@ class Environment:
     reserved: Mapping[FunctionName, int] = field(default_factory=dict)
     """Concurrent invocations that are kept free for a function, and are the most that it gets: of the account's limit,
     which all functions of the account share. Empty: the functions take what is left."""
+
+    long_polls: int = 5
+    """Most requests of the API that may wait at once, for an outcome (`wait=`) or for tasks to lease: each keeps one of
+    the API's executions busy meanwhile. Those beyond are answered at once, as at the end of their wait."""
 
     authentication: Authentication = Authentication.IAM
     """Who may call the API: signed requests (`iam`), bearer tokens (`jwt`), anyone (`none`, local only)."""
@@ -186,7 +191,8 @@ class Environment:
     def concurrency_needed(self) -> int:
         """The account's limit of concurrent executions that holds all of this: Lambda keeps 100 unreserved."""
         intake = self.intake_concurrency if self.intake_owner else 0
-        shared = sum(self.concurrency.values()) + intake + _OTHERS
+        seldom = sum(number for name, number in _SELDOM.items() if name not in self.reserved)
+        shared = sum(self.concurrency.values()) + intake + seldom
         return sum(self.reserved.values()) + max(shared, _LEAST_UNRESERVED)
 
     def __post_init__(self) -> None:
@@ -197,6 +203,12 @@ class Environment:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: a lease of {self.lease_seconds} s cannot be renewed in time;"
                 f" {SHORTEST_WORKER_LEASE_SECONDS} s is the shortest"
+            )
+        api = self.reserved.get(FunctionName.API)
+        if not 0 < self.long_polls < (api or _LEAST_UNRESERVED):
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: {self.long_polls} requests that wait would leave the API nothing of"
+                f" {api or _LEAST_UNRESERVED} executions, or is no number of them"
             )
         self._check_identities()
         self._check_targets()
@@ -243,7 +255,10 @@ _STAGING = Environment(
         FunctionName.API: 100,
         FunctionName.EGRESS: 220,
         FunctionName.TOPOLOGY: 50,
+        FunctionName.BULK: 10,
+        FunctionName.DEADLETTER: 10,
     },
+    long_polls=50,
 )
 _PROD = Environment(
     name="prod",
@@ -255,7 +270,10 @@ _PROD = Environment(
         FunctionName.API: 150,
         FunctionName.EGRESS: 300,
         FunctionName.TOPOLOGY: 80,
+        FunctionName.BULK: 10,
+        FunctionName.DEADLETTER: 10,
     },
+    long_polls=75,
     # Half of an account's rate, and all of its burst, as they are at first (Source: API Gateway quotas).
     requests_per_second=5000,
     request_burst=5000,
@@ -270,6 +288,7 @@ _LOCAL = replace(
     concurrency={Priority.HIGH: 10, Priority.NORMAL: 10, Priority.LOW: 10},
     authentication=Authentication.NONE,
     operators=("*",),
+    long_polls=20,
     # The owner of requests that name none.
     intake_owner="local",
     pulled_types={"pulled": ("*",)},

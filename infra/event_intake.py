@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Duration
+from aws_cdk import Acknowledgment, Duration, Validations
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_sqs as sqs
@@ -31,6 +31,12 @@ class Intake(Construct):
             retention_period=Duration.days(14),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
+        )
+        Validations.of(self.rejects).acknowledge(
+            Acknowledgment(
+                id="Serverless-SQSRedrivePolicy",
+                reason="It is a dead-letter queue itself: a person looks at what lies there, and an alarm tells of it",
+            )
         )
         seconds = environment.sizes[FunctionName.INTAKE].timeout_seconds + environment.intake_batch_seconds
         self.queue = sqs.Queue(

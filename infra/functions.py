@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 BATCH_SIZE = 10
 """Messages an invocation is given: the most that SQS hands out at once."""
+DEAD_LETTERS_AT_ONCE = 5
+"""Most invocations at once that look into dead letters: they are in no hurry, and leave the rest to everything else."""
 WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 """What every function does to the table: read one item, put one, move one by a condition."""
 LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
@@ -82,6 +84,7 @@ class Functions(Construct):
                 Variable.AUTHENTICATION: settings.authentication,
                 Variable.OPERATORS: " ".join(settings.operators),
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
+                Variable.LONG_POLLS: str(settings.long_polls),
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 Variable.HANDLER_TYPES: self._layers.types_module,
                 **self._callable,
@@ -188,7 +191,7 @@ class Functions(Construct):
                 Variable.RETENTION_DAYS: str(self._environment.retention_days),
             },
         )
-        door.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE)
+        door.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE, concurrency=DEAD_LETTERS_AT_ONCE)
         return door
 
     def _intake(self, intake: Intake) -> LambdaFunction:

@@ -83,6 +83,17 @@ class LambdaFunction(Construct):
                 reason="X-Ray's actions know no resources; nothing else is granted on all",
             )
         )
+        Validations.of(self.function).acknowledge(
+            Acknowledgment(
+                id="Serverless-LambdaDLQ",
+                reason="It would take asynchronous invocations only: ticks and starts of bulk operations. The next tick"
+                " makes up for both; the messages of queues have the queue's own",
+            ),
+            Acknowledgment(
+                id="Serverless-LambdaAsyncFailureDestination",
+                reason="A tick or a start that failed is of no use later: the next tick makes up for it",
+            ),
+        )
 
     def allow(self, actions: Sequence[str], resources: Sequence[str]) -> None:
         """Grant this function, and no other, `actions` on `resources`."""
@@ -96,13 +107,19 @@ class LambdaFunction(Construct):
         The CDK's own event source would grant two actions more, of which Lambda needs none.
         """
         self.allow(_POLLING, [queue.queue_arn])
-        self.function.add_event_source_mapping(
+        mapping = self.function.add_event_source_mapping(
             f"From{queue.node.id}",
             event_source_arn=queue.queue_arn,
             batch_size=batch_size,
             max_batching_window=Duration.seconds(batch_seconds),
             report_batch_item_failures=True,
             max_concurrency=concurrency,
+        )
+        Validations.of(mapping).acknowledge(
+            Acknowledgment(
+                id="Serverless-LambdaEventSourceMappingDestination",
+                reason="Lambda has none for queues: what fails goes to the dead-letter queue of the queue itself",
+            )
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Duration
+from aws_cdk import Acknowledgment, Duration, Validations
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -30,6 +30,12 @@ class Queues(Construct):
             visibility_timeout=Duration.seconds(environment.sizes[FunctionName.DEADLETTER].timeout_seconds),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
+        )
+        Validations.of(self.dead_letters).acknowledge(
+            Acknowledgment(
+                id="Serverless-SQSRedrivePolicy",
+                reason="It is a dead-letter queue itself: what is left in it comes again, and an alarm tells of it",
+            )
         )
         self.of_priority = {priority: self._queue(priority.capitalize(), environment) for priority in Priority}
         # Nobody is woken by these: their workers ask.

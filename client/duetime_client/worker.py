@@ -64,6 +64,8 @@ MOST_AT_ONCE = 10
 """The API leases this many tasks in one request."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
+_UNWAITED_PAUSE = 2.0
+"""Between two requests that the API did not let wait."""
 _NAME_LENGTH = 40
 
 
@@ -184,6 +186,7 @@ class Worker:
         with self._stopped_by_signals(), ThreadPoolExecutor(self.concurrency, "duetime") as pool:
             pause = _FIRST_PAUSE
             while not self._stopping.is_set():
+                asked_at = time.monotonic()
                 try:
                     leases = self._lease(client)
                 except ClientError as error:
@@ -198,7 +201,15 @@ class Worker:
                 for leased in leases:
                     self._begin(client, leased, pool)
                 if not leases:
-                    self._stopping.wait(self.pause_seconds)
+                    self._stopping.wait(self._rest(time.monotonic() - asked_at))
+
+    def _rest(self, took: float) -> float:
+        """How long to rest after an answer without tasks that took so long.
+
+        One that came much sooner than was asked for did not wait: as many requests wait already as may.
+        """
+        is_soon = took < self.wait_seconds / 2
+        return max(self.pause_seconds, _UNWAITED_PAUSE) if is_soon else self.pause_seconds
 
     def _lease(self, client: Leases) -> list[LeasedTask]:
         """Lease as many tasks as there are hands free, at least one."""

@@ -14,6 +14,7 @@ from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
@@ -23,6 +24,7 @@ from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
 from duetime.adapters.memory.cursors import MemoryCursorStore
 from duetime.adapters.memory.idempotency_keys import MemoryKeyStore
 from duetime.adapters.memory.locks import MemoryLockStore
+from duetime.adapters.memory.long_polls import MemoryLongPollStore
 from duetime.adapters.memory.payload_store import MemoryContentStore
 from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
 from duetime.adapters.memory.shards import MemoryShardStore
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         CursorStore,
         KeyStore,
         LockStore,
+        LongPollStore,
         ScheduleStore,
         ShardStore,
         SwitchStore,
@@ -118,6 +121,13 @@ def shard_store(request: pytest.FixtureRequest) -> ShardStore:
     """An empty store of the number of shards."""
     cloud = cloud_of(request)
     return DynamoShardStore(cloud.dynamodb, cloud.table()) if cloud else MemoryShardStore()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def long_poll_store(request: pytest.FixtureRequest) -> LongPollStore:
+    """An empty store of the places in which requests wait."""
+    cloud = cloud_of(request)
+    return DynamoLongPollStore(cloud.dynamodb, cloud.table()) if cloud else MemoryLongPollStore()
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

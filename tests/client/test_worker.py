@@ -397,3 +397,12 @@ def test_a_worker_that_cannot_be_found_is_named(
     sys.modules.pop("jobs", None)
     assert result.exit_code == 2
     assert reason in " ".join(result.output.replace("\u2502", " ").split())
+
+
+def test_a_worker_that_was_not_let_wait_rests_before_it_asks_again() -> None:
+    """An empty answer that came at once says that as many requests wait already as may; one that came late does not."""
+    worker = Worker(wait_seconds=20)
+    assert worker._rest(0.1) == 2.0
+    assert worker._rest(20.0) == 0.0
+    assert Worker(wait_seconds=0, pause_seconds=0.5)._rest(0.1) == 0.5
+    assert Worker(wait_seconds=20, pause_seconds=5.0)._rest(0.1) == 5.0

@@ -9,7 +9,14 @@ from aws_cdk.assertions import Annotations, Match
 
 from duetime.domain.tasks.task import Priority
 from infra.app import add_stack
-from infra.environments import ENVIRONMENTS, Environment, UnknownEnvironment, UnsafeEnvironment, environment_named
+from infra.environments import (
+    ENVIRONMENTS,
+    Environment,
+    FunctionName,
+    UnknownEnvironment,
+    UnsafeEnvironment,
+    environment_named,
+)
 from layers.build import ROOT
 from tests.infra.synthesis import new_app
 
@@ -54,7 +61,8 @@ def test_what_everything_waits_for_has_concurrency_of_its_own(
         function: body.get("ReservedConcurrentExecutions", 0) for function, body in synthesis.functions().items()
     }
     kept = {function for function, number in reserved.items() if number}
-    assert kept == {"trigger", "api", "egress", "topology"}
+    assert kept == {"trigger", "api", "egress", "topology", "bulk", "deadletter"}
+    assert synthesis.environment.long_polls <= reserved["api"] / 2
     capped = [
         mapping["ScalingConfig"]["MaximumConcurrency"]
         for mapping in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -70,8 +78,34 @@ def test_what_everything_waits_for_has_concurrency_of_its_own(
 
 
 def test_a_new_account_can_deploy_the_environment_for_trying_out(dev: Synthesis) -> None:
-    """Its limit may be 10, of which nothing can be reserved."""
+    """Its limit may be 10, of which nothing can be reserved, and requests that wait take no more than half."""
     assert not any("ReservedConcurrentExecutions" in body for body in dev.functions().values())
+    assert dev.functions()["api"]["Environment"]["Variables"]["DUETIME_LONG_POLLS"] == "5"
+
+
+@pytest.mark.parametrize(("name", "number"), [("prod", 150), ("dev", 100), ("dev", 0)])
+def test_requests_that_wait_may_not_take_all_of_the_api(name: str, number: int) -> None:
+    """As many as the API has executions, or none, is refused before anything is deployed."""
+    with pytest.raises(UnsafeEnvironment, match="requests that wait"):
+        replace(environment_named(name), long_polls=number)
+
+
+def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
+    """Its table of concurrent executions has the figures of the settings."""
+    page = (ROOT / "docs" / "how-to" / "deploy.md").read_text()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("|")]
+    rows = {name: figures for name, *figures in cells}
+    found = [environment_named(name) for name in ("dev", "staging", "prod")]
+    order = ("trigger", "api", "egress", "topology", "bulk", "deadletter")
+    assert rows["needed in all"] == [str(each.concurrency_needed) for each in found]
+    assert rows["requests that wait, at most, of the API's own"] == [str(each.long_polls) for each in found]
+    assert rows["workers at most: `high`, `normal`, `low`"] == [
+        ", ".join(str(each.concurrency[priority]) for priority in Priority) for each in found
+    ]
+    assert rows["reserved: trigger, API, egress, topology, bulk, deadletter"] == [
+        ", ".join(str(each.reserved[FunctionName(name)]) for name in order) if each.reserved else "nothing"
+        for each in found
+    ]
 
 
 @pytest.mark.parametrize("name", ["dev", "prod"])

@@ -34,7 +34,8 @@ EVERYWHERE = {
 USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
-    | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES},
+    | {Variable.PULLERS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION, Variable.HANDLER_TYPES}
+    | {Variable.LONG_POLLS},
     "trigger": EVERYWHERE | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
@@ -57,8 +58,16 @@ USED = {
 
 PARTS = {
     "api": (
-        *("creating", "reading", "changing", "steering", "asking", "leasing", "reporting", "queues", "telemetry"),
-        *("scheduling", "foreseeing", "keeping_calendars", "bulk_requests", "bulk_operations", "directing"),
+        *("creating", "reading", "changing", "steering", "asking", "waiting", "leasing", "reporting", "queues"),
+        *(
+            "telemetry",
+            "scheduling",
+            "foreseeing",
+            "keeping_calendars",
+            "bulk_requests",
+            "bulk_operations",
+            "directing",
+        ),
     ),
     "trigger": ("dispatching", "queues", "telemetry"),
     "worker": ("working", "queues", "telemetry"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from aws_cdk import App, Stack, Validations
 from aws_cdk import aws_sqs as sqs
-from cdk_nag import AwsSolutionsChecks
+from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
 from duetime.settings import Authentication
 from infra.app import add_stack
@@ -25,7 +25,7 @@ PROD = environment_named("prod")
 def checked(folder: Path) -> App:
     """An app whose synthesis raises for every finding that is not acknowledged with a reason."""
     app = new_app(folder)
-    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app))
     return app
 
 
@@ -35,9 +35,14 @@ def checked(folder: Path) -> App:
         pytest.param(PROD, id="prod"),
         pytest.param(
             replace(
-                PROD, authentication=Authentication.JWT, jwt_issuer="https://id.example.org", jwt_audience=("duetime",)
+                PROD,
+                authentication=Authentication.JWT,
+                jwt_issuer="https://id.example.org",
+                jwt_audience=("duetime",),
+                pulled_types={"pulled": ("*",)},
+                intake_owner="123456789012:role/Events",
             ),
-            id="jwt",
+            id="everything",
         ),
         *(
             pytest.param(environment_named(name), id=name, marks=pytest.mark.slow)
@@ -47,15 +52,16 @@ def checked(folder: Path) -> App:
     ],
 )
 def test_security_rules_find_nothing(environment: Environment, layers: Layers, tmp_path: Path) -> None:
-    """AWS Solutions' rules find nothing in the stack but what is acknowledged beside the resource, with its reason."""
+    """AWS Solutions and Serverless find nothing but what is acknowledged beside the resource, with its reason."""
     app = checked(tmp_path)
     add_stack(app, environment, layers)
     app.synth()
 
 
-def test_security_rules_are_awake(tmp_path: Path) -> None:
-    """The same check refuses a queue that takes plain connections: silence above is not sleep."""
+@pytest.mark.parametrize("rule", ["AwsSolutions-SQS4", "Serverless-SQSRedrivePolicy"])
+def test_both_packs_are_checked(rule: str, tmp_path: Path) -> None:
+    """The same check refuses a queue that takes plain connections and has no dead-letter queue."""
     app = checked(tmp_path)
     sqs.Queue(Stack(app, "careless"), "Queue")
-    with pytest.raises(RuntimeError, match="AwsSolutions-SQS4"):
+    with pytest.raises(RuntimeError, match=rule):
         app.synth()

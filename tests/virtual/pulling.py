@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from duetime.adapters.memory.long_polls import MemoryLongPollStore
 from duetime.domain.errors import RequestRefused, Unavailable
 from duetime.domain.limits import HEARTBEATS_PER_LEASE
 from duetime.domain.tasks.attempts import Deferred, HeldBack, NotSent
@@ -14,6 +15,7 @@ from duetime.domain.tasks.pull_leases import ANYONE, LeaseRequest, Pullers
 from duetime.domain.tasks.task import Phase
 from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
+from duetime.services.long_polls import LongPolls
 from duetime.services.pull.lease import LeaseService
 from duetime.services.pull.locks import PullLocks
 from duetime.services.pull.report import RELEASED, LeaseReports
@@ -50,8 +52,19 @@ class PullingWorld(World):
         allowed = Pullers({PULLED: frozenset({ANYONE})})
         time, chance, facts = self.time, self.chance, self.facts
         outcome_writer = self.task_control.outcome_writer
+        long_polls = LongPolls(MemoryLongPollStore(), time, chance, facts, 0)
         self.lease_service = LeaseService(
-            self.tasks, self.contents, self.queues, outcome_writer, holding, allowed, time, chance, time, facts
+            self.tasks,
+            self.contents,
+            self.queues,
+            outcome_writer,
+            holding,
+            allowed,
+            time,
+            chance,
+            time,
+            facts,
+            long_polls,
         )
         self.lease_reports = LeaseReports(
             self.tasks, self.contents, self.queues, outcome_writer, holding, allowed, time, chance, facts

@@ -16,7 +16,7 @@ from duetime_client.verification.session import millis
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime_client.task_fields import NewTask, TaskFields
+    from duetime_client.task_fields import HttpTarget, LockSpec, NewTask, RetryPolicy, TaskFields
     from duetime_client.verification.findings import Finding
     from duetime_client.verification.plan import Plan
     from duetime_client.verification.session import Session
@@ -104,8 +104,8 @@ class Retried:
     def begin(self, session: Session) -> None:
         """Create one that fails once, and one that fails twice."""
         for fails in (1, 2):
-            policy = {"max_attempts": fails + 2, "initial_seconds": 1.0, "multiplier": 1.0}
-            task = session.probe(self.name, {"fail_times": fails}, retry=policy)  # type: ignore[arg-type]  # a policy
+            policy: RetryPolicy = {"max_attempts": fails + 2, "initial_seconds": 1.0, "multiplier": 1.0}
+            task = session.probe(self.name, payload={"fail_times": fails}, retry=policy)
             session.create(self.name, [task], attempts=fails + 1)
 
     def look(self, session: Session) -> None:
@@ -125,11 +125,11 @@ class Locked:
 
     def begin(self, session: Session) -> None:
         """Create them."""
-        due, lock = at(session.now_ms() + round(LEAD_SECONDS * 1000)), {"key": f"verify-{session.run_id}"}
+        due = at(session.now_ms() + round(LEAD_SECONDS * 1000))
+        lock: LockSpec = {"key": f"verify-{session.run_id}"}
         payload = {"seconds": 0.3}
         tasks: list[NewTask] = [
-            session.probe(self.name, payload, at=due, lock=lock)  # type: ignore[arg-type]  # a lock
-            for _ in range(self.plan.locked)
+            session.probe(self.name, payload=payload, at=due, lock=lock) for _ in range(self.plan.locked)
         ]
         session.create(self.name, tasks)
 
@@ -269,8 +269,8 @@ class Called:
     def begin(self, session: Session) -> None:
         """Create it."""
         if self.plan.http_url:
-            target = {"kind": "http", "url": self.plan.http_url}
-            session.create(self.name, [session.probe(self.name, target=target)])  # type: ignore[arg-type]  # a target
+            target: HttpTarget = {"kind": "http", "url": self.plan.http_url}
+            session.create(self.name, [session.probe(self.name, target=target)])
 
     def look(self, session: Session) -> None:
         """Nothing: it is called by itself."""
@@ -295,8 +295,8 @@ class Idempotent:
 
     def begin(self, session: Session) -> None:
         """Ask for it several times at once, and then for another under the same key."""
-        key, fields = f"verify-{session.run_id}", session.probe(self.name, {"note": 1})
-        other = session.probe(self.name, {"note": 2})
+        key, fields = f"verify-{session.run_id}", session.probe(self.name, payload={"note": 1})
+        other = session.probe(self.name, payload={"note": 2})
         create = session.client.create_task
 
         def ask(_: int) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Unpack
 
 from duetime_client.errors import ApiError, ClientError
-from duetime_client.task_fields import NewTask
 from duetime_client.verification.findings import Execution
 from duetime_client.verification.plan import PROBE
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from duetime_client.client import Client
     from duetime_client.task import Attempt, Task
-    from duetime_client.task_fields import TaskFields
+    from duetime_client.task_fields import NewTask, TaskFields
 
 TAG = "duetime-verify"
 """The tag of every task of a verification; its value is the run's own."""
@@ -67,10 +66,9 @@ class Session:
         """The time of this machine."""
         return millis(self.now())
 
-    def probe(self, group: str, payload: object = None, **fields: Unpack[TaskFields]) -> NewTask:
+    def probe(self, group: str, **fields: Unpack[TaskFields]) -> NewTask:
         """A task that says when it ran."""
-        named: TaskFields = {"name": f"verify-{group}", "tags": self.tags, **fields}
-        return NewTask(type=PROBE, payload=payload or {}, **named)
+        return {"type": PROBE, "payload": {}, "name": f"verify-{group}", "tags": self.tags, **fields}
 
     def create(
         self, group: str, tasks: Iterable[NewTask], expected: str = "succeeded", attempts: int = 1

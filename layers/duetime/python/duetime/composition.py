@@ -20,6 +20,7 @@ from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
 from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
@@ -56,6 +57,7 @@ from duetime.services.bulk.topologies import TopologySteps
 from duetime.services.enqueue import Enqueuer
 from duetime.services.locks.admin import LockAdmin
 from duetime.services.locks.locking import LockManager
+from duetime.services.long_polls import LongPolls
 from duetime.services.outcomes.callbacks import CallbackSender
 from duetime.services.outcomes.completion import CompletionSteps, DelegatedCompletion, InlineCompletion
 from duetime.services.outcomes.outcome import OutcomeWriter
@@ -536,6 +538,7 @@ class Composition:
             chance=runtime.chance,
             executor=runtime.executor,
             telemetry=self.telemetry,
+            long_polls=self._long_polls,
             inputs=self.node_inputs.inputs_of,
         )
 
@@ -625,7 +628,13 @@ class Composition:
     @cached_property
     def outcome_waiter(self) -> OutcomeWaiter:
         """Waits for tasks to end."""
-        return OutcomeWaiter(self.tasks, self.runtime.clock)
+        return OutcomeWaiter(self.tasks, self.runtime.clock, self._long_polls)
+
+    @cached_property
+    def _long_polls(self) -> LongPolls:
+        runtime, settings = self.runtime, self.settings
+        store = DynamoLongPollStore(self._dynamodb, settings.table)
+        return LongPolls(store, runtime.clock, runtime.chance, self.telemetry, settings.long_polls)
 
     def _outcome_writer(self, completion: CompletionSteps) -> OutcomeWriter:
         runtime = self.runtime

@@ -70,6 +70,8 @@ class Variable(StrEnum):
     """JSON object: the URL of the queue of each pulled type."""
     PULLERS = "DUETIME_PULLERS"
     """JSON object: who may pull each pulled type, a list of identities as owners are named; `*` is any caller."""
+    LONG_POLLS = "DUETIME_LONG_POLLS"
+    """How many requests of the API may wait for something at once; 0 for any number."""
     TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
     """ARN of the state machine that runs topologies; empty in functions that start none."""
     SERVICE_NAME = "POWERTOOLS_SERVICE_NAME"
@@ -213,6 +215,11 @@ class Settings:
         """Who may pull which types."""
         owners: dict[str, list[str]] = json.loads(self.environ.get(Variable.PULLERS, "") or "{}")
         return Pullers({task_type: frozenset(names) for task_type, names in owners.items()})
+
+    @property
+    def long_polls(self) -> int:
+        """How many requests may wait at once; 0 for any number."""
+        return int(self.environ.get(Variable.LONG_POLLS, "0"))
 
     @property
     def topology_machine(self) -> str:

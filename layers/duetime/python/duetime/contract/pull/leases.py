@@ -157,7 +157,8 @@ LEASE_OPERATIONS = (
         path=routes.LEASES,
         summary="Lease due tasks of pulled types",
         description="For workers anywhere. Tasks of all owners are handed out, none before its time, to callers that "
-        "the deployment's settings name for the types. With `wait_seconds`, the answer comes with the first task. An "
+        "the deployment's settings name for the types. With `wait_seconds`, the answer comes with the first task, "
+        "or at once if as many requests wait already as the settings let. An "
         "answer that is lost has leased its tasks all the same: they come back after the lease, at the cost of an "
         "attempt.",
         tag="leases",

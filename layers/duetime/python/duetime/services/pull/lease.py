@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, cycle, repeat
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import PullQueues
     from duetime.ports.runtime import Clock, Executor, RandomSource, Telemetry
     from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.services.long_polls import LongPolls
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.pull.locks import PullLocks
 
@@ -100,6 +102,7 @@ class LeaseService:
     chance: RandomSource
     executor: Executor
     telemetry: Telemetry
+    long_polls: LongPolls
     inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
 
     def lease(self, caller: str, wanted: LeaseRequest) -> list[Leased]:
@@ -141,16 +144,19 @@ class LeaseService:
         pause = max(1, _LONGEST_POLL // len(types))
         left = wanted.wait
         stop_request = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
-        for pull_queue, longest in stop_request:
-            seconds = max(0, min(longest, left // SECOND))
-            if len(leases) >= wanted.most or (longest and (leases or not seconds)):
-                return
-            began = self.clock.now()
-            # What is leased already must not wait for what is not due: together that could take longer than a lease.
-            hold = 0 if leases else MAX_HOLD
-            if not self._add(leases, self._leased(pull_queue, wanted, wanted.most - len(leases), seconds, hold)):
-                return
-            left -= max(self.clock.now() - began, seconds * SECOND)
+        with ExitStack() as outcome_waiter:
+            for number, (pull_queue, longest) in enumerate(stop_request):
+                seconds = max(0, min(longest, left // SECOND))
+                if len(leases) >= wanted.most or (longest and (leases or not seconds)):
+                    return
+                if number == len(types) and not outcome_waiter.enter_context(self.long_polls.place(left)):
+                    return
+                began = self.clock.now()
+                # What is leased already must not wait for what is not due: together it could outlast a lease.
+                hold = 0 if leases else MAX_HOLD
+                if not self._add(leases, self._leased(pull_queue, wanted, wanted.most - len(leases), seconds, hold)):
+                    return
+                left -= max(self.clock.now() - began, seconds * SECOND)
 
     def _add(self, leases: list[Leased], more: Sequence[_Taken]) -> bool:
         """Add what an answer has room for, and put the rest back; says whether there is room for more."""

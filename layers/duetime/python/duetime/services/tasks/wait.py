@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import TaskStore
+    from duetime.services.long_polls import LongPolls
 
 FIRST_PAUSE: Millis = 100
 LONGEST_PAUSE: Millis = SECOND
@@ -24,13 +25,22 @@ class OutcomeWaiter:
 
     tasks: TaskStore
     clock: Clock
+    long_polls: LongPolls
 
     def wait(self, task: Task, limit: Millis) -> Task:
         """Look at a task again and again until it has an outcome, or so many milliseconds are over.
 
+        Where as many requests wait already as may, it does not.
+
         Returns:
             The task as it was seen last, with its outcome or without.
         """
+        if task.is_terminal:
+            return task
+        with self.long_polls.place(limit) as may_wait:
+            return self._seen(task, limit) if may_wait else task
+
+    def _seen(self, task: Task, limit: Millis) -> Task:
         until = self.clock.now() + limit
         pause = FIRST_PAUSE
         while not task.is_terminal and (now := self.clock.now()) < until:

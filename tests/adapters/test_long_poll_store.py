@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.adapters.examples import HOME
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import LongPollStore
+
+LATER = HOME + 30_000
+
+
+def test_a_place_has_one_holder_at_a_time(long_poll_store: LongPollStore) -> None:
+    """Another gets it when its holder gives it back, or its time is over; another place is free."""
+    take = long_poll_store.take
+    assert take(1, "a", HOME, LATER)
+    assert not take(1, "b", HOME + 1, LATER)
+    assert take(2, "b", HOME + 1, LATER)
+    long_poll_store.give_back(1, "a")
+    assert take(1, "c", HOME + 2, LATER)
+    assert not take(1, "d", LATER, LATER + 1)
+    assert take(1, "d", LATER + 1, LATER + 2)
+
+
+def test_whoever_resends_has_the_place_still(long_poll_store: LongPollStore) -> None:
+    """Taking and giving back may both be sent twice; what is another's by now is not given back."""
+    take = long_poll_store.take
+    assert take(1, "a", HOME, LATER)
+    assert take(1, "a", HOME, LATER)
+    for _ in range(2):
+        long_poll_store.give_back(1, "a")
+    assert take(1, "b", HOME, LATER)
+    long_poll_store.give_back(1, "a")
+    assert not take(1, "c", HOME, LATER)

@@ -1,0 +1,112 @@
+"""Requests that wait hold no more of the API than the settings let them: the others are answered at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.settings import Variable
+from tests.scenarios.scenario import PLAIN, SECOND, Scenario
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.simulation.faults import Call
+    from tests.simulation.users import Reply
+
+MOST = 2
+WAIT = 20
+SLEEPS = {"type": PLAIN, "delay_seconds": 7200}
+
+
+@pytest.fixture
+def scenario() -> Iterator[Scenario]:
+    """A deployment in which two requests may wait at once."""
+    with Scenario() as scenario:
+        scenario.environ[Variable.LONG_POLLS] = str(MOST)
+        yield scenario
+
+
+def waiting(scenario: Scenario, count: int) -> list[list[Reply]]:
+    """Create tasks that are not due for long, and wait for each; the lists get the answers."""
+    return [scenario.send("POST", "/v1/tasks", SLEEPS, query=f"wait={WAIT}") for _ in range(count)]
+
+
+def answered(replies: list[list[Any]]) -> int:
+    """How many have their answer."""
+    return sum(map(bool, replies))
+
+
+def test_no_more_requests_wait_than_may(scenario: Scenario) -> None:
+    """Of a storm of waits all but two are answered soon, as one is that has waited in vain; nothing is lost."""
+    storm = waiting(scenario, 12)
+    scenario.run(3 * SECOND)
+    assert answered(storm) >= 12 - MOST
+    early = [replies[0] for replies in storm if replies]
+    assert {(reply.status, reply.body["state"]) for reply in early} == {(202, "scheduled")}
+    scenario.run(WAIT * SECOND)
+    assert answered(storm) == 12
+    assert len({replies[0].body["id"] for replies in storm}) == 12
+
+
+def test_a_place_is_given_back_as_soon_as_a_wait_is_over(scenario: Scenario) -> None:
+    """One after the other, each request waits for its task's outcome, however many came before."""
+    for _ in range(3 * MOST):
+        reply = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, query=f"wait={WAIT}")
+        assert (reply.status, reply.body["state"]) == (201, "succeeded")
+
+
+def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
+    """One write takes its place, another gives it back; a request that finds what it wants at once makes neither."""
+    writes: list[str] = []
+
+    def note(call: Call) -> None:
+        if str(call.request.get("Key", {}).get("p", {}).get("S", "")).startswith("w#"):
+            writes.append(call.operation)
+
+    scenario.before_call = note
+    body = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": WAIT}
+    assert scenario.ask("POST", "/v1/leases", body).body["leases"] == []
+    assert writes == ["update_item"] * 2
+    scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+    assert scenario.ask("POST", "/v1/leases", body).body["leases"]
+    assert len(writes) == 2
+
+
+def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scenario) -> None:
+    """Nobody gives it back: it is taken over when nobody can wait in it any more."""
+    scenario.faulty = True
+    first = waiting(scenario, 8)
+    scenario.run(3 * SECOND)
+    for machine in scenario.machines:
+        if machine.function == "api" and machine.strand is not None:
+            machine.die()
+    scenario.run((WAIT + 10) * SECOND)
+    assert answered(first) < 8
+    reply = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, query=f"wait={WAIT}")
+    assert (reply.status, reply.body["state"]) == (201, "succeeded")
+
+
+def test_pull_workers_that_wait_are_counted_too(scenario: Scenario) -> None:
+    """One for whom there is no place gets what is there, which is nothing, and may ask again."""
+    body = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": WAIT}
+    storm = [scenario.send("POST", "/v1/leases", body) for _ in range(8)]
+    scenario.run(3 * SECOND)
+    assert answered(storm) >= 8 - MOST
+    assert all(replies[0].body == {"leases": []} for replies in storm if replies)
+    scenario.run(WAIT * SECOND)
+    assert answered(storm) == 8
+
+
+def test_a_store_that_does_not_answer_lets_nobody_wait(scenario: Scenario) -> None:
+    """The task is created, and its creator is answered: the place is no reason to fail."""
+    scenario.faulty = True
+    scenario.before_call = lambda call: (
+        call.refuse() if str(call.request.get("Key", {}).get("p", {}).get("S", "")).startswith("w#") else None
+    )
+    began = scenario.now
+    reply = scenario.ask("POST", "/v1/tasks", SLEEPS, query=f"wait={WAIT}")
+    assert (reply.status, reply.body["state"]) == (202, "scheduled")
+    assert scenario.now - began < WAIT * SECOND / 2
