@@ -12,11 +12,11 @@ After the deploy, too, because every invocation at once is a process of its own,
   raises, or that it was throttled, is not told to the state, which waits until its time is out. A graph of more nodes
   than the account's concurrency would never end.
 
-Around the server, because it keeps the setting and does nothing by it (`gate.py`):
+Around the server, because it keeps the setting and does nothing by it (`http_throttle.py`):
 
 * the throttle of an HTTP API's stage. A function at its concurrency is answered 429 there, too.
 
-Around the server, because every request at once is a process of its own (`gate.py`):
+Around the server, because every request at once is a process of its own (`http_throttle.py`):
 
 * few requests of HTTP APIs are executed at a time; others wait for their turn, and are answered 503 if it comes too
   late. In AWS they are executed at once, up to the account's concurrency.

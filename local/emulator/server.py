@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / ".venv-emulator" / "bin" / "python"
-GATE = Path(__file__).with_name("gate.py")
+GATE = Path(__file__).with_name("http_throttle.py")
 """What that Python starts the emulator by."""
 REGION = "us-east-1"
 ACCOUNT = "000000000000"

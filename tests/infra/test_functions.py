@@ -58,24 +58,34 @@ USED = {
 
 PARTS = {
     "api": (
-        *("creating", "reading", "changing", "steering", "asking", "waiting", "leasing", "reporting", "queues"),
+        *(
+            "task_creator",
+            "task_reader",
+            "task_updater",
+            "task_control",
+            "target_queries",
+            "outcome_waiter",
+            "lease_service",
+            "lease_reports",
+            "queues",
+        ),
         *(
             "telemetry",
-            "scheduling",
-            "foreseeing",
-            "keeping_calendars",
+            "schedule_manager",
+            "schedule_preview",
+            "calendar_manager",
             "bulk_requests",
             "bulk_operations",
-            "directing",
+            "topology_service",
         ),
     ),
-    "trigger": ("dispatching", "queues", "telemetry"),
-    "worker": ("working", "queues", "telemetry"),
-    "topology": ("running", "telemetry"),
+    "trigger": ("dispatcher", "queues", "telemetry"),
+    "worker": ("batch_worker", "queues", "telemetry"),
+    "topology": ("state_machine_steps", "telemetry"),
     "bulk": ("bulk_executor", "telemetry"),
-    "deadletter": ("burying", "queues", "telemetry"),
+    "deadletter": ("dead_letters", "queues", "telemetry"),
     "egress": ("egress",),
-    "intake": ("taking_in", "queues", "telemetry"),
+    "intake": ("event_tasks", "queues", "telemetry"),
 }
 """What each function asks the composition root for."""
 

@@ -121,7 +121,7 @@ def _leases_however_late(patch: pytest.MonkeyPatch) -> None:
 
 
 def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(control, "_stronger", lambda asked, _task: {"asked": asked})
+    patch.setattr(control, "_stronger", lambda asked, _task: {"stop_request": asked})
 
 
 def _bulk_acts_on_any_version(patch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def _timers_of_a_turn_share_a_key(patch: pytest.MonkeyPatch) -> None:
     def shared(timer: Timer) -> Any:  # noqa: ANN401 - an item
         return {**made(timer), "s": {"S": f"{timer.task_id}#w#{timer.generation}"}}
 
-    patch.setattr(task_store, "wake_item_of", shared)
+    patch.setattr(task_store, "timer_item_of", shared)
 
 
 def _a_resume_keeps_the_time_that_it_read(patch: pytest.MonkeyPatch) -> None:

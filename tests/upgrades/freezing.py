@@ -107,7 +107,7 @@ def phases(life: Life) -> None:
     life.create("staged", delay_seconds=5)
 
 
-def runtime(life: Life) -> None:
+def outside(life: Life) -> None:
     """A payload that lies beside its record."""
     life.create(payload=BIG, delay_seconds=5)
 
@@ -143,7 +143,7 @@ def switched(life: Life) -> None:
     life.create(delay_seconds=5)
 
 
-def overlap_control(life: Life) -> None:
+def recurring(life: Life) -> None:
     """A calendar, and schedules that have begun."""
     calendar = {"dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sat"]}
     assert life.api.send("PUT", "/v1/calendars/holidays", calendar).status == 200
@@ -197,12 +197,12 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     deferred,
     ended,
     phases,
-    runtime,
+    outside,
     moved,
     keyed,
     locked,
     switched,
-    overlap_control,
+    recurring,
     graphs,
     ticked,
 )

@@ -97,7 +97,7 @@ MUTANTS = (
         "a retry forgets that a cancel was asked for",
         "services/outcomes/outcome.py",
         "Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)",
-        'Move.RETRY, at, Guard(fence=task.fence), {**sets, "asked": None})',
+        'Move.RETRY, at, Guard(fence=task.fence), {**sets, "stop_request": None})',
     ),
     Mutant(
         "an attempt that was asked to stop is taken over and run",
@@ -180,8 +180,8 @@ MUTANTS = (
     Mutant(
         "a running attempt is not told what its user asks",
         "services/worker/attempt.py",
-        "asked=lambda: delivery_state.asked,",
-        "asked=lambda: None,",
+        "stop_request=lambda: delivery_state.stop_request,",
+        "stop_request=lambda: None,",
     ),
     Mutant(
         "a dead letter is thrown away",

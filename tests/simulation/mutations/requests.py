@@ -39,9 +39,14 @@ MUTANTS = (
     Mutant(
         "a pause takes the place of a cancel that was asked for",
         "services/tasks/control.py",
-        'return {"asked": StopRequest.CANCEL if task.asked is StopRequest.CANCEL else asked}',
-        'return {"asked": asked}',
-        also=(("if task.asked in (asked, StopRequest.CANCEL):", "if task.asked is asked:"),),
+        'return {"stop_request": StopRequest.CANCEL if task.stop_request is StopRequest.CANCEL else stop_request}',
+        'return {"stop_request": stop_request}',
+        also=(
+            (
+                "if task.stop_request in (stop_request, StopRequest.CANCEL):",
+                "if task.stop_request is stop_request:",
+            ),
+        ),
     ),
     Mutant(
         "a resumed task is not placed",
@@ -58,8 +63,8 @@ MUTANTS = (
     Mutant(
         "a reopened task keeps the expiry of its record",
         "services/tasks/control.py",
-        '"finished_at": None, "expires_at": None, "asked": None, "lease_ends_at": None}\n        reopened',
-        '"finished_at": None, "asked": None, "lease_ends_at": None}\n        reopened',
+        '"finished_at": None, "expires_at": None, "stop_request": None, "lease_ends_at": None}\n        reopened',
+        '"finished_at": None, "stop_request": None, "lease_ends_at": None}\n        reopened',
     ),
     Mutant(
         "a notification is taken whatever its fence",

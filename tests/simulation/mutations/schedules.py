@@ -110,7 +110,7 @@ MUTANTS = (
     Mutant(
         "a late write of a schedule replaces another one of its name",
         "adapters/dynamodb/versioned_items.py",
-        'conditions = [Condition("#e = :e", {"#e": VERSION}, {":e": values.number(version)})]',
+        'conditions = [Condition("#e = :e", {"#e": VERSION}, {":e": attribute_values.number(version)})]',
         'conditions = [Condition("attribute_exists(#e)", {"#e": VERSION}, {})]',
         also=(("if version and identity is not None:", "if False:"),),
     ),

@@ -45,14 +45,14 @@ MUTANTS = (
     Mutant(
         "a node begins although its topology was stopped",
         "services/topologies/node_actions.py",
-        "if whole.task.state is State.RUNNING and whole.task.asked is None and not whole.run_state.stopped:",
+        "if whole.task.state is State.RUNNING and whole.task.stop_request is None and not whole.run_state.stopped:",
         "if whole.task.state is State.RUNNING:",
     ),
     Mutant(
         "a rollback begins with the parents",
         "domain/topologies/levels.py",
-        "first = next(iter(reverse_levels(graph, rollback_writer | wanted)), ())",
-        "first = (*rollback_writer, *wanted)",
+        "first = next(iter(reverse_levels(graph, rolling_back | wanted)), ())",
+        "first = (*rolling_back, *wanted)",
     ),
     Mutant(
         "an execution that was stopped is not replaced",
@@ -100,7 +100,7 @@ MUTANTS = (
     Mutant(
         "a topology that fails is not rolled back",
         "domain/topologies/next_actions.py",
-        "if graph.on_failure is OnFailure.ROLLBACK and asked is not StopRequest.CANCEL:",
+        "if graph.on_failure is OnFailure.ROLLBACK and stop_request is not StopRequest.CANCEL:",
         "if False:",
     ),
 )

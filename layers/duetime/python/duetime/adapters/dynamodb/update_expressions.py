@@ -79,7 +79,7 @@ class _Expression:
             clauses.append(f"attribute_not_exists({self._field('finished_at')})")
         if guard.not_cancelled:
             other = self._compare("stop_request", "<>", "cancel", StopRequest.CANCEL)
-            clauses.append(f"(attribute_not_exists({self._field('asked')}) OR {other})")
+            clauses.append(f"(attribute_not_exists({self._field('stop_request')}) OR {other})")
         return " AND ".join(clauses)
 
     def _states(self, write: Write) -> str:

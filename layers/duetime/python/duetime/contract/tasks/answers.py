@@ -165,7 +165,7 @@ class TaskEntry(TypedDict):
     schedule: Annotated[
         OccasionAnswer | None, Field(description="The schedule's occurrence that it is; null for a task by itself.")
     ]
-    node_ref: Annotated[
+    member: Annotated[
         MemberAnswer | None, Field(description="The node of a topology that it is; null for a task that is none.")
     ]
     progress: ProgressAnswer | None

@@ -67,7 +67,7 @@ def entry(task: Task) -> TaskEntry:
         waits_for=task.waits_for if task.state in WAITING else None,
         callback_url=task.callback_url,
         schedule=_schedule_ref(task.schedule_ref),
-        node_ref=_node_ref(task.node_ref),
+        member=_node_ref(task.node_ref),
         progress=_progress(task.progress),
         error=error_answer(task.error),
         lateness_ms=task.lateness,

@@ -50,9 +50,9 @@ def rollback_levels(graph: Graph, statuses: Statuses) -> tuple[tuple[str, ...], 
 
 def undone_next(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
     """The nodes whose rollback may start now: everything that depends on them is undone already."""
-    rollback_writer = {key for key, status in statuses.items() if status.state is State.ROLLING_BACK}
+    rolling_back = {key for key, status in statuses.items() if status.state is State.ROLLING_BACK}
     wanted = {key for key, status in statuses.items() if to_be_undone(status)}
-    first = next(iter(reverse_levels(graph, rollback_writer | wanted)), ())
+    first = next(iter(reverse_levels(graph, rolling_back | wanted)), ())
     return tuple(key for key in first if key in wanted)
 
 
