@@ -53,7 +53,6 @@ from duetime.services.bulk.executor import BulkExecutor
 from duetime.services.bulk.filtered_tasks import FilteredTasks
 from duetime.services.bulk.operations import BulkOperations
 from duetime.services.bulk.requests import BulkRequests
-from duetime.services.bulk.topologies import TopologySteps
 from duetime.services.enqueue import Enqueuer
 from duetime.services.locks.admin import LockAdmin
 from duetime.services.locks.locking import LockManager
@@ -81,6 +80,7 @@ from duetime.services.tasks.read import TaskReader
 from duetime.services.tasks.target_queries import TargetQueryService
 from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter
+from duetime.services.topologies.bulk_steps import TopologySteps
 from duetime.services.topologies.inputs import NodeInputs
 from duetime.services.topologies.node_actions import NodeActions
 from duetime.services.topologies.node_finished import NodeFinished
