@@ -79,7 +79,7 @@ def test_a_finished_task_tells_how_it_went() -> None:
 def test_a_running_task_tells_who_works_on_it_and_what_is_asked() -> None:
     """While it is leased, holder and end of the lease are told; the target that accepted is said to have."""
     held: dict[str, Any] = {"lease_holder": "worker 1", "lease_ends_at": NOW + 30_000}
-    running = entry(task(state=State.RUNNING, deferred_fence=0, asked=StopRequest.PAUSE, **held))
+    running = entry(task(state=State.RUNNING, deferred_fence=0, stop_request=StopRequest.PAUSE, **held))
     assert running["lease"] == {"holder": "worker 1", "ends_at": "2026-11-21T02:33:37.250Z"}
     assert (running["deferred"], running["asked"]) == (True, "pause")
     for state in (State.SUCCEEDED, State.POSTPONED):

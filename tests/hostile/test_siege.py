@@ -150,7 +150,7 @@ def test_answers_are_as_the_document_says(siege: Siege) -> None:
 
 def test_a_siege_tells_what_is_broken(fresh: Siege, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect in a route, and a refusal that has written, are found."""
-    monkeypatch.setattr("duetime.services.tasks.read.Reading.record", lambda *_: 1 / 0)
+    monkeypatch.setattr("duetime.services.tasks.read.TaskReader.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
     creating = composition.composed().task_creator
     create = type(creating).create
