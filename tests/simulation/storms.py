@@ -50,9 +50,9 @@ _SILENCES = 6
 """In one of so many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
 """A process that stood still notices within this time that it has lost a lease, and ends."""
-TASKS_CALM, CALM = 75 * MINUTE, 3 * HOUR
-"""All tasks must have ended by then: the second patrol, an hour later, finds what faults in a row have left. A state
-that waits with a token nobody knows any more begins anew after two hours."""
+TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
+"""All tasks must have ended by then: the second recovery scan, an hour later, finds what faults left. A state
+that waits with a token nobody knows any more begins anew after twelve hours."""
 
 
 class Theme(Enum):
