@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from bench.paired_timing import Comparison, compare
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.targets.egress import EgressCaller, LambdaInvocation
-from duetime.adapters.targets.http_calls import Call, Caller, NoAnswer
 from duetime.adapters.targets.http_client import DirectCaller
+from duetime.adapters.targets.http_messages import Call, Caller, NoResponse
 from duetime.settings import Variable
 from local import emulator
 
@@ -59,7 +59,7 @@ def _ten(caller: Caller, url: str, owners: int) -> Callable[[], None]:
 
     def make(number: int) -> None:
         reply = caller.call(Call(f"id-{number}", "PUT", url, body=b"{}", most=100, owner=str(number % owners)))
-        if isinstance(reply, NoAnswer):
+        if isinstance(reply, NoResponse):
             raise CallFailed(reply.message)
 
     return lambda: list(pool.map(make, range(_BATCH))).clear()

@@ -41,7 +41,7 @@ _TASKS = 60
 
 
 @dataclass
-class _Surroundings:
+class _Runtime:
     """A clock that is set, a crew of one, and nobody who counts."""
 
     at: Millis = _NOW
@@ -79,16 +79,18 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _expansion() -> Callable[[], object]:
-    around, chance, tasks = _Surroundings(), SystemRandom(), MemoryTaskStore()
+    around, random_source, tasks = _Runtime(), SystemRandom(), MemoryTaskStore()
     contents, schedules, calendars = MemoryContentStore(), MemoryScheduleStore(), MemoryCalendarStore()
-    enqueuer = Enqueuer(tasks, MemoryQueues(around, 0, lambda: None), around, chance, _LOOK_AHEAD, Precision.NORMAL)
+    enqueuer = Enqueuer(
+        tasks, MemoryQueues(around, 0, lambda: None), around, random_source, _LOOK_AHEAD, Precision.NORMAL
+    )
     occurrence_tasks = OccurrenceTasks(contents, enqueuer, around)
     expander = ScheduleExpander(
-        schedules, calendars, tasks, occurrence_tasks, around, chance, around, around, _LOOK_AHEAD
+        schedules, calendars, tasks, occurrence_tasks, around, random_source, around, around, _LOOK_AHEAD
     )
     shards = Shards(MemoryShardStore(), around, 16)
     scheduling = ScheduleManager(
-        schedules, tasks, contents, enqueuer, expander, around, chance, shards, _LOOK_AHEAD, MINUTE
+        schedules, tasks, contents, enqueuer, expander, around, random_source, shards, _LOOK_AHEAD, MINUTE
     )
     spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
     made = scheduling.create(_OWNER, spec)

@@ -17,7 +17,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_ROOM, WAITS_AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
 from infra.removal_policies import removal_of
 
@@ -33,7 +33,7 @@ HEARTBEAT_SECONDS = 43_200
 """After so long without a word of a node its wait begins anew, with another token and a look at the node. Each time is
 four events of the execution's history, forty nodes at once: twice a day they leave the longest execution room to spare.
 No node and no end of a topology waits for this, only the execution's own end when a token was lost."""
-LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_ROOM // SECOND
+LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
 """Longest that a topology's attempt lasts, and so its execution."""
 CHILDREN_AT_ONCE = 10
 """Executions that wait for the nodes of one large graph at a time: begun all at once, ten thousand waits would take the

@@ -14,7 +14,7 @@ import typer
 from duetime_client import Client, ClientError
 from local import demo_workflow, stack
 from local import ready_file as ready
-from local.demo import Demo, TasksRefused
+from local.demo import Demo, TasksRejected
 from local.deployment import ToolFailed, ToolNotInstalled
 from local.emulator import EmulatorFailed, EmulatorNotInstalled
 from local.terminal import Display
@@ -35,7 +35,7 @@ EXPECTED = (
     EmulatorNotInstalled,
     ToolFailed,
     ToolNotInstalled,
-    TasksRefused,
+    TasksRejected,
     ClientError,
 )
 """What is told by its message: a traceback would say nothing more to whoever runs the command."""
@@ -59,7 +59,7 @@ def up(
     began_ms = _now_ms()
     display = Display()
     with _told(display), ExitStack() as context:
-        ready.refuse_if_taken(ready_file)
+        ready.reject_if_taken(ready_file)
         running = context.enter_context(stack.running(display, port, data_dir))
         context.enter_context(ready.announced(running.ready, ready_file))
         if demo:

@@ -32,7 +32,7 @@ PATIENCE_SECONDS = 600.0
 LOOK_SECONDS = 0.1
 
 
-class TasksRefused(RuntimeError):
+class TasksRejected(RuntimeError):
     """The API did not accept tasks of the demo."""
 
     def __init__(self, refused: Sequence[ApiError], asked: int) -> None:
@@ -61,7 +61,7 @@ class Demo:
         """Create the tasks, wait until they have run, and count.
 
         Raises:
-            TasksRefused: The API did not accept all of them.
+            TasksRejected: The API did not accept all of them.
         """
         run_id = uuid4().hex[:12]
         with demo_receiver.receiving() as counter:
@@ -85,7 +85,7 @@ class Demo:
         ]
         refused = [result for result in created if not isinstance(result, Task)]
         if refused:
-            raise TasksRefused(refused, len(planned))
+            raise TasksRejected(refused, len(planned))
         accepted = (result for result in created if isinstance(result, Task))
         due = (start_ms + task.offset_ms for task in (*singles, *others))
         return {task.id: due_ms for task, due_ms in zip(accepted, due, strict=True)}

@@ -105,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
                 succeeded=succeeded,
             )
         )
-        self._answer(HTTPStatus.OK if succeeded else HTTPStatus.SERVICE_UNAVAILABLE, {"job": work.get("job")})
+        self._response(HTTPStatus.OK if succeeded else HTTPStatus.SERVICE_UNAVAILABLE, {"job": work.get("job")})
 
     def do_POST(self) -> None:
         """Take the report of one attempt of a Python handler."""
@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
                 succeeded=body["succeeded"],
             )
         )
-        self._answer(HTTPStatus.OK, {})
+        self._response(HTTPStatus.OK, {})
 
     def log_message(self, *_arguments: object) -> None:
         """Say nothing: the terminal belongs to the progress bar."""
@@ -129,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
         body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         return body
 
-    def _answer(self, status: HTTPStatus, body: dict[str, Any]) -> None:
+    def _response(self, status: HTTPStatus, body: dict[str, Any]) -> None:
         content = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

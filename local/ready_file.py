@@ -38,7 +38,7 @@ class AlreadyUp(RuntimeError):
         )
 
 
-def refuse_if_taken(path: Path) -> None:
+def reject_if_taken(path: Path) -> None:
     """Refuse a place that another living stack has announced itself at.
 
     Raises:

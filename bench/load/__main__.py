@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from bench.load.accepted_tasks import Kept, kept
-from bench.load.api_cost import served
-from bench.load.load_step import Came, Offer, made
+from bench.load.api_cpu_time import served
+from bench.load.durability_check import DurabilityCheck, kept
+from bench.load.load_step import Offer, StepResult, made
 from bench.load.throttled_stack import narrow_gateway, table_of_any_width
 from duetime_client import Client
 from local import stack
@@ -25,7 +25,7 @@ from local.terminal import Display
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bench.load.api_cost import Served
+    from bench.load.api_cpu_time import Served
     from local.stack import Stack
 
 STEPS = (25, 50, 75, 100, 125, 150, 200, 250, 300, 400)
@@ -70,7 +70,7 @@ def _warmed_up(url: str) -> Sequence[str]:
     return made(url, Offer("Creator", 32, 8)).accepted
 
 
-def _climbed(url: str, steps: list[int], offer: Offer) -> Iterator[Came]:
+def _climbed(url: str, steps: list[int], offer: Offer) -> Iterator[StepResult]:
     """Offers of more and more, until one is not carried."""
     for step in steps:
         came = made(url, Offer(offer.kind, step, offer.seconds, ids=offer.ids))
@@ -79,11 +79,11 @@ def _climbed(url: str, steps: list[int], offer: Offer) -> Iterator[Came]:
             return
 
 
-def _is_carried(came: Came) -> bool:
+def _is_carried(came: StepResult) -> bool:
     return came.per_second >= CARRIED * came.offer.per_second and came.done.p99_ms <= CARRIED_MS
 
 
-def _squeezed(over: Stack, rate: float, seconds: int) -> Iterator[tuple[Came, Kept]]:
+def _squeezed(over: Stack, rate: float, seconds: int) -> Iterator[tuple[StepResult, DurabilityCheck]]:
     """Too much for a narrow gateway, and for a narrow table; what became of what was accepted."""
     url = over.ready.api_url
     offer = Offer("Creator", OVERLOAD * rate, seconds, delay_seconds=SOON_SECONDS)
@@ -98,7 +98,7 @@ def _squeezed(over: Stack, rate: float, seconds: int) -> Iterator[tuple[Came, Ke
         yield came, kept(client, came.accepted)
 
 
-def _is_broken(came: Came, found: Kept) -> bool:
+def _is_broken(came: StepResult, found: DurabilityCheck) -> bool:
     """Whether something accepted has not ended, nothing was turned away, or an answer was of another kind."""
     promised = {HTTPStatus.CREATED.value, TOO_MANY, UNAVAILABLE}
     turned_away = came.counted(TOO_MANY, UNAVAILABLE)
@@ -112,7 +112,7 @@ def _handled(rows: Iterable[Served]) -> Table:
     return table
 
 
-def _table(title: str, rows: Iterable[Came]) -> Table:
+def _table(title: str, rows: Iterable[StepResult]) -> Table:
     table = Table(
         "what", "asked/s", "done/s", "p50 ms", "p99 ms", "429", "503", "with Retry-After", "other", title=title
     )

@@ -64,7 +64,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class StepResult:
     """What came of an offer.
 
     Attributes:
@@ -96,7 +96,7 @@ class Came:
         return sum(self.answers[status].count for status in statuses if status in self.answers)
 
 
-def made(url: str, offer: Offer) -> Came:
+def made(url: str, offer: Offer) -> StepResult:
     """Make the offer; returns when its time is up and every request is answered.
 
     Raises:
@@ -136,6 +136,6 @@ def _command(url: str, offer: Offer) -> list[str]:
     return [sys.executable, "-m", "locust", "--headless", "--only-summary", *pairs, offer.kind]
 
 
-def _came(offer: Offer, report: Any) -> Came:  # noqa: ANN401 - JSON
+def _came(offer: Offer, report: Any) -> StepResult:  # noqa: ANN401 - JSON
     answers = {int(name.split()[1]): Count(**count) for name, count in report["came"].items()}
-    return Came(offer, answers, report["accepted"])
+    return StepResult(offer, answers, report["accepted"])

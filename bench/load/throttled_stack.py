@@ -120,17 +120,17 @@ class _Handler(BaseHTTPRequestHandler):
         """Hand a call on, or throttle it."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if not self.server.admits():
-            self._answer(HTTPStatus.BAD_REQUEST, {"Content-Type": "application/x-amz-json-1.0"}, _THROTTLED)
+            self._response(HTTPStatus.BAD_REQUEST, {"Content-Type": "application/x-amz-json-1.0"}, _THROTTLED)
             return
         self._behind.request("POST", self.path, body, dict(self.headers))
         answer = self._behind.getresponse()
         headers = {name: value for name, value in answer.getheaders() if name.lower() not in _HOP_BY_HOP}
-        self._answer(answer.status, headers, answer.read())
+        self._response(answer.status, headers, answer.read())
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
-    def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
+    def _response(self, status: int, headers: dict[str, str], content: bytes) -> None:
         self.send_response_only(status)
         for name, value in headers.items():
             self.send_header(name, value)

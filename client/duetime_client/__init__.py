@@ -9,8 +9,7 @@ with Client("https://example.org") as client:
 """
 
 from duetime_client.authentication import BearerToken
-from duetime_client.bulk import BulkOperation
-from duetime_client.bulk_requests import Swept
+from duetime_client.bulk_operations import BulkOperation
 from duetime_client.client import Client
 from duetime_client.errors import (
     AddressInvalid,
@@ -25,11 +24,12 @@ from duetime_client.errors import (
     PreconditionFailed,
     TaskNotFound,
     Throttled,
-    UnexpectedAnswer,
+    UnexpectedResponse,
     Unreachable,
 )
+from duetime_client.filter_actions import FilterActionResult
 from duetime_client.leases import LeasedTask, LeaseState
-from duetime_client.locks import Lock, LockHolder, LockWaiter
+from duetime_client.lock_admin import Lock, LockHolder, LockWaiter
 from duetime_client.retries import Retries
 from duetime_client.schedule_models import (
     Calendar,
@@ -40,10 +40,12 @@ from duetime_client.schedule_models import (
     Skip,
     TimingFields,
 )
-from duetime_client.switches import Circuit, HeldBack, Switch
+from duetime_client.switches import Circuit, StopSwitches, Switch
 from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
 from duetime_client.task_fields import (
     AwsTarget,
+    BulkFilter,
+    BulkOptions,
     DeadLetterFilter,
     HttpTarget,
     LockSpec,
@@ -51,8 +53,6 @@ from duetime_client.task_fields import (
     Priority,
     PullTarget,
     RetryPolicy,
-    SweepFilter,
-    SweepOptions,
     TaskFields,
     TaskFilter,
     TimeWithoutZone,
@@ -65,7 +65,9 @@ __all__ = [
     "Attempt",
     "AwsTarget",
     "BearerToken",
+    "BulkFilter",
     "BulkOperation",
+    "BulkOptions",
     "Calendar",
     "CalendarFields",
     "Circuit",
@@ -75,9 +77,9 @@ __all__ = [
     "CredentialsMissing",
     "DeadLetterFilter",
     "Failure",
+    "FilterActionResult",
     "Forbidden",
     "HeaderInvalid",
-    "HeldBack",
     "HttpTarget",
     "InvalidField",
     "InvalidRequest",
@@ -99,9 +101,7 @@ __all__ = [
     "Schedule",
     "ScheduleFields",
     "Skip",
-    "SweepFilter",
-    "SweepOptions",
-    "Swept",
+    "StopSwitches",
     "Switch",
     "TargetReply",
     "Task",
@@ -112,7 +112,7 @@ __all__ = [
     "TimeWithoutZone",
     "TimingFields",
     "TopologyInvalid",
-    "UnexpectedAnswer",
+    "UnexpectedResponse",
     "Unreachable",
     "read_topology",
     "validate_topology",

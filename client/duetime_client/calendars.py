@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 from urllib.parse import quote
 
-from duetime_client.locks import read
+from duetime_client.lock_admin import read
 from duetime_client.pages import pages
 from duetime_client.problems import document_of
 from duetime_client.schedule_models import Calendar

@@ -8,13 +8,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Self, Unpack
 from uuid import uuid4
 
-from duetime_client.answers import batch_results, page_of, task_of
 from duetime_client.authentication import OWNER_HEADER
 from duetime_client.calendars import Calendars
 from duetime_client.dead_letters import DeadLetters
 from duetime_client.leases import Leases
-from duetime_client.locks import Locks
+from duetime_client.lock_admin import Locks
 from duetime_client.polling import pause_after, utc_now
+from duetime_client.responses import batch_results, page_of, task_of
 from duetime_client.schedules import Schedules
 from duetime_client.switches import Switches
 from duetime_client.task_control import TASKS, TaskControl, path_of
@@ -48,11 +48,13 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
         owner: str | None = None,
         retries: Retries | None = None,
         sleep: Callable[[float], object] = time.sleep,
-        chance: Callable[[], float] = random.random,
+        random_source: Callable[[], float] = random.random,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         headers = {OWNER_HEADER: owner} if owner else {}
-        self._transport = Transport(url, auth=auth, headers=headers, retries=retries, sleep=sleep, chance=chance)
+        self._transport = Transport(
+            url, auth=auth, headers=headers, retries=retries, sleep=sleep, random_source=random_source
+        )
         self._sleep = sleep
         self._now = now
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from duetime_client.answers import page_of
-from duetime_client.bulk_requests import Sweeps, sweep_body
+from duetime_client.filter_actions import FilterActions, filter_action_body
+from duetime_client.responses import page_of
 from duetime_client.task_fields import query_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime_client.bulk_requests import Swept
+    from duetime_client.filter_actions import FilterActionResult
     from duetime_client.task import Task
-    from duetime_client.task_fields import DeadLetterFilter, ListedDeadLetters, SweepOptions
+    from duetime_client.task_fields import BulkOptions, DeadLetterFilter, ListedDeadLetters
 
 DEAD_LETTERS = "/v1/dead-letters"
 
 
-class DeadLetters(Sweeps):
+class DeadLetters(FilterActions):
     """The part of the client for tasks that failed and are not tried again by themselves."""
 
     def list_dead_letters(
@@ -35,10 +35,10 @@ class DeadLetters(Sweeps):
                 return
 
     def redrive_dead_letters(
-        self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[SweepOptions]
-    ) -> Iterator[Swept]:
+        self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[BulkOptions]
+    ) -> Iterator[FilterActionResult]:
         """Have every failed task that a filter means tried again, as `cancel_tasks` goes.
 
         One task alone is tried again by `retry_task`.
         """
-        return self._sweep(f"{DEAD_LETTERS}/redrive", sweep_body(wanted, options), next_token)
+        return self._sweep(f"{DEAD_LETTERS}/redrive", filter_action_body(wanted, options), next_token)

@@ -108,5 +108,5 @@ class Throttled(ApiError):
     """The API asks its caller to slow down, and went on asking through every retry."""
 
 
-class UnexpectedAnswer(ApiError):
+class UnexpectedResponse(ApiError):
     """The address answered, but not as a duetime API does."""

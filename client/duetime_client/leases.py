@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from duetime_client.problems import document_of, unexpected_answer
+from duetime_client.problems import document_of, unexpected_response
 from duetime_client.task import Task
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Leases:
             case {"leases": list() as leases}:
                 return [_leased(response, lease) for lease in leases]
             case _:
-                raise unexpected_answer(response, "no leases in the answer")
+                raise unexpected_response(response, "no leases in the answer")
 
     def renew_lease(self, lease: str, percent: int | None = None, message: str = "") -> LeaseState:
         """Renew a lease, and tell how far the work has come; `asked` of the answer is what to heed."""
@@ -116,11 +116,11 @@ class Leases:
         response = self._transport.request("POST", path, body=body, repeatable=True)
         document = document_of(response)
         if not isinstance(document, Mapping):
-            raise unexpected_answer(response, "no state of a lease in the answer")
+            raise unexpected_response(response, "no state of a lease in the answer")
         try:
             state = LeaseState.model_validate(document)
         except ValidationError as error:
-            raise unexpected_answer(response, "the answer's state of a lease is not valid") from error
+            raise unexpected_response(response, "the answer's state of a lease is not valid") from error
         return state.model_copy(update={"lasts": _lasts(response, state.ends_at)})
 
 
@@ -128,7 +128,7 @@ def _leased(response: httpx.Response, document: Any) -> LeasedTask:  # noqa: ANN
     try:
         lease = LeasedTask.model_validate({**document, "task": Task.of_document(document["task"])})
     except (ValidationError, KeyError, TypeError) as error:
-        raise unexpected_answer(response, "a lease in the answer is not valid") from error
+        raise unexpected_response(response, "a lease in the answer is not valid") from error
     return lease.model_copy(update={"lasts": _lasts(response, lease.ends_at)})
 
 

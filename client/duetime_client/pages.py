@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime_client.problems import document_of, unexpected_answer
+from duetime_client.problems import document_of, unexpected_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ def pages(
         query: The list's other parameters.
 
     Raises:
-        UnexpectedAnswer: An answer is no page of such a list.
+        UnexpectedResponse: An answer is no page of such a list.
     """
     token = ""
     while True:
@@ -34,7 +34,7 @@ def pages(
         page = document_of(response)
         found = page.get(entries) if isinstance(page, dict) else None
         if not isinstance(page, dict) or not isinstance(found, list):
-            raise unexpected_answer(response, f"no page of {entries} in the answer")
+            raise unexpected_response(response, f"no page of {entries} in the answer")
         for entry in found:
             yield response, entry
         token = str(page.get("next_token") or "")

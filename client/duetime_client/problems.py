@@ -19,7 +19,7 @@ from duetime_client.errors import (
     Problem,
     TaskNotFound,
     Throttled,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def error_of_problem(status: int, document: object, retry_after: float | None = 
         retry_after=retry_after,
     )
     if code == WRONG_ADDRESS:
-        return UnexpectedAnswer(problem)
+        return UnexpectedResponse(problem)
     return ERRORS.get(status, ApiError)(problem)
 
 
@@ -76,16 +76,16 @@ def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiErr
     message = text_of(document.get("message")) if isinstance(document, Mapping) else ""
     if status == HTTPStatus.NOT_FOUND or status < HTTPStatus.BAD_REQUEST:
         # A missing route says that the address is wrong, never that a task is missing.
-        return unexpected_answer(response, "no duetime API at this address")
+        return unexpected_response(response, "no duetime API at this address")
     phrase = phrase_of(status)
     problem = Problem(status, phrase, phrase, message or phrase, retry_after=retry_after)
     return ERRORS.get(status, ApiError)(problem)
 
 
-def unexpected_answer(response: httpx.Response, reason: str) -> UnexpectedAnswer:
+def unexpected_response(response: httpx.Response, reason: str) -> UnexpectedResponse:
     """The error of an answer that is none of the contract's."""
     detail = f"{reason}: {response.request.method} {response.request.url}"
-    return UnexpectedAnswer(Problem(response.status_code, "unexpected_answer", reason, detail))
+    return UnexpectedResponse(Problem(response.status_code, "unexpected_answer", reason, detail))
 
 
 def document_of(response: httpx.Response) -> object:

@@ -40,11 +40,11 @@ class Retries:
             return False
         return is_safe_again(error, repeatable=repeatable)
 
-    def wait_seconds(self, error: ClientError, attempts: int, chance: Callable[[], float]) -> float:
+    def wait_seconds(self, error: ClientError, attempts: int, random_source: Callable[[], float]) -> float:
         """How long to wait after so many attempts: what the API asks for, plus backoff with full jitter."""
         asked = error.retry_after if isinstance(error, ApiError) else None
         backoff = min(self.max_seconds, self.initial_seconds * 2.0 ** (attempts - 1))
-        return (asked or 0.0) + backoff * chance()
+        return (asked or 0.0) + backoff * random_source()
 
 
 def is_safe_again(error: ClientError, *, repeatable: bool) -> bool:

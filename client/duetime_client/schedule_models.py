@@ -8,7 +8,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from pydantic import Field
 
-from duetime_client.task import Answered
+from duetime_client.task import ResponseModel
 from duetime_client.task_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
 
@@ -70,7 +70,7 @@ class CalendarFields(TypedDict, total=False):
     spans: Sequence[CalendarSpan]
 
 
-class Occurrence(Answered):
+class Occurrence(ResponseModel):
     """One time of a schedule.
 
     Attributes:
@@ -90,14 +90,14 @@ class Occurrence(Answered):
     state: str | None = None
 
 
-class Skip(Answered):
+class Skip(ResponseModel):
     """Why something did not run."""
 
     at: datetime
     note: str
 
 
-class Schedule(Answered):
+class Schedule(ResponseModel):
     """A recurring definition. Lists show it without what comes next and what was skipped."""
 
     id: str
@@ -136,7 +136,7 @@ class Schedule(Answered):
         return f"{len(self.dates or ())} dates"
 
 
-class Calendar(Answered):
+class Calendar(ResponseModel):
     """A named set of times."""
 
     name: str

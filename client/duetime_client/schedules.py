@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 from urllib.parse import quote
 
-from duetime_client.answers import task_of
-from duetime_client.locks import read
+from duetime_client.lock_admin import read
 from duetime_client.pages import pages
-from duetime_client.problems import document_of, unexpected_answer
+from duetime_client.problems import document_of, unexpected_response
+from duetime_client.responses import task_of
 from duetime_client.schedule_models import Occurrence, Schedule
 from duetime_client.task_fields import body_of, encoded
 
@@ -128,4 +128,4 @@ def _occurrences(response: httpx.Response) -> list[Occurrence]:
         case {"occurrences": list() as found}:
             return [read(Occurrence, response, each) for each in found]
         case _:
-            raise unexpected_answer(response, "no occurrences in the answer")
+            raise unexpected_response(response, "no occurrences in the answer")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
 from typing import TYPE_CHECKING, Literal
 
-from duetime_client.locks import read
+from duetime_client.lock_admin import read
 from duetime_client.problems import document_of
-from duetime_client.task import Answered
+from duetime_client.task import ResponseModel
 
 if TYPE_CHECKING:
     from duetime_client.transport import Transport
@@ -16,7 +16,7 @@ SWITCHES = "/v1/switches"
 Scope = Literal["everything", "type", "owner"]
 
 
-class Switch(Answered):
+class Switch(ResponseModel):
     """What an operator has decided about everything, about one type of tasks, or about one owner's."""
 
     scope: str
@@ -28,7 +28,7 @@ class Switch(Answered):
     changed_by: str = ""
 
 
-class Circuit(Answered):
+class Circuit(ResponseModel):
     """An HTTP host that keeps failing an owner's calls: it calls it not until then, and then by one call at a time."""
 
     owner: str = ""
@@ -40,7 +40,7 @@ class Circuit(Answered):
     open_until: datetime
 
 
-class HeldBack(Answered):
+class StopSwitches(ResponseModel):
     """What is held back; circuits are for operators only."""
 
     switches: list[Switch]
@@ -52,10 +52,10 @@ class Switches:
 
     _transport: Transport
 
-    def list_switches(self) -> HeldBack:
+    def list_switches(self) -> StopSwitches:
         """All switches that concern the caller, and for operators the circuits that are not closed."""
         response = self._transport.request("GET", SWITCHES)
-        return read(HeldBack, response, document_of(response))
+        return read(StopSwitches, response, document_of(response))
 
     def put_switch(
         self,

@@ -39,7 +39,7 @@ class Lease(BaseModel):
     ends_at: datetime
 
 
-class Answered(BaseModel):
+class ResponseModel(BaseModel):
     """Something that the API answers with. Fields that a newer API adds are kept as extra attributes."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -63,7 +63,7 @@ class Answered(BaseModel):
         return self._document
 
 
-class Attempt(Answered):
+class Attempt(ResponseModel):
     """One attempt that has ended. Of one that was lost with its worker, nobody knows more than that it was."""
 
     attempt: int
@@ -78,14 +78,14 @@ class Attempt(Answered):
     cost_dollars: float | None = None
 
 
-class TargetReply(Answered):
+class TargetReply(ResponseModel):
     """What an endpoint answered when it was asked about a task: the status of HTTP, and its JSON."""
 
     status: int
     body: object = None
 
 
-class Task(Answered):
+class Task(ResponseModel):
     """One piece of work with a due time."""
 
     id: str

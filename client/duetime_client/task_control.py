@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from duetime_client.answers import attempts_of, reply_of, task_of
+from duetime_client.responses import attempts_of, reply_of, task_of
 
 if TYPE_CHECKING:
     from duetime_client.task import Attempt, TargetReply, Task

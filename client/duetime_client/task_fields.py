@@ -110,7 +110,7 @@ class TaskFilter(TypedDict, total=False):
     ids: Sequence[str]
 
 
-class SweepFilter(TypedDict, total=False):
+class BulkFilter(TypedDict, total=False):
     """Which tasks to cancel or to change; several fields narrow it together."""
 
     state: str
@@ -138,7 +138,7 @@ class ListedDeadLetters(DeadLetterFilter, total=False):
     order: Literal["asc", "desc"]
 
 
-class SweepOptions(TypedDict, total=False):
+class BulkOptions(TypedDict, total=False):
     """How to go through many tasks: `all` says that an empty filter is meant; with `limit`, piece by piece."""
 
     all: bool

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import InvalidField
 from duetime_client.topology_validation import TopologyInvalid, validate_topology
-from duetime_client.workflows import body_of_workflow, is_workflow
+from duetime_client.workflow_traces import body_of_workflow, is_workflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,7 +68,7 @@ def _parsed(data: bytes) -> Any:  # noqa: ANN401 - any JSON
     if not data.strip():
         raise _refusal("is empty")
     try:
-        document = json.loads(data, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        document = json.loads(data, object_pairs_hook=_object, parse_constant=_reject_constant)
     except RecursionError:
         raise _refusal("is nested too deeply") from None
     except TopologyInvalid:
@@ -108,5 +108,5 @@ def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse_constant(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number")

@@ -10,10 +10,10 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from duetime_client.answers import task_of
-from duetime_client.locks import read
+from duetime_client.lock_admin import read
 from duetime_client.problems import document_of
-from duetime_client.task import TERMINAL, Answered, Failure
+from duetime_client.responses import task_of
+from duetime_client.task import TERMINAL, Failure, ResponseModel
 from duetime_client.transport import IDEMPOTENCY_KEY
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _LOOK_SECONDS = 0.5
 _LONGEST_LOOK_SECONDS = 5.0
 
 
-class TopologyNode(Answered):
+class TopologyNode(ResponseModel):
     """A node of a topology, and where it stands."""
 
     task_id: str | None = None
@@ -43,14 +43,14 @@ class TopologyNode(Answered):
     finished_at: datetime | None = None
 
 
-class CriticalPath(Answered):
+class CriticalPath(ResponseModel):
     """The chain of nodes that the end of the whole waits for."""
 
     nodes: list[str]
     seconds: float
 
 
-class Topology(Answered):
+class Topology(ResponseModel):
     """A graph of tasks, and where it stands."""
 
     id: str

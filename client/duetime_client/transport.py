@@ -37,12 +37,12 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         retries: Retries | None = None,
         sleep: Callable[[float], object] = time.sleep,
-        chance: Callable[[], float] = random.random,
+        random_source: Callable[[], float] = random.random,
     ) -> None:
         self.url = checked(url)
         self._retries = retries or Retries()
         self._sleep = sleep
-        self._chance = chance
+        self._chance = random_source
         self._http = httpx.Client(
             auth=auth,
             headers={"User-Agent": f"duetime-client/{version('duetime-client')}", **sendable(headers or {})},

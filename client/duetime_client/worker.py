@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from duetime_client.attempts import (
+from duetime_client.attempt_context import (
     Attempt,
     AttemptCancelled,
     AttemptPaused,
@@ -50,7 +50,7 @@ __all__ = [
     "AttemptCancelled",
     "AttemptPaused",
     "Context",
-    "HandlerTwice",
+    "DuplicateHandler",
     "LeaseLost",
     "Seen",
     "Unretriable",
@@ -69,7 +69,7 @@ _UNWAITED_PAUSE = 2.0
 _NAME_LENGTH = 40
 
 
-class HandlerTwice(ValueError):
+class DuplicateHandler(ValueError):
     """Two handlers were registered for one task type."""
 
     def __init__(self, task_type: str) -> None:
@@ -156,12 +156,12 @@ class Worker:
         Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable`.
 
         Raises:
-            HandlerTwice: the type has a function already.
+            DuplicateHandler: the type has a function already.
         """
 
         def register(handler: H) -> H:
             if task_type in self._handlers:
-                raise HandlerTwice(task_type)
+                raise DuplicateHandler(task_type)
             self._handlers[task_type] = handler
             return handler
 

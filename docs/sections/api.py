@@ -45,7 +45,7 @@ def schedule_answer_table() -> str:
     """The fields of a schedule's answer that no request has."""
     schemas = document()["components"]["schemas"]
     asked = schemas["ScheduleCreate"]["properties"]
-    told = schemas["ScheduleAnswer"]["properties"]
+    told = schemas["ScheduleResponse"]["properties"]
     rows = [(code(name), *_form(field, schemas)) for name, field in told.items() if name not in asked]
     return table(("field", "form", "meaning"), rows)
 
@@ -67,7 +67,7 @@ def answer_table() -> str:
     schemas = document()["components"]["schemas"]
     asked = schemas["TaskCreate"]["properties"]
     rows = []
-    for name, field in schemas["TaskAnswer"]["properties"].items():
+    for name, field in schemas["TaskResponse"]["properties"].items():
         form, meaning = _form(field, schemas)
         meaning = _PLAIN_MEANINGS.get(name) or meaning or _form(asked.get(name, {}), schemas)[1]
         rows.append((code(name), form, meaning))

@@ -8,10 +8,10 @@ from duetime.composition import composed
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.schedules.calendars import (
     CalendarPage,
-    calendar_answer,
     calendar_list_query,
     calendar_name,
     calendar_of,
+    calendar_response,
     icalendar_query,
     new_calendar_name,
 )
@@ -37,7 +37,7 @@ def list_calendars() -> Response[str]:
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     found = composed().calendar_manager.list(owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
-    return answer(json_text(CalendarPage(calendars=[calendar_answer(each) for each in found], next_token=token)))
+    return answer(json_text(CalendarPage(calendars=[calendar_response(each) for each in found], next_token=token)))
 
 
 @router.get(_CALENDAR)
@@ -45,7 +45,7 @@ def get_calendar(name: str) -> Response[str]:
     """Read one calendar."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    return answer(json_text(calendar_answer(composed().calendar_manager.get(owner, calendar_name(name)))))
+    return answer(json_text(calendar_response(composed().calendar_manager.get(owner, calendar_name(name)))))
 
 
 @router.put(_CALENDAR)
@@ -60,7 +60,7 @@ def put_calendar(name: str) -> Response[str]:
     else:
         no_query(requests.query(event))
         calendar = keeping.put(owner, calendar_of(requests.body(event), called))
-    return answer(json_text(calendar_answer(calendar)))
+    return answer(json_text(calendar_response(calendar)))
 
 
 @router.delete(_CALENDAR)
@@ -72,4 +72,4 @@ def delete_calendar(name: str) -> Response[str]:
     keeping = composed().calendar_manager
     before = keeping.get(owner, calendar_name(name))
     keeping.delete(owner, before.name)
-    return answer(json_text(calendar_answer(before)))
+    return answer(json_text(calendar_response(before)))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
-from duetime.contract.bulk.requests import RedriveMany
+from duetime.contract.bulk.bodies import RedriveMany
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.tasks.queries import dead_letter_query
 from duetime.ports.stores import ListQuery
 
 from . import requests
-from .bulk_requests import take
+from .filter_actions import take
 from .identity import asked
-from .responses import page_answer
+from .responses import page_response
 
 router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
 
@@ -27,7 +27,7 @@ def list_dead_letters() -> Response[str]:
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
     page = composed().task_reader.list(wanted, query.filter)
-    return page_answer(page.tasks, None if page.after is None else page_tokens.token_of(page.after, scope))
+    return page_response(page.tasks, None if page.after is None else page_tokens.token_of(page.after, scope))
 
 
 @router.post(routes.REDRIVE)

@@ -9,26 +9,26 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
 from duetime.composition import composed
 from duetime.contract.http.problems import INTERNAL, kind_of
-from duetime.contract.http.request_errors import MethodUnsupported, PathUnknown
+from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
 from duetime.contract.http.routes import methods_of
 from duetime.domain.errors import Unavailable
 
 from . import (
-    bulk,
-    bulk_requests,
+    bulk_operations,
     calendars,
     dead_letters,
+    filter_actions,
+    health_and_openapi,
     leases,
     locks,
     requests,
     schedules,
-    service,
     switches,
     task_control,
     tasks,
     topologies,
 )
-from .responses import problem_answer
+from .responses import problem_response
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import Response
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 logger = Logger()
 # Debugging output of the resolver would show callers our inside, whatever an environment variable says.
 app = APIGatewayHttpResolver(debug=False)
-app.include_router(bulk_requests.router)
+app.include_router(filter_actions.router)
 app.include_router(dead_letters.router)
-app.include_router(bulk.router)
+app.include_router(bulk_operations.router)
 app.include_router(tasks.router)
 app.include_router(task_control.router)
 app.include_router(leases.router)
@@ -49,7 +49,7 @@ app.include_router(switches.router)
 app.include_router(schedules.router)
 app.include_router(calendars.router)
 app.include_router(topologies.router)
-app.include_router(service.router)
+app.include_router(health_and_openapi.router)
 
 
 def unknown_path(_: NotFoundError) -> Response[str]:
@@ -59,7 +59,7 @@ def unknown_path(_: NotFoundError) -> Response[str]:
     """
     allowed = methods_of(app.current_event.path)
     supported = not allowed or app.current_event.http_method in allowed
-    return refused(PathUnknown() if supported else MethodUnsupported(allowed))
+    return refused(PathNotFound() if supported else MethodUnsupported(allowed))
 
 
 def refused(error: Exception) -> Response[str]:
@@ -68,7 +68,7 @@ def refused(error: Exception) -> Response[str]:
         logger.error("a request failed unexpectedly", exc_info=error)
     elif isinstance(error, Unavailable):
         logger.warning("a request was turned away", exc_info=error)
-    return problem_answer(error, requests.instance(app.current_event.raw_event))
+    return problem_response(error, requests.instance(app.current_event.raw_event))
 
 
 app.not_found(unknown_path)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.contract.http.request_errors import CallerRefused, CallerUnknown, ParametersInvalid
+from duetime.contract.http.request_errors import CallerForbidden, CallerUnknown, ParametersInvalid
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE
 from duetime.settings import Authentication
 
@@ -33,7 +33,7 @@ def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
 
     Raises:
         CallerUnknown: the gateway handed on no identity.
-        CallerRefused: the identity cannot be an owner.
+        CallerForbidden: the identity cannot be an owner.
         ParametersInvalid: the header of an unauthenticated deployment cannot be one.
     """
     if authentication is Authentication.NONE:
@@ -46,7 +46,7 @@ def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
     if not owner:
         raise CallerUnknown
     if _OWNER.fullmatch(owner) is None:
-        raise CallerRefused(OWNER_RULE)
+        raise CallerForbidden(OWNER_RULE)
     return owner
 
 

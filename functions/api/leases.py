@@ -11,7 +11,7 @@ from duetime.contract.http import routes
 from duetime.contract.pull import lease_decoding
 from duetime.contract.pull.lease_tokens import key_of
 from duetime.contract.tasks.queries import no_query
-from duetime.domain.tasks.attempts import Stopped
+from duetime.domain.tasks.attempt_outcomes import Stopped
 
 from . import requests
 from .identity import asked
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.contract.http.safe_json import Document
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
 
 router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
 

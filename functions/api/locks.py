@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
 from duetime.contract.http import page_tokens, routes
-from duetime.contract.locks import LockPage, lock_answer, lock_entry, lock_key, lock_list_query
+from duetime.contract.locks import LockPage, lock_entry, lock_key, lock_list_query, lock_response
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.tasks.queries import no_query
 
@@ -36,7 +36,7 @@ def get_lock(key: str) -> Response[str]:
     """Read one lock."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    return answer(json_text(lock_answer(*composed().lock_admin.get(owner, lock_key(key)))))
+    return answer(json_text(lock_response(*composed().lock_admin.get(owner, lock_key(key)))))
 
 
 @router.delete(_LOCK)

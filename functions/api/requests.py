@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http import safe_json
 from duetime.contract.http.request_errors import BodyUnreadable, MediaTypeUnsupported, ParametersInvalid
-from duetime.contract.tasks.attempt_reports import refuse_fields
-from duetime.domain.errors import TaskUnknown
+from duetime.contract.tasks.attempt_decoding import reject_fields
+from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
 
@@ -100,7 +100,7 @@ def body_hash(value: object) -> str:
 def no_body(event: Mapping[str, Any]) -> None:
     """Refuse a body that says anything; none at all and an empty object are the same."""
     if has_body(event):
-        refuse_fields(body(event))
+        reject_fields(body(event))
 
 
 def has_body(event: Mapping[str, Any]) -> bool:
@@ -117,9 +117,9 @@ def task_id(text: str) -> TaskId:
     """The id in a path.
 
     Raises:
-        TaskUnknown: no task can have it.
+        TaskNotFound: no task can have it.
     """
     try:
         return TaskId.parse(text)
     except InvalidTaskId:
-        raise TaskUnknown(TaskId(text)) from None
+        raise TaskNotFound(TaskId(text)) from None

@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler import Response
 from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of
 from duetime.contract.http.request_errors import MethodUnsupported
-from duetime.contract.tasks import answers
+from duetime.contract.tasks import responses
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.domain.errors import Unavailable
 
@@ -32,16 +32,16 @@ def answer(text: str, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, 
     return Response(status.value, JSON, text, {**_NO_STORE, **(headers or {})})
 
 
-def task_answer(
+def task_response(
     task: Task, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> Response[str]:
     """A task, whole, with its ETag."""
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
 
 
-def page_answer(tasks: Sequence[Task], token: str | None) -> Response[str]:
+def page_response(tasks: Sequence[Task], token: str | None) -> Response[str]:
     """Some of the tasks of a list, and the token of the next."""
-    return answer(json_text(answers.PageAnswer(tasks=[entry(task) for task in tasks], next_token=token)))
+    return answer(json_text(responses.PageResponse(tasks=[entry(task) for task in tasks], next_token=token)))
 
 
 def not_modified(task: Task) -> Response[str]:
@@ -49,7 +49,7 @@ def not_modified(task: Task) -> Response[str]:
     return Response(HTTPStatus.NOT_MODIFIED.value, None, "", {"ETag": etag_of(task.version), **caching(task)})
 
 
-def problem_answer(error: Exception, instance: str) -> Response[str]:
+def problem_response(error: Exception, instance: str) -> Response[str]:
     """An error, as a problem."""
     problem = problems.problem_of(error, instance)
     headers = dict(_NO_STORE)

@@ -10,23 +10,29 @@ from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 from duetime.composition import composed
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.http.etags import etag_of, version_wanted
-from duetime.contract.schedules.answers import OccurrencesAnswer, PreviewAnswer, SchedulePage
 from duetime.contract.schedules.decoding import (
-    backfill_asked,
+    backfill_request,
     pause_note,
-    preview_asked,
+    preview_request,
     schedule_change,
     schedule_name,
     schedule_spec,
 )
-from duetime.contract.schedules.encoding import UPCOMING, occurrence_answer, previewed, schedule_answer, schedule_entry
+from duetime.contract.schedules.encoding import (
+    UPCOMING,
+    occurrence_response,
+    previewed,
+    schedule_entry,
+    schedule_response,
+)
 from duetime.contract.schedules.queries import occurrences_query, schedule_list_query
+from duetime.contract.schedules.responses import OccurrencesResponse, PreviewResponse, SchedulePage
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.tasks.queries import no_query
 
 from . import requests
 from .identity import asked
-from .responses import answer, task_answer
+from .responses import answer, task_response
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +54,7 @@ def create_schedule() -> Response[str]:
     no_query(requests.query(event))
     spec = schedule_spec(requests.body(event, wrapped=_TASK_NESTING))
     created = composed().schedule_manager.create(owner, spec)
-    return _answer(created, HTTPStatus.CREATED, {"Location": f"{routes.SCHEDULES}/{created.name}"})
+    return _response(created, HTTPStatus.CREATED, {"Location": f"{routes.SCHEDULES}/{created.name}"})
 
 
 @router.get(routes.SCHEDULES)
@@ -75,9 +81,9 @@ def preview_schedule() -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     inside = composed()
-    preview = preview_asked(requests.body(event), owner, inside.runtime.clock.now())
+    preview = preview_request(requests.body(event), owner, inside.runtime.clock.now())
     found = preview.occurrences(tuple(inside.schedule_preview.resolve(owner, preview.calendars)))
-    return answer(json_text(PreviewAnswer(occurrences=[previewed(each) for each in found])))
+    return answer(json_text(PreviewResponse(occurrences=[previewed(each) for each in found])))
 
 
 @router.get(_SCHEDULE)
@@ -85,7 +91,7 @@ def get_schedule(name: str) -> Response[str]:
     """Read one schedule."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    return _answer(composed().schedule_manager.get(owner, schedule_name(name)))
+    return _response(composed().schedule_manager.get(owner, schedule_name(name)))
 
 
 @router.patch(_SCHEDULE)
@@ -95,7 +101,7 @@ def change_schedule(name: str) -> Response[str]:
     no_query(requests.query(event))
     version = _version(event)
     change = schedule_change(requests.body(event, wrapped=_TASK_NESTING))
-    return _answer(composed().schedule_manager.change(owner, schedule_name(name), change, version))
+    return _response(composed().schedule_manager.change(owner, schedule_name(name), change, version))
 
 
 @router.delete(_SCHEDULE)
@@ -118,7 +124,7 @@ def pause_schedule(name: str) -> Response[str]:
     no_query(requests.query(event))
     # Nobody has to say why.
     note = pause_note(requests.body(event)) if requests.has_body(event) else ""
-    return _answer(composed().schedule_manager.pause(owner, schedule_name(name), note, _version(event)))
+    return _response(composed().schedule_manager.pause(owner, schedule_name(name), note, _version(event)))
 
 
 @router.post(requests.pattern(routes.SCHEDULE_RESUME))
@@ -127,7 +133,7 @@ def resume_schedule(name: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    return _answer(composed().schedule_manager.resume(owner, schedule_name(name), _version(event)))
+    return _response(composed().schedule_manager.resume(owner, schedule_name(name), _version(event)))
 
 
 @router.post(requests.pattern(routes.SCHEDULE_TRIGGER))
@@ -138,7 +144,7 @@ def trigger_schedule(name: str) -> Response[str]:
     requests.no_body(event)
     inside = composed()
     task = inside.task_reader.with_contents(inside.schedule_manager.trigger(owner, schedule_name(name)))
-    return task_answer(task, HTTPStatus.CREATED, {"Location": f"{routes.TASKS}/{task.id}"})
+    return task_response(task, HTTPStatus.CREATED, {"Location": f"{routes.TASKS}/{task.id}"})
 
 
 @router.post(requests.pattern(routes.SCHEDULE_BACKFILL))
@@ -146,11 +152,11 @@ def backfill_schedule(name: str) -> Response[str]:
     """Run the occurrences of a stretch of the past."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    wanted = backfill_asked(requests.body(event))
+    wanted = backfill_request(requests.body(event))
     begun = composed().schedule_manager.backfill(
         owner, schedule_name(name), wanted.start, wanted.until, wanted.per_minute
     )
-    return _answer(begun, HTTPStatus.ACCEPTED)
+    return _response(begun, HTTPStatus.ACCEPTED)
 
 
 @router.delete(requests.pattern(routes.SCHEDULE_BACKFILL_ONE))
@@ -159,7 +165,7 @@ def cancel_backfill(name: str, backfill_id: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     requests.no_body(event)
-    return _answer(composed().schedule_manager.cancel_backfill(owner, schedule_name(name), backfill_id))
+    return _response(composed().schedule_manager.cancel_backfill(owner, schedule_name(name), backfill_id))
 
 
 @router.get(requests.pattern(routes.SCHEDULE_OCCURRENCES))
@@ -170,15 +176,15 @@ def list_occurrences(name: str) -> Response[str]:
     inside = composed()
     start, end = query.bounds(inside.runtime.clock.now())
     seen = inside.schedule_preview.occurrences(owner, schedule_name(name), start, end, query.limit)
-    occurrences = [occurrence_answer(each.occurrence, each.task_id, each.task, each.note) for each in seen]
-    return answer(json_text(OccurrencesAnswer(occurrences=occurrences)))
+    occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
+    return answer(json_text(OccurrencesResponse(occurrences=occurrences)))
 
 
 def _version(event: Mapping[str, Any]) -> int | None:
     return version_wanted(requests.header(event, "If-Match"))
 
 
-def _answer(
+def _response(
     stored: StoredSchedule, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> Response[str]:
     return answer(_text(stored), status, {"ETag": etag_of(stored.version), **(headers or {})})
@@ -187,4 +193,4 @@ def _answer(
 def _text(stored: StoredSchedule) -> str:
     schedule_preview = composed().schedule_preview
     upcoming = schedule_preview.upcoming(stored, UPCOMING)
-    return json_text(schedule_answer(stored, schedule_preview.next_at(stored), upcoming))
+    return json_text(schedule_response(stored, schedule_preview.next_at(stored), upcoming))

@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
 from duetime.composition import composed
 from duetime.contract.http import routes
-from duetime.contract.switches import switch_answer, switch_key, switch_of, switches_answer
+from duetime.contract.switches import switch_key, switch_of, switch_response, switches_response
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.tasks.queries import no_query
 
@@ -22,7 +22,7 @@ def list_switches() -> Response[str]:
     """Read what is held back."""
     event, caller = asked(router)
     no_query(requests.query(event))
-    return answer(json_text(switches_answer(*composed().switch_admin.list(caller))))
+    return answer(json_text(switches_response(*composed().switch_admin.list(caller))))
 
 
 @router.put(routes.SWITCHES)
@@ -31,7 +31,7 @@ def put_switch() -> Response[str]:
     event, caller = asked(router)
     no_query(requests.query(event))
     switch = switch_of(requests.body(event))
-    return answer(json_text(switch_answer(composed().switch_admin.put(caller, switch))))
+    return answer(json_text(switch_response(composed().switch_admin.put(caller, switch))))
 
 
 @router.delete(routes.SWITCHES)
@@ -40,4 +40,4 @@ def remove_switch() -> Response[str]:
     event, caller = asked(router)
     key = switch_key(requests.query(event))
     requests.no_body(event)
-    return answer(json_text(switch_answer(composed().switch_admin.remove(caller, key))))
+    return answer(json_text(switch_response(composed().switch_admin.remove(caller, key))))

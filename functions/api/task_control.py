@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 from duetime.composition import composed
 from duetime.contract.http import routes
 from duetime.contract.http.etags import version_wanted
-from duetime.contract.tasks import attempt_history, attempt_reports
+from duetime.contract.tasks import attempt_decoding, attempt_history
 from duetime.contract.tasks.encoding import json_text, target_reply_text
 from duetime.contract.tasks.queries import TargetQuery, no_query, read_query
 from duetime.domain.tasks.states import State
@@ -18,14 +18,14 @@ from duetime.domain.tasks.task import Query
 
 from . import requests
 from .identity import asked
-from .responses import answer, task_answer
-from .topologies import control_answer
+from .responses import answer, task_response
+from .topologies import control_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.contract.http.safe_json import Document
-    from duetime.contract.tasks.attempt_reports import Report
+    from duetime.contract.tasks.attempt_decoding import Report
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
 
@@ -36,13 +36,13 @@ router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its const
 def pause_task(task_id: str) -> Response[str]:
     """Hold a task that has not started; ask a running one to pause."""
     result = composed().topology_service.apply_gate(_steered(task_id, composed().task_control.pause))
-    return control_answer(result, is_done=result.task.state is State.PAUSED)
+    return control_response(result, is_done=result.task.state is State.PAUSED)
 
 
 @router.post(requests.pattern(routes.RESUME))
 def resume_task(task_id: str) -> Response[str]:
     """Let a paused task go on."""
-    return control_answer(
+    return control_response(
         composed().topology_service.apply_gate(_steered(task_id, composed().task_control.resume)), is_done=True
     )
 
@@ -50,19 +50,19 @@ def resume_task(task_id: str) -> Response[str]:
 @router.post(requests.pattern(routes.RUN))
 def run_task(task_id: str) -> Response[str]:
     """Have a task that has not started run now."""
-    return _answer(_steered(task_id, composed().task_control.run_now))
+    return _response(_steered(task_id, composed().task_control.run_now))
 
 
 @router.post(requests.pattern(routes.RETRY))
 def retry_task(task_id: str) -> Response[str]:
     """Have a failed task tried again."""
-    return _answer(_steered(task_id, composed().task_control.retry))
+    return _response(_steered(task_id, composed().task_control.retry))
 
 
 @router.post(requests.pattern(routes.ROLLBACK))
 def roll_back_task(task_id: str) -> Response[str]:
     """Have an ended task undone."""
-    return _answer(_steered(task_id, composed().task_control.roll_back), HTTPStatus.ACCEPTED)
+    return _response(_steered(task_id, composed().task_control.roll_back), HTTPStatus.ACCEPTED)
 
 
 @router.post(requests.pattern(routes.NOTIFY))
@@ -70,20 +70,20 @@ def notify_task(task_id: str) -> Response[str]:
     """Take the end of an attempt from its target."""
     event, owner = asked(router)
     no_query(requests.query(event))
-    notice = attempt_reports.notice(requests.body(event))
-    return _answer(composed().task_control.notify(owner, requests.task_id(task_id), notice.fence, notice.ending))
+    notice = attempt_decoding.notice(requests.body(event))
+    return _response(composed().task_control.notify(owner, requests.task_id(task_id), notice.fence, notice.ending))
 
 
 @router.post(requests.pattern(routes.HEARTBEAT))
 def heartbeat_task(task_id: str) -> Response[str]:
     """Hear that an attempt is alive."""
-    return _reported(task_id, attempt_reports.heartbeat)
+    return _reported(task_id, attempt_decoding.heartbeat)
 
 
 @router.post(requests.pattern(routes.PROGRESS))
 def tell_progress(task_id: str) -> Response[str]:
     """Hear how far an attempt has come."""
-    return _reported(task_id, attempt_reports.progress)
+    return _reported(task_id, attempt_decoding.progress)
 
 
 @router.get(requests.pattern(routes.ATTEMPTS))
@@ -92,7 +92,7 @@ def list_attempts(task_id: str) -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     task = composed().task_reader.record(owner, requests.task_id(task_id))
-    return answer(json_text(attempt_history.attempts(task, composed().contents.lines_of(task.id))))
+    return answer(json_text(attempt_history.attempts(task, composed().contents.attempts_of(task.id))))
 
 
 @router.get(requests.pattern(routes.TARGET))
@@ -118,8 +118,8 @@ def _reported(task_id: str, read: Callable[[Document], Report]) -> Response[str]
     no_query(requests.query(event))
     report = read(requests.body(event))
     wanted = requests.task_id(task_id)
-    return _answer(composed().task_control.heartbeat(owner, wanted, report.fence, report.progress))
+    return _response(composed().task_control.heartbeat(owner, wanted, report.fence, report.progress))
 
 
-def _answer(task: Task, status: HTTPStatus = HTTPStatus.OK) -> Response[str]:
-    return task_answer(composed().task_reader.with_contents(task), status)
+def _response(task: Task, status: HTTPStatus = HTTPStatus.OK) -> Response[str]:
+    return task_response(composed().task_reader.with_contents(task), status)

@@ -11,7 +11,7 @@ from duetime.contract.http import page_tokens, routes
 from duetime.contract.http.etags import is_known, version_wanted
 from duetime.contract.http.problems import kind_of, problem_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
-from duetime.contract.tasks import answers
+from duetime.contract.tasks import responses
 from duetime.contract.tasks.decoding import batch_items, task_change, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.queries import cancel_query, creation_query, no_query, task_list_query
@@ -24,8 +24,8 @@ from duetime.services.tasks.create import IdempotencyKey, Order
 
 from . import requests
 from .identity import asked
-from .responses import answer, caching, not_modified, page_answer, task_answer
-from .topologies import control_answer
+from .responses import answer, caching, not_modified, page_response, task_response
+from .topologies import control_response
 
 _TASK = requests.pattern(routes.TASK)
 _BATCH_NESTING = 2 * MAX_JSON_DEPTH
@@ -47,7 +47,7 @@ def create_task() -> Response[str]:
     if query.wait:
         task = inside.outcome_waiter.wait(task, query.wait * SECOND)
     status = HTTPStatus.ACCEPTED if query.wait and not task.is_terminal else HTTPStatus.CREATED
-    return task_answer(inside.task_reader.with_contents(task), status, {"Location": f"{routes.TASKS}/{task.id}"})
+    return task_response(inside.task_reader.with_contents(task), status, {"Location": f"{routes.TASKS}/{task.id}"})
 
 
 @router.post(routes.BATCH)
@@ -66,7 +66,7 @@ def create_tasks() -> Response[str]:
     created = iter(composed().task_creator.create_many(owner, orders))
     ends = (item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items)
     results = [_result(index, end, requests.instance(event)) for index, end in enumerate(ends)]
-    return answer(json_text(answers.BatchAnswer(results=results)))
+    return answer(json_text(responses.BatchResponse(results=results)))
 
 
 @router.get(_TASK)
@@ -78,7 +78,7 @@ def get_task(task_id: str) -> Response[str]:
     task = reading.record(owner, requests.task_id(task_id))
     if is_known(requests.header(event, "If-None-Match"), task.version):
         return not_modified(task)
-    return task_answer(reading.with_contents(task), headers=caching(task))
+    return task_response(reading.with_contents(task), headers=caching(task))
 
 
 @router.get(routes.TASKS)
@@ -88,13 +88,13 @@ def list_tasks() -> Response[str]:
     query = task_list_query(requests.query(event))
     reading = composed().task_reader
     if query.ids:
-        return page_answer(reading.get_many(owner, query.ids), None)
+        return page_response(reading.get_many(owner, query.ids), None)
     scope = query.scope(owner)
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.limit)
     page = reading.list(wanted, query.filter)
     token = None if page.after is None else page_tokens.token_of(page.after, scope)
-    return page_answer(page.tasks, token)
+    return page_response(page.tasks, token)
 
 
 @router.patch(_TASK)
@@ -105,7 +105,7 @@ def change_task(task_id: str) -> Response[str]:
     version = version_wanted(requests.header(event, "If-Match"))
     change = task_change(requests.body(event))
     task = composed().task_updater.change(owner, requests.task_id(task_id), change, version)
-    return task_answer(composed().task_reader.with_contents(task))
+    return task_response(composed().task_reader.with_contents(task))
 
 
 @router.delete(_TASK)
@@ -118,16 +118,16 @@ def cancel_task(task_id: str) -> Response[str]:
     inside = composed()
     cancel = inside.task_control.cancel_by_force if query.force else inside.task_updater.cancel
     result = inside.topology_service.apply_gate(cancel(owner, wanted, version))
-    return control_answer(result, is_done=result.task.is_terminal)
+    return control_response(result, is_done=result.task.is_terminal)
 
 
 def _key(text: str | None, value: object) -> IdempotencyKey | None:
     return IdempotencyKey(text, requests.body_hash(value)) if text else None
 
 
-def _result(index: int, end: Task | Exception, instance: str) -> answers.BatchAccepted | answers.BatchRefused:
+def _result(index: int, end: Task | Exception, instance: str) -> responses.BatchAccepted | responses.BatchRejected:
     if isinstance(end, Task):
-        return answers.BatchAccepted(status=201, task=entry(end))
+        return responses.BatchAccepted(status=201, task=entry(end))
     if isinstance(end, FieldInvalid):
         end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason)])
-    return answers.BatchRefused(status=kind_of(end).status.value, problem=problem_of(end, instance))
+    return responses.BatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))

@@ -12,15 +12,15 @@ from duetime.contract.http import routes
 from duetime.contract.http.etags import version_wanted
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.tasks.queries import no_query
-from duetime.contract.topologies.answers import topology_answer
-from duetime.contract.topologies.decoding import topology_asked
+from duetime.contract.topologies.decoding import topology_request
+from duetime.contract.topologies.responses import topology_response
 from duetime.services.tasks.create import IdempotencyKey, Order
 from duetime.services.topologies.service import ControlResult
 
 from . import requests
-from .bulk_requests import location
+from .filter_actions import location
 from .identity import asked
-from .responses import answer, task_answer
+from .responses import answer, task_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,11 +37,11 @@ def create_topology() -> Response[str]:
     no_query(requests.query(event))
     key = requests.idempotency_key(event)
     document = requests.body(event, wrapped=2)
-    wanted = topology_asked(document)
+    wanted = topology_request(document)
     order = Order(wanted.spec, IdempotencyKey(key, requests.body_hash(document.value)) if key else None)
     task = composed().topology_service.create(owner, order, wanted.graph)
     location = {"Location": f"{routes.TOPOLOGIES}/{task.id}"}
-    return task_answer(composed().task_reader.with_contents(task), HTTPStatus.CREATED, location)
+    return task_response(composed().task_reader.with_contents(task), HTTPStatus.CREATED, location)
 
 
 @router.get(requests.pattern(routes.TOPOLOGY))
@@ -52,7 +52,7 @@ def get_topology(task_id: str) -> Response[str]:
     inside = composed()
     view = inside.topology_service.get(owner, requests.task_id(task_id))
     now = inside.runtime.clock.now()
-    return answer(json_text(topology_answer(view, now)))
+    return answer(json_text(topology_response(view, now)))
 
 
 @router.post(requests.pattern(routes.TOPOLOGY_RERUN))
@@ -85,10 +85,10 @@ def _steered(task_id: str, steer: Callable[[str, TaskId, int | None], ControlRes
     no_query(requests.query(event))
     version = version_wanted(requests.header(event, "If-Match"))
     requests.no_body(event)
-    return control_answer(steer(owner, requests.task_id(task_id), version))
+    return control_response(steer(owner, requests.task_id(task_id), version))
 
 
-def control_answer(result: ControlResult, *, is_done: bool | None = None) -> Response[str]:
+def control_response(result: ControlResult, *, is_done: bool | None = None) -> Response[str]:
     """The answer to what was asked of a topology, or of any task.
 
     Args:
@@ -99,4 +99,4 @@ def control_answer(result: ControlResult, *, is_done: bool | None = None) -> Res
     is_done = task.stop_request is None if is_done is None else is_done
     status = HTTPStatus.OK if is_done and operation is None else HTTPStatus.ACCEPTED
     headers = {} if operation is None else location(operation)
-    return task_answer(composed().task_reader.with_contents(task), status, headers)
+    return task_response(composed().task_reader.with_contents(task), status, headers)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
 from duetime.contract.tasks.events import task_of_event
-from duetime.domain.errors import RequestRefused
+from duetime.domain.errors import RequestError
 from duetime.domain.tasks.creation import Origin
 from duetime.services.tasks.create import Order
 from duetime.services.tasks.from_events import Arrival
@@ -36,6 +36,6 @@ def _arrival(record: Mapping[str, Any]) -> Arrival:
     delivered = Origin(_QUEUE, id_, int(record["attributes"]["SentTimestamp"]))
     try:
         spec, origin = task_of_event(body, delivered)
-    except RequestRefused as refusal:
+    except RequestError as refusal:
         return Arrival(id_, body, refusal)
     return Arrival(id_, body, Order(spec, origin=origin))

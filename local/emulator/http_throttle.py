@@ -76,14 +76,14 @@ def gated(
     """What executes requests of an API, kept to the throttle of the API's stage."""
     buckets: dict[tuple[str, str], Bucket] = {}
 
-    async def execute_or_refuse(api_id: str, stage: str, *rest: object) -> Answer:
+    async def execute_or_reject(api_id: str, stage: str, *rest: object) -> Answer:
         throttle = throttle_of(stage_of(api_id, stage))
         bucket = buckets.setdefault((api_id, stage), Bucket())
         if throttle is not None and not bucket.admits(*throttle, time.monotonic()):
             return REFUSAL
         return await execute(api_id, stage, *rest)
 
-    return execute_or_refuse
+    return execute_or_reject
 
 
 def limited(

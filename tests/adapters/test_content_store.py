@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.errors import ContentExpired
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
-from duetime.domain.tasks.expiry import Expiry
+from duetime.domain.tasks.payload_expiry import Expiry
 from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Content, ContentPlace
 from tests.adapters.examples import HOME, numbered
 
@@ -97,11 +97,11 @@ def test_the_ledger_lines_of_a_task_are_found(content_store: ContentStore) -> No
     """Every line that was kept comes back as it was, once, beside contents and other tasks' lines."""
     lines = [AttemptRecord(fence, fence, "worker", HOME, 1, 2, AttemptOutcome.RETRIED) for fence in range(1, 121)]
     for line in [*lines, lines[0]]:
-        content_store.keep_line(TASK, line)
-    content_store.keep_line(numbered(2), lines[0])
+        content_store.store_attempt(TASK, line)
+    content_store.store_attempt(numbered(2), lines[0])
     content_store.keep(TASK, "payload", noise(1_000))
-    assert sorted(content_store.lines_of(TASK), key=lambda line: line.fence) == lines
-    assert content_store.lines_of(numbered(3)) == []
+    assert sorted(content_store.attempts_of(TASK), key=lambda line: line.fence) == lines
+    assert content_store.attempts_of(numbered(3)) == []
 
 
 def test_an_expiring_item_has_a_ttl_in_seconds_rounded_up(moto_cloud: Cloud) -> None:
@@ -134,12 +134,12 @@ def test_a_ledger_line_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     line = AttemptRecord(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED)
-    store.keep_line(TASK, line)
-    store.keep_line(TASK, line)
+    store.store_attempt(TASK, line)
+    store.store_attempt(TASK, line)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item[schema.PARTITION_KEY] == {"S": f"x#{TASK}"}
     assert schema.TTL not in item
-    assert field_codecs.read_line(item["b"]) == line
+    assert field_codecs.read_attempt(item["b"]) == line
 
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
@@ -178,7 +178,7 @@ def test_all_items_of_a_task_expire_together(moto_cloud: Cloud) -> None:
     store.keep(TASK, "payload", noise(1_000))
     store.keep(TASK, "later", noise(1_000), Expiry(HOME + 9_000))
     store.keep(TASK, "earlier", noise(1_000), Expiry(HOME - 9_000))
-    store.keep_line(TASK, AttemptRecord(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED))
+    store.store_attempt(TASK, AttemptRecord(7, 9, "worker 1", HOME, 12, 480, AttemptOutcome.RETRIED))
     store.keep(numbered(2), "payload", noise(1_000))
     store.expire_items(TASK, Expiry(HOME))
     found = {

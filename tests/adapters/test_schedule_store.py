@@ -10,15 +10,15 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
+from duetime.domain.incarnations import Incarnation
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
-from duetime.domain.name_editions import Edition
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
-from duetime.domain.schedules.stored_schedule import Activity, BackfillRun, Last, Remark, StoredSchedule
+from duetime.domain.schedules.stored_schedule import Activity, BackfillRun, LastRun, Remark, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.retry import RetryPolicy
@@ -95,7 +95,7 @@ FULL = StoredSchedule(
     generation=6,
     tzdata="2026f",
     remaining_runs=0,
-    last=Last(numbered(9), HOME + 4, 4),
+    last=LastRun(numbered(9), HOME + 4, 4),
     owed=Occurrence(HOME, HOME + 1, HOME + 2, "2026-11-21T02:33:00+00:00", note="why"),
     backfills=(
         BackfillRun("b1", Backfill(HOME - DAY, HOME, 60, HOME), 12, BackfillCursor(HOME, 3), HOME + 5),
@@ -112,15 +112,15 @@ FULL = StoredSchedule(
 def test_a_schedule_is_read_as_it_was_saved(schedule_store: ScheduleStore, wanted: StoredSchedule) -> None:
     """Every field comes back, at the next edition, alone and in the list."""
     assert schedule_store.save(wanted, "n1")
-    assert schedule_store.read(wanted.owner, wanted.name) == (replace(wanted, edition=1), Activity())
-    assert schedule_store.list_after(wanted.owner, "", 10) == [replace(wanted, edition=1)]
+    assert schedule_store.read(wanted.owner, wanted.name) == (replace(wanted, incarnation=1), Activity())
+    assert schedule_store.list_after(wanted.owner, "", 10) == [replace(wanted, incarnation=1)]
 
 
 def test_the_full_example_is_full() -> None:
     """Each field of the example differs from its default, so that a forgotten one is noticed."""
     for value in (FULL, FULL.spec, FULL.spec.task):
         same = [each.name for each in fields(value) if getattr(value, each.name) == each.default]
-        assert set(same) <= {"edition", "due_at", "delay", "payload", "allow_unknown_type"}, same
+        assert set(same) <= {"incarnation", "due_at", "delay", "payload", "allow_unknown_type"}, same
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_timing_is_kept_as_it_was_written(schedule_store: ScheduleStore, writt
     wanted = replace(PLAIN, spec=replace(PLAIN.spec, written=written))
     assert schedule_store.save(wanted, "n1")
     found, _ = schedule_store.read(OWNER, PLAIN.name)
-    assert found == replace(wanted, edition=1)
+    assert found == replace(wanted, incarnation=1)
 
 
 def test_a_target_that_was_asked_for_is_kept(schedule_store: ScheduleStore) -> None:
@@ -159,17 +159,17 @@ def test_only_the_edition_that_was_read_is_replaced(schedule_store: ScheduleStor
     assert schedule_store.save(replace(read, generation=1), "n3")
     assert not schedule_store.save(replace(read, generation=2), "n4")
     found, _ = schedule_store.read(OWNER, PLAIN.name)
-    assert found == replace(PLAIN, generation=1, edition=2)
+    assert found == replace(PLAIN, generation=1, incarnation=2)
 
 
 def test_a_schedule_is_removed_with_its_activity(schedule_store: ScheduleStore) -> None:
     """Only at the edition that was read; removing it again is a success; readers find nothing of it."""
     assert schedule_store.save(PLAIN, "n1")
     schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(1)), "n2")
-    assert not schedule_store.remove(replace(PLAIN, edition=5), "n3", HOME + DAY)
-    assert schedule_store.remove(replace(PLAIN, edition=1), "n4", HOME + DAY)
-    assert schedule_store.remove(replace(PLAIN, edition=1), "n4", HOME + DAY)
-    assert schedule_store.remove(replace(PLAIN, edition=1), "n5", HOME + DAY)
+    assert not schedule_store.remove(replace(PLAIN, incarnation=5), "n3", HOME + DAY)
+    assert schedule_store.remove(replace(PLAIN, incarnation=1), "n4", HOME + DAY)
+    assert schedule_store.remove(replace(PLAIN, incarnation=1), "n4", HOME + DAY)
+    assert schedule_store.remove(replace(PLAIN, incarnation=1), "n5", HOME + DAY)
     assert schedule_store.read(OWNER, PLAIN.name) == (None, Activity(PLAIN.uid, version=2))
     assert schedule_store.list_after(OWNER, "", 10) == []
 
@@ -179,30 +179,30 @@ def test_a_creation_names_the_vacancy_that_it_has_read(schedule_store: ScheduleS
     assert schedule_store.vacancy(OWNER, PLAIN.name) == 0
     assert schedule_store.save(PLAIN, "n1")
     assert schedule_store.vacancy(OWNER, PLAIN.name) is None
-    assert schedule_store.remove(replace(PLAIN, edition=1), "n2", HOME + DAY)
+    assert schedule_store.remove(replace(PLAIN, incarnation=1), "n2", HOME + DAY)
     vacancy = schedule_store.vacancy(OWNER, PLAIN.name)
     assert vacancy == 2
     other = replace(PLAIN, uid=numbered(9))
     assert not schedule_store.save(other, "n3")
-    assert schedule_store.save(replace(other, edition=vacancy), "n4")
-    assert schedule_store.read(OWNER, PLAIN.name)[0] == replace(other, edition=3)
+    assert schedule_store.save(replace(other, incarnation=vacancy), "n4")
+    assert schedule_store.read(OWNER, PLAIN.name)[0] == replace(other, incarnation=3)
 
 
 def test_no_write_to_a_removed_schedule_reaches_another_one_of_its_name(schedule_store: ScheduleStore) -> None:
     """Whatever edition it names, neither a save nor a removal, nor a save of the activity that was read before."""
     assert schedule_store.save(PLAIN, "n1")
     schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(1)), "n2")
-    assert schedule_store.remove(replace(PLAIN, edition=1), "n3", HOME + DAY)
-    other = replace(PLAIN, uid=numbered(9), edition=2)
+    assert schedule_store.remove(replace(PLAIN, incarnation=1), "n3", HOME + DAY)
+    other = replace(PLAIN, uid=numbered(9), incarnation=2)
     assert schedule_store.save(other, "n4")
-    for edition in range(1, 5):
-        assert not schedule_store.save(replace(PLAIN, generation=1, edition=edition), f"n5{edition}")
-        assert schedule_store.remove(replace(PLAIN, edition=edition), f"n6{edition}", HOME + DAY)
+    for incarnation in range(1, 5):
+        assert not schedule_store.save(replace(PLAIN, generation=1, incarnation=incarnation), f"n5{incarnation}")
+        assert schedule_store.remove(replace(PLAIN, incarnation=incarnation), f"n6{incarnation}", HOME + DAY)
     assert not schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, numbered(2), version=1), "n7")
     assert schedule_store.save_activity(OWNER, PLAIN.name, Activity(other.uid, numbered(3), version=2), "n8")
-    assert schedule_store.remove(replace(PLAIN, edition=1), "n9", HOME + DAY)
+    assert schedule_store.remove(replace(PLAIN, incarnation=1), "n9", HOME + DAY)
     expected = Activity(other.uid, numbered(3), version=3)
-    assert schedule_store.read(OWNER, PLAIN.name) == (replace(other, edition=3), expected)
+    assert schedule_store.read(OWNER, PLAIN.name) == (replace(other, incarnation=3), expected)
 
 
 def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud) -> None:
@@ -210,7 +210,7 @@ def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud
     table = moto_cloud.table()
     store = DynamoScheduleStore(moto_cloud.dynamodb, table, CREW)
     assert store.save(FULL, "n1")
-    assert store.remove(replace(FULL, edition=1), "n2", HOME + DAY)
+    assert store.remove(replace(FULL, incarnation=1), "n2", HOME + DAY)
     (marker,) = (item for item in moto_cloud.dynamodb.scan(TableName=table)["Items"] if schema.DELETED in item)
     assert schema.OWNER_KEY not in marker
     assert 0 <= int(marker[schema.TTL]["N"]) * SECOND - (HOME + DAY) < SECOND
@@ -231,7 +231,7 @@ def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) 
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert not schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n3")
-    assert schedule_store.read(OWNER, PLAIN.name) == (replace(PLAIN, edition=1), replace(wanted, version=1))
+    assert schedule_store.read(OWNER, PLAIN.name) == (replace(PLAIN, incarnation=1), replace(wanted, version=1))
     assert schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, version=1), "n4")
     assert schedule_store.read(OWNER, PLAIN.name)[1] == Activity(PLAIN.uid, version=2)
 
@@ -253,11 +253,11 @@ def test_a_schedule_fits_a_write_unit(moto_cloud: Cloud) -> None:
     table = moto_cloud.table()
     log = tuple(Remark(HOME + at, f"2026-11-21T02:{at:02}:00+00:00", "the run of the one before") for at in range(5))
     name = "n" * (MAX_NAME_LENGTH // 2)
-    wanted = replace(PLAIN, spec=replace(PLAIN.spec, name=name), log=log, last=Last(numbered(1), HOME, 1), placed=99)
+    wanted = replace(PLAIN, spec=replace(PLAIN.spec, name=name), log=log, last=LastRun(numbered(1), HOME, 1), placed=99)
     assert DynamoScheduleStore(moto_cloud.dynamodb, table, CREW).save(wanted, "0" * 16)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item_size(item) <= 1024
-    full = replace(wanted, log=log * (MAX_REMARKS // len(log)), edition=1)
+    full = replace(wanted, log=log * (MAX_REMARKS // len(log)), incarnation=1)
     assert DynamoScheduleStore(moto_cloud.dynamodb, table, CREW).save(full, "1" * 16)
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item_size(item) <= 1024
@@ -290,30 +290,30 @@ CALENDAR = Calendar(
 
 def test_a_calendar_is_read_as_it_was_put(calendar_store: CalendarStore) -> None:
     """Every field, alone and in the list; another of the same name replaces it, and one that is removed is gone."""
-    assert calendar_store.put("an#owner", CALENDAR, Edition(), "n1")
-    assert calendar_store.put("an#owner", CALENDAR, Edition(), "n1")
+    assert calendar_store.put("an#owner", CALENDAR, Incarnation(), "n1")
+    assert calendar_store.put("an#owner", CALENDAR, Incarnation(), "n1")
     assert calendar_store.read("an#owner", CALENDAR.name) == CALENDAR
     assert calendar_store.list_after("an#owner", "", 10) == [CALENDAR]
     assert calendar_store.read(OWNER, CALENDAR.name) is None
     other = Calendar(CALENDAR.name)
-    assert calendar_store.put("an#owner", other, Edition(1, 1), "n2")
+    assert calendar_store.put("an#owner", other, Incarnation(1, 1), "n2")
     assert calendar_store.read("an#owner", CALENDAR.name) == other
-    assert not calendar_store.remove("an#owner", other, Edition(1, 1), "n3", HOME + DAY)
-    assert calendar_store.remove("an#owner", other, Edition(2, 1), "n4", HOME + DAY)
-    assert calendar_store.remove("an#owner", other, Edition(2, 1), "n5", HOME + DAY)
+    assert not calendar_store.remove("an#owner", other, Incarnation(1, 1), "n3", HOME + DAY)
+    assert calendar_store.remove("an#owner", other, Incarnation(2, 1), "n4", HOME + DAY)
+    assert calendar_store.remove("an#owner", other, Incarnation(2, 1), "n5", HOME + DAY)
     assert calendar_store.list_after("an#owner", "", 10) == []
 
 
 def test_no_older_write_of_a_calendar_replaces_a_newer_one(calendar_store: CalendarStore) -> None:
     """One that has read what was there before a change, a removal or a creation is refused."""
-    assert calendar_store.put(OWNER, CALENDAR, Edition(), "n1")
-    assert calendar_store.remove(OWNER, CALENDAR, Edition(1, 1), "n2", HOME + DAY)
-    assert calendar_store.read_edition(OWNER, CALENDAR.name) == (None, Edition(2))
-    assert not calendar_store.put(OWNER, CALENDAR, Edition(), "n3")
-    assert not calendar_store.put(OWNER, CALENDAR, Edition(1, 1), "n4")
-    assert calendar_store.put(OWNER, Calendar(CALENDAR.name), Edition(2), "n5")
-    assert not calendar_store.remove(OWNER, CALENDAR, Edition(1, 1), "n6", HOME + DAY)
-    assert calendar_store.read_edition(OWNER, CALENDAR.name) == (Calendar(CALENDAR.name), Edition(3, 3))
+    assert calendar_store.put(OWNER, CALENDAR, Incarnation(), "n1")
+    assert calendar_store.remove(OWNER, CALENDAR, Incarnation(1, 1), "n2", HOME + DAY)
+    assert calendar_store.read_edition(OWNER, CALENDAR.name) == (None, Incarnation(2))
+    assert not calendar_store.put(OWNER, CALENDAR, Incarnation(), "n3")
+    assert not calendar_store.put(OWNER, CALENDAR, Incarnation(1, 1), "n4")
+    assert calendar_store.put(OWNER, Calendar(CALENDAR.name), Incarnation(2), "n5")
+    assert not calendar_store.remove(OWNER, CALENDAR, Incarnation(1, 1), "n6", HOME + DAY)
+    assert calendar_store.read_edition(OWNER, CALENDAR.name) == (Calendar(CALENDAR.name), Incarnation(3, 3))
 
 
 def test_a_calendar_that_was_stored_without_a_version_is_replaced_and_removed(moto_cloud: Cloud) -> None:
@@ -323,16 +323,16 @@ def test_a_calendar_that_was_stored_without_a_version_is_replaced_and_removed(mo
     for change in ("put", "remove"):
         name = f"{CALENDAR.name}-{change}"
         old = replace(CALENDAR, name=name)
-        assert store.put(OWNER, old, Edition(), "n1")
+        assert store.put(OWNER, old, Incarnation(), "n1")
         (item,) = (item for item in moto_cloud.dynamodb.scan(TableName=table)["Items"] if item["s"]["S"] == name)
         moto_cloud.dynamodb.put_item(TableName=table, Item={k: v for k, v in item.items() if k not in {"e", "j", "n"}})
-        assert store.read_edition(OWNER, name) == (old, Edition(0, 1))
+        assert store.read_edition(OWNER, name) == (old, Incarnation(0, 1))
         if change == "put":
-            assert store.put(OWNER, Calendar(name), Edition(0, 1), "n2")
-            assert store.read_edition(OWNER, name) == (Calendar(name), Edition(1, 1))
+            assert store.put(OWNER, Calendar(name), Incarnation(0, 1), "n2")
+            assert store.read_edition(OWNER, name) == (Calendar(name), Incarnation(1, 1))
         else:
-            assert store.remove(OWNER, old, Edition(0, 1), "n3", HOME + DAY)
-            assert store.read_edition(OWNER, name) == (None, Edition(1))
+            assert store.remove(OWNER, old, Incarnation(0, 1), "n3", HOME + DAY)
+            assert store.read_edition(OWNER, name) == (None, Incarnation(1))
 
 
 def test_a_calendar_that_no_item_can_hold_is_refused(moto_cloud: Cloud) -> None:
@@ -344,5 +344,5 @@ def test_a_calendar_that_no_item_can_hold_is_refused(moto_cloud: Cloud) -> None:
         for day, label in labels.items()
     }
     with pytest.raises(FieldInvalid, match="dates"):
-        store.put(OWNER, Calendar("large", dates=text), Edition(), "n1")
+        store.put(OWNER, Calendar("large", dates=text), Incarnation(), "n1")
     assert store.list_after(OWNER, "", 1) == []

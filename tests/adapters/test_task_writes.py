@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, applied, permits
+from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, applied, permits
 from duetime.domain.dispatch.timers import Entry
-from duetime.domain.tasks.attempts import Claimant
+from duetime.domain.tasks.attempt_outcomes import Claimant
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task import StopRequest
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def test_a_write_to_an_unknown_record_is_refused_and_creates_nothing(task_store: TaskStore) -> None:
     """A write needs an existing record: nothing comes back from removed or invented ids."""
     write = Write(numbered(9), Move.CANCEL, "n")
-    assert task_store.apply(write) == Refused(None)
+    assert task_store.apply(write) == ConditionFailed(None)
     assert task_store.read(numbered(9)) is None
 
 
@@ -38,7 +38,7 @@ def test_an_applied_write_answers_the_record_after_it(task_store: TaskStore) -> 
 def test_a_refused_write_answers_the_record_that_refused_it(task_store: TaskStore) -> None:
     """A refusal changes nothing and hands back the record, so that nobody need read it."""
     task_store.create(task())
-    assert task_store.apply(Write(task().id, Move.SUCCEED, "n")) == Refused(task())
+    assert task_store.apply(Write(task().id, Move.SUCCEED, "n")) == ConditionFailed(task())
     assert task_store.read(task().id) == task()
 
 
@@ -100,7 +100,7 @@ def test_a_write_is_applied_at_the_edge_of_its_guard(task_store: TaskStore, befo
 def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
     """Each part of a guard refuses by itself, one number or one millisecond off."""
     task_store.create(before)
-    assert task_store.apply(Write(before.id, Move.CLAIM, "n", guard)) == Refused(before)
+    assert task_store.apply(Write(before.id, Move.CLAIM, "n", guard)) == ConditionFailed(before)
 
 
 @properties
@@ -110,7 +110,7 @@ def test_a_write_means_what_permits_and_applied_say(task_store: TaskStore, data:
     before = fresh(any_task)
     write = data.draw(writes_to(before))
     task_store.create(before)
-    expected = Applied(applied(write, before)) if permits(write, before) else Refused(before)
+    expected = Applied(applied(write, before)) if permits(write, before) else ConditionFailed(before)
     assert task_store.apply(write) == expected
     assert task_store.read(before.id) == expected.task
 
@@ -122,5 +122,7 @@ def test_what_only_held_records_allow_is_a_valid_request(task_store: TaskStore, 
     """A guard on the lease also works for moves that leave no waiting state: the store accepts the condition."""
     before = replace(LEASED_TASK, state=state)
     task_store.create(before)
-    assert task_store.apply(Write(before.id, move, "n", Guard(leased_until_before=HOME - 6_001))) == Refused(before)
+    assert task_store.apply(Write(before.id, move, "n", Guard(leased_until_before=HOME - 6_001))) == ConditionFailed(
+        before
+    )
     assert isinstance(task_store.apply(Write(before.id, move, "n", Guard(leased_until_before=HOME - 6_000))), Applied)

@@ -38,7 +38,7 @@ class _Door(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
 
-    def _answer(self) -> None:
+    def _response(self) -> None:
         server = self.server
         assert isinstance(server, ApiServer)
         length = int(self.headers.get("Content-Length") or 0)
@@ -58,4 +58,4 @@ class _Door(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 - the base class's names
+    do_GET = do_POST = do_PATCH = do_DELETE = _response  # noqa: N815 - the base class's names

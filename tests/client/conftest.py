@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from duetime_client import Client
 from duetime_client.commands.app import app
-from duetime_client.commands.runtime import Runtime
+from duetime_client.commands.clock import Clock
 from tests.client.deployment import NOW, Deployment, served
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def waits() -> list[float]:
 @pytest.fixture
 def client(deployment: Deployment, waits: list[float]) -> Iterator[Client]:
     """A client for which nothing takes time and chance always says one half."""
-    with Client(deployment.url, sleep=waits.append, chance=lambda: 0.5, now=lambda: NOW) as made:
+    with Client(deployment.url, sleep=waits.append, random_source=lambda: 0.5, now=lambda: NOW) as made:
         yield made
 
 
@@ -54,9 +54,9 @@ def duetime(deployment: Deployment, waits: list[float], monkeypatch: pytest.Monk
     for variable in ("DUETIME_AUTH", "DUETIME_TOKEN", "DUETIME_OWNER"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("DUETIME_URL", deployment.url)
-    surroundings = Runtime(now=lambda: NOW, zone=timezone(timedelta(hours=9), "JST"), sleep=waits.append)
+    clock = Clock(now=lambda: NOW, zone=timezone(timedelta(hours=9), "JST"), sleep=waits.append)
 
     def run(*arguments: str, typed: str | None = None) -> Result:
-        return CliRunner().invoke(app, arguments, input=typed, obj=surroundings)
+        return CliRunner().invoke(app, arguments, input=typed, obj=clock)
 
     return run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Client, InvalidRequest, Task, TimeWithoutZone, UnexpectedAnswer
+from duetime_client import Client, InvalidRequest, Task, TimeWithoutZone, UnexpectedResponse
 from tests.client.deployment import NOW, Answer, Deployment
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def test_a_long_batch_is_sent_in_parts_of_a_hundred(client: Client, deployment: 
 def test_a_batch_answer_of_another_length_is_not_believed(client: Client, deployment: Deployment) -> None:
     """Results that cannot be matched to the tasks are an error, not a guess."""
     deployment.scripted.append(Answer(200, {"results": []}))
-    with pytest.raises(UnexpectedAnswer):
+    with pytest.raises(UnexpectedResponse):
         client.create_tasks([{"type": "report"}])
 
 
@@ -199,5 +199,5 @@ def test_an_answer_that_is_no_task_is_an_error_of_its_own(
 ) -> None:
     """Whatever stands where a task should, the caller gets one error to catch."""
     deployment.scripted.append(Answer(200, document))
-    with pytest.raises(UnexpectedAnswer):
+    with pytest.raises(UnexpectedResponse):
         client.get_task("x")

@@ -15,7 +15,7 @@ from duetime_client import (
     InvalidRequest,
     PreconditionFailed,
     TaskNotFound,
-    UnexpectedAnswer,
+    UnexpectedResponse,
 )
 from duetime_client.problems import seconds_of
 from tests.client.deployment import NOW, Answer, Deployment, problem
@@ -89,14 +89,14 @@ def test_another_servers_answer_is_never_taken_for_a_missing_task(
 ) -> None:
     """A wrong address is told apart from a wrong id."""
     deployment.scripted.append(answer)
-    with pytest.raises(UnexpectedAnswer, match="/stage/v1/tasks/x"):
+    with pytest.raises(UnexpectedResponse, match="/stage/v1/tasks/x"):
         client.get_task("x")
 
 
 def test_a_path_that_the_api_does_not_have_is_not_a_missing_task(client: Client, deployment: Deployment) -> None:
     """The API's own 404 for an unknown path speaks of the address, not of a task."""
     deployment.scripted.append(problem(404, "path_unknown", "there is nothing at this path"))
-    with pytest.raises(UnexpectedAnswer, match="nothing at this path"):
+    with pytest.raises(UnexpectedResponse, match="nothing at this path"):
         client.get_task("x")
 
 

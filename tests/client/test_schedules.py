@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Client, Conflict, Schedule, TaskNotFound, TimeWithoutZone, UnexpectedAnswer
+from duetime_client import Client, Conflict, Schedule, TaskNotFound, TimeWithoutZone, UnexpectedResponse
 from tests.client.deployment import Answer, problem, served
 from tests.client.scheduled import ScheduledDeployment
 
@@ -146,7 +146,7 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
 def test_an_answer_that_is_none_is_an_error(client: Client, deployment: ScheduledDeployment, document: object) -> None:
     """Whatever else answers at the address is not taken for an empty list."""
     deployment.scripted.append(Answer(200, document))
-    with pytest.raises(UnexpectedAnswer):
+    with pytest.raises(UnexpectedResponse):
         list(client.list_schedules())
 
 

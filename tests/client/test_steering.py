@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Client, Conflict, Retries, UnexpectedAnswer, Unreachable
+from duetime_client import Client, Conflict, Retries, UnexpectedResponse, Unreachable
 from tests.client.deployment import ATTEMPT, FAILED, LOST, STRANGE_FENCE, Answer, Deployment
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_an_answer_without_a_reply_is_no_answer(client: Client, deployment: Depl
     documents: list[object] = [{}, {"status": 200}, {"status": "200", "body": 1}, []]
     for document in documents:
         deployment.scripted.append(Answer(200, document))
-        with pytest.raises(UnexpectedAnswer):
+        with pytest.raises(UnexpectedResponse):
             client.ask_target(task.id, "status")
 
 
@@ -143,7 +143,7 @@ def test_attempts_are_read(client: Client) -> None:
 def test_an_answer_without_attempts_is_an_error(client: Client, deployment: Deployment, document: object) -> None:
     """Whatever stands where attempts should, the caller gets one error to catch."""
     deployment.scripted.append(Answer(200, document))
-    with pytest.raises(UnexpectedAnswer):
+    with pytest.raises(UnexpectedResponse):
         client.list_attempts("x")
 
 

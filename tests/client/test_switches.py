@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Client, Forbidden, UnexpectedAnswer
+from duetime_client import Client, Forbidden, UnexpectedResponse
 from tests.client.deployment import Answer, Deployment, problem
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_a_switch_is_lifted_by_its_name(client: Client, deployment: Deployment) 
 def test_what_is_no_switch_is_an_unexpected_answer(client: Client, deployment: Deployment) -> None:
     """And a refusal is the error that it says."""
     deployment.scripted += [Answer(200, {"switches": 1}), problem(403, "operator_required", "only an operator")]
-    with pytest.raises(UnexpectedAnswer):
+    with pytest.raises(UnexpectedResponse):
         client.list_switches()
     with pytest.raises(Forbidden, match="operator"):
         client.put_switch("everything", stopped=True)

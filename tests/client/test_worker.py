@@ -23,9 +23,9 @@ from duetime.adapters.runtime.clock import SystemClock
 from duetime.composition import Runtime
 from duetime.settings import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
-from duetime_client.attempts import Attempt
+from duetime_client.attempt_context import Attempt
 from duetime_client.commands.app import app
-from duetime_client.worker import Context, HandlerTwice, Seen, Unretriable, Worker, WorkerIdle
+from duetime_client.worker import Context, DuplicateHandler, Seen, Unretriable, Worker, WorkerIdle
 from tests.adapters.tables import new_table
 from tests.client.api_server import ApiServer
 from tests.fakes.session import FakeSession
@@ -322,7 +322,7 @@ def test_a_worker_without_anything_to_do_is_refused(client: Client) -> None:
     register(lambda _context, _payload: None)
     with pytest.raises(WorkerIdle):
         worker.run()
-    with pytest.raises(HandlerTwice):
+    with pytest.raises(DuplicateHandler):
         worker.task(TYPE)(lambda _context, _payload: None)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from pydantic import TypeAdapter
 
-from duetime.contract.tasks.answers import TaskAnswer, TaskEntry
 from duetime.contract.tasks.encoding import entry, json_text, task_text
+from duetime.contract.tasks.responses import TaskEntry, TaskResponse
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import (
     Cause,
@@ -44,8 +44,8 @@ DONE = task(
 def test_a_task_answers_what_is_documented() -> None:
     """An answer has exactly the fields and types that the OpenAPI document says, at any point of a task's life."""
     for each in (task(), DONE):
-        assert TypeAdapter(TaskAnswer).validate_python(json.loads(task_text(each)))
-        assert set(json.loads(task_text(each))) == set(TaskAnswer.__annotations__)
+        assert TypeAdapter(TaskResponse).validate_python(json.loads(task_text(each)))
+        assert set(json.loads(task_text(each))) == set(TaskResponse.__annotations__)
         assert set(entry(each)) == set(TaskEntry.__annotations__)
         assert TypeAdapter(TaskEntry).validate_json(json_text(entry(each)))
 

@@ -13,13 +13,13 @@ from duetime.contract.http.problems import faults_of, kind_of
 from duetime.contract.http.safe_json import read
 from duetime.contract.schedules.calendars import (
     WEEKDAYS,
-    calendar_answer,
     calendar_list_query,
     calendar_of,
+    calendar_response,
     icalendar_query,
     new_calendar_name,
 )
-from duetime.domain.errors import RequestRefused
+from duetime.domain.errors import RequestError
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import DAY, HOUR, SECOND
@@ -58,7 +58,7 @@ BAD_CALENDARS: list[tuple[object, str, str]] = [
 @pytest.mark.parametrize(("body", "field", "reason"), BAD_CALENDARS)
 def test_a_bad_field_is_named_with_its_reason(body: object, field: str, reason: str) -> None:
     """422, the field in the form of the body, and why."""
-    with pytest.raises(RequestRefused) as caught:
+    with pytest.raises(RequestError) as caught:
         calendar_of(read(json.dumps(body)), "uk")
     assert kind_of(caught.value).status.value == 422
     fault = faults_of(caught.value)[0]
@@ -83,7 +83,7 @@ def test_a_calendar_is_read_whole() -> None:
     assert calendar.weekdays == {5, 6}
     assert calendar.windows == (Window(22 * HOUR, DAY, frozenset({4}), "late"),)
     assert [(span.end - span.start, span.reason) for span in calendar.spans] == [(DAY, "move")]
-    assert calendar_answer(calendar) == {
+    assert calendar_response(calendar) == {
         **body,
         "name": "uk",
         "spans": [{"start": "2026-11-21T00:00:00.000Z", "end": "2026-11-22T00:00:00.000Z", "reason": "move"}],
@@ -92,7 +92,7 @@ def test_a_calendar_is_read_whole() -> None:
 
 def test_a_list_of_days_will_do() -> None:
     """Labels may be left out, all of them at once."""
-    assert calendar_answer(calendar_of(read('{"dates": ["2026-12-25"]}'), "uk"))["dates"] == {"2026-12-25": ""}
+    assert calendar_response(calendar_of(read('{"dates": ["2026-12-25"]}'), "uk"))["dates"] == {"2026-12-25": ""}
 
 
 TIMES = st.integers(0, DAY // SECOND - 1).map(lambda seconds: seconds * SECOND)
@@ -123,7 +123,7 @@ CALENDARS = st.builds(
 @given(CALENDARS)
 def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
     """What the API shows of a calendar is the calendar, its name apart."""
-    shown = calendar_answer(calendar)
+    shown = calendar_response(calendar)
     body = {name: value for name, value in shown.items() if name != "name"}
     assert calendar_of(read(json.dumps(body)), "uk") == calendar
     assert set(shown["weekdays"]) <= set(WEEKDAYS)
@@ -132,7 +132,7 @@ def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
 @pytest.mark.parametrize(("raw", "field"), [("limit=0", "limit"), ("kind=includes", "kind")])
 def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
     """The parameter is named."""
-    with pytest.raises(RequestRefused) as caught:
+    with pytest.raises(RequestError) as caught:
         calendar_list_query(raw)
     assert faults_of(caught.value)[0].field == field
 
@@ -141,13 +141,13 @@ def test_an_icalendar_file_has_its_own_parameters() -> None:
     """Its kind and its zone stand in the address, for the file knows neither."""
     query = icalendar_query("kind=includes&timezone=Europe%2FLondon")
     assert (query.kind, query.timezone) == (Kind.INCLUDES, "Europe/London")
-    with pytest.raises(RequestRefused):
+    with pytest.raises(RequestError):
         icalendar_query("kind=closes")
 
 
 @pytest.mark.parametrize("name", ["a b", "", "x" * 129, "é", "-x"])
 def test_a_name_that_no_calendar_can_have_is_refused(name: str) -> None:
     """400: it is the name that is wrong, not the body."""
-    with pytest.raises(RequestRefused) as caught:
+    with pytest.raises(RequestError) as caught:
         new_calendar_name(name)
     assert (kind_of(caught.value).status.value, faults_of(caught.value)[0].field) == (400, "name")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.http.json_marks import faults_in
+from duetime.contract.http.json_parser import faults_in
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, FaultyRequest, FieldsInvalid
 from duetime.contract.http.safe_json import read
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH

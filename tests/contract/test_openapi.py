@@ -10,9 +10,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from duetime.contract.http.openapi import document
 from duetime.contract.http.problems import KINDS, problem_of
 from duetime.contract.http.routes import METHODS
-from duetime.contract.tasks.answers import BatchAnswer, PageAnswer
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.queries import TaskListQuery
+from duetime.contract.tasks.responses import BatchResponse, PageResponse
 from duetime.domain.errors import KeyReused
 from tests.contract.test_answers import DONE
 from tests.contract.test_decoding import BAD_FIELDS
@@ -24,7 +24,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 
 
-MODELS = {"notice": "Notification", "heartbeat": "Heartbeat", "progress": "ProgressReport", "refuse_fields": "NoFields"}
+MODELS = {"notice": "Notification", "heartbeat": "Heartbeat", "progress": "ProgressReport", "reject_fields": "NoFields"}
 REPORTS = ("NoFields", "Notification", "NotifiedError", "Heartbeat", "ProgressReport")
 # JSON Schema knows no control characters and no offsets, and Python's `$` forgives a line's end.
 CODE_ALONE_SEES = (
@@ -56,7 +56,7 @@ def test_every_method_of_every_path_is_described() -> None:
 
 def test_every_field_of_a_request_is_described() -> None:
     """Each field of a body and each parameter of a list has a type or a choice, and says what it is for."""
-    for model in ("TaskCreate", "TaskPatch", "Notification", "Heartbeat", "ProgressReport", "AttemptAnswer"):
+    for model in ("TaskCreate", "TaskPatch", "Notification", "Heartbeat", "ProgressReport", "AttemptResponse"):
         for name, field in SCHEMAS[model]["properties"].items():
             assert field.get("description") or "$ref" in field, name
     (listing,) = [operation for operation in OPERATIONS if operation["operationId"] == "listTasks"]
@@ -106,15 +106,15 @@ def test_headers_are_described(operation_id: str, headers: set[str], answered: s
 def test_answers_are_as_described() -> None:
     """Tasks at any point of their life, pages, batches and problems are what the document says they are."""
     problem = problem_of(KeyReused(), "urn:duetime:request:abc")
-    batch = BatchAnswer(results=[{"status": 201, "task": entry(DONE)}, {"status": 422, "problem": problem}])
-    page = PageAnswer(tasks=[entry(task()), entry(DONE)], next_token=None)
-    assert fits("BatchAnswer", json.loads(json_text(batch)))
-    assert fits("PageAnswer", json.loads(json_text(page)))
+    batch = BatchResponse(results=[{"status": 201, "task": entry(DONE)}, {"status": 422, "problem": problem}])
+    page = PageResponse(tasks=[entry(task()), entry(DONE)], next_token=None)
+    assert fits("BatchResponse", json.loads(json_text(batch)))
+    assert fits("PageResponse", json.loads(json_text(page)))
     assert fits("Problem", problem)
     for each in (task(), DONE):
         answered = json.loads(task_text(each))
-        assert fits("TaskAnswer", answered)
-        assert not fits("TaskAnswer", answered | {"version": "7"})
+        assert fits("TaskResponse", answered)
+        assert not fits("TaskResponse", answered | {"version": "7"})
 
 
 def test_reports_are_refused_as_described() -> None:

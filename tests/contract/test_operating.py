@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from duetime.contract.bulk.requests import swept_answer
-from duetime.contract.switches import switch_answer, switches_answer
+from duetime.contract.bulk.bodies import filter_action_response
+from duetime.contract.switches import switch_response, switches_response
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.request import FilterResult
+from duetime.domain.bulk.filter_action import FilterResult
 from duetime.domain.circuit_breakers import Circuit, CircuitState
-from duetime.domain.errors import MoveRefused
+from duetime.domain.errors import StateConflict
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from tests.contract.test_openapi import SCHEMAS, fits
 from tests.domain.factories import ID, NOW
@@ -40,11 +40,11 @@ NEEDS_CODE: tuple[dict[str, Any], ...] = ({"filter": {"state": "succeeded"}}, {"
 def test_answers_are_as_described() -> None:
     """A switch, all that is held back, and what a sweep came to."""
     circuits = [(Circuit("ann", "example.org").opened("Http503", NOW), CircuitState.OPEN)]
-    assert fits("SwitchAnswer", json.loads(json_text(switch_answer(STOPPED))))
-    assert fits("SwitchesAnswer", json.loads(json_text(switches_answer([STOPPED], circuits))))
-    swept = swept_answer(FilterResult(5, 4, 3, {MoveRefused: 1}, ID), "scope")
+    assert fits("SwitchResponse", json.loads(json_text(switch_response(STOPPED))))
+    assert fits("SwitchesResponse", json.loads(json_text(switches_response([STOPPED], circuits))))
+    swept = filter_action_response(FilterResult(5, 4, 3, {StateConflict: 1}, ID), "scope")
     assert swept["refused"] == {"move_refused": 1}
-    assert fits("SweptAnswer", json.loads(json_text(swept)))
+    assert fits("FilterActionResponse", json.loads(json_text(swept)))
 
 
 def test_switches_are_refused_as_described() -> None:
@@ -63,6 +63,6 @@ def test_sweeps_are_refused_as_described() -> None:
     allowed = [body for path, body, _ in BAD_SWEEPS if fits(models[path == CANCEL], body)]
     strange = [body for body in allowed if not any(text in json.dumps(body) for text in CODE_ALONE_SEES)]
     assert [body for body in strange if body not in NEEDS_CODE] == []
-    for model in ("CancelMany", "ChangeMany", "SweepFilter", "SwitchFields"):
+    for model in ("CancelMany", "ChangeMany", "OpenTaskFilter", "SwitchFields"):
         assert SCHEMAS[model]["additionalProperties"] is False
         assert all(field.get("description") or field.get("anyOf") for field in SCHEMAS[model]["properties"].values())

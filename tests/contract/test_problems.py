@@ -3,9 +3,9 @@ from __future__ import annotations
 import inspect
 
 from duetime.contract.http import request_errors
-from duetime.contract.http.problems import KINDS, kind_of, problem_of
+from duetime.contract.http.problems import KINDS, code_of, kind_of, problem_of
 from duetime.domain import errors
-from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable
+from duetime.domain.errors import FieldInvalid, RequestError, Unavailable
 
 INSTANCE = "urn:duetime:request:abc"
 
@@ -17,8 +17,7 @@ def test_every_refusal_has_its_own_problem() -> None:
         member
         for module in modules
         for _, member in inspect.getmembers(module, inspect.isclass)
-        if issubclass(member, RequestRefused | Unavailable)
-        and member not in (RequestRefused, request_errors.FaultyRequest)
+        if issubclass(member, RequestError | Unavailable) and member not in (RequestError, request_errors.FaultyRequest)
     }
     assert raised == set(KINDS)
 
@@ -45,3 +44,10 @@ def test_nothing_of_our_inside_is_told() -> None:
     for error in (ValueError("secret"), Unavailable("secret table")):
         assert "secret" not in str(problem_of(error, INSTANCE))
     assert kind_of(KeyError()).status == 500
+
+
+def test_an_error_that_an_older_release_counted_keeps_its_code() -> None:
+    """A bulk operation that counted an error under its former name answers the same code as one counting it today."""
+    assert code_of("MoveRefused") == code_of("StateConflict") == "move_refused"
+    assert code_of("VersionDiffers") == code_of("VersionMismatch") == "version_differs"
+    assert code_of("NeverHeardOf") == "refused"

@@ -7,16 +7,16 @@ import pytest
 
 from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.safe_json import read
-from duetime.contract.tasks import attempt_reports
-from duetime.contract.tasks.attempt_reports import Notice, Report
+from duetime.contract.tasks import attempt_decoding
+from duetime.contract.tasks.attempt_decoding import Notice, Report
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_RESULT_BYTES
-from duetime.domain.tasks.attempts import Failed, Succeeded
+from duetime.domain.tasks.attempt_outcomes import Failed, Succeeded
 from duetime.domain.tasks.task import Progress, TaskError
 
 ERROR = {"class": "Timeout", "message": "no answer"}
 
 GOOD_REPORTS: list[tuple[str, object]] = [
-    ("refuse_fields", {}),
+    ("reject_fields", {}),
     ("heartbeat", {"fence": 7}),
     ("progress", {"fence": 7, "percent": 0}),
     ("progress", {"fence": 7, "percent": 100, "message": "done"}),
@@ -26,9 +26,9 @@ GOOD_REPORTS: list[tuple[str, object]] = [
     ("notice", {"fence": 7, "outcome": "failed", "error": ERROR, "retriable": False}),
 ]
 BAD_REPORTS: list[tuple[str, object, list[str]]] = [
-    ("refuse_fields", {"reason": "x"}, ["reason"]),
-    ("refuse_fields", [], ["body"]),
-    ("refuse_fields", None, ["body"]),
+    ("reject_fields", {"reason": "x"}, ["reason"]),
+    ("reject_fields", [], ["body"]),
+    ("reject_fields", None, ["body"]),
     ("heartbeat", {}, ["fence"]),
     ("heartbeat", {"fence": 0}, ["fence"]),
     ("heartbeat", {"fence": "7"}, ["fence"]),
@@ -61,7 +61,7 @@ BAD_REPORTS: list[tuple[str, object, list[str]]] = [
 
 def decoded(name: str, body: object) -> Any:  # noqa: ANN401 - whatever that body is read as
     """A body as the function of that name reads it."""
-    return getattr(attempt_reports, name)(read(json.dumps(body)))
+    return getattr(attempt_decoding, name)(read(json.dumps(body)))
 
 
 @pytest.mark.parametrize(("name", "body"), GOOD_REPORTS)
@@ -112,5 +112,5 @@ def test_what_json_does_not_allow_is_named_in_a_report() -> None:
         ('{"fence": 7, "outcome": "failed", "error": {"class": "\\ud800"}}', "error.class"),
     ):
         with pytest.raises(FieldsInvalid) as refusal:
-            attempt_reports.notice(read(text))
+            attempt_decoding.notice(read(text))
         assert [fault.field for fault in refusal.value.faults] == [field]

@@ -15,25 +15,25 @@ from pydantic import TypeAdapter
 from duetime.contract.http.openapi import document
 from duetime.contract.http.problems import faults_of, kind_of
 from duetime.contract.http.safe_json import read
-from duetime.contract.schedules.answers import ScheduleAnswer
 from duetime.contract.schedules.decoding import (
-    backfill_asked,
+    backfill_request,
     pause_note,
-    preview_asked,
+    preview_request,
     schedule_change,
     schedule_spec,
 )
-from duetime.contract.schedules.encoding import previewed, schedule_answer, schedule_entry
+from duetime.contract.schedules.encoding import previewed, schedule_entry, schedule_response
 from duetime.contract.schedules.queries import occurrences_query, schedule_list_query
+from duetime.contract.schedules.responses import ScheduleResponse
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.errors import RequestRefused
+from duetime.domain.errors import RequestError
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.definition import Written
 from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, Schedule
-from duetime.domain.schedules.stored_schedule import BackfillRun, Last, StoredSchedule
+from duetime.domain.schedules.stored_schedule import BackfillRun, LastRun, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect, parse_timing
 from duetime.domain.tasks.task import Content, ContentPlace, HttpTarget, TaskSpec
@@ -121,7 +121,7 @@ BAD_SCHEDULES: list[tuple[dict[str, Any], str, str]] = [
 
 def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, list[tuple[str, str]]]:  # noqa: ANN401 - any decoder
     """How a body is refused: code, status, fields with reasons."""
-    with pytest.raises(RequestRefused) as caught:
+    with pytest.raises(RequestError) as caught:
         decode(read(json.dumps(body)), *arguments)
     kind = kind_of(caught.value)
     return kind.code, kind.status.value, [(fault.field, fault.reason) for fault in faults_of(caught.value)]
@@ -226,11 +226,11 @@ def test_a_bad_change_is_refused(body: object, field: str) -> None:
         (pause_note, {"note": "x" * 257}, "note"),
         (pause_note, {"note": "\x1b[31m"}, "note"),
         (pause_note, {"reason": ""}, "reason"),
-        (backfill_asked, {}, "from"),
-        (backfill_asked, {"from": "2026-11-20T00:00:00Z", "until": "yesterday"}, "until"),
-        (backfill_asked, {"from": "2026-11-20", "until": "2026-11-20T01:00:00Z"}, "from"),
+        (backfill_request, {}, "from"),
+        (backfill_request, {"from": "2026-11-20T00:00:00Z", "until": "yesterday"}, "until"),
+        (backfill_request, {"from": "2026-11-20", "until": "2026-11-20T01:00:00Z"}, "from"),
         (
-            backfill_asked,
+            backfill_request,
             {"from": "2026-11-20T00:00:00Z", "until": "2026-11-20T01:00:00Z", "per_minute": 0},
             "per_minute",
         ),
@@ -256,13 +256,13 @@ def test_a_bad_pause_or_backfill_is_refused(decode: Any, body: object, field: st
 )
 def test_a_bad_preview_is_refused(body: object, field: str) -> None:
     """The same fields as a schedule's timing, `from` and `count`, and no others."""
-    assert refusal(preview_asked, body, "me", NOW)[2][0][0] == field
+    assert refusal(preview_request, body, "me", NOW)[2][0][0] == field
 
 
 def test_a_preview_explains_what_the_clock_does() -> None:
     """The hour that London leaves out in March is named as skipped, in local time and UTC."""
     body = {"cron": "30 1 * * *", "timezone": "Europe/London", "from": "2027-03-27T00:00:00Z", "count": 3}
-    first, lost, last = (previewed(each) for each in preview_asked(read(json.dumps(body)), "me", NOW).occurrences(()))
+    first, lost, last = (previewed(each) for each in preview_request(read(json.dumps(body)), "me", NOW).occurrences(()))
     assert (first["at"], first["local"], first["runs"], first["note"]) == (
         "2027-03-27T01:30:00.000Z",
         "2027-03-27T01:30:00+00:00",
@@ -277,15 +277,15 @@ def test_a_preview_explains_what_the_clock_does() -> None:
 def test_a_preview_begins_with_its_first_moment() -> None:
     """An occurrence at `from` itself is in it; without `from` a rate is counted from now."""
     body = {"cron": "0 9 * * *", "from": "2026-12-01T09:00:00Z", "count": 1}
-    (first,) = preview_asked(read(json.dumps(body)), "me", NOW).occurrences(())
+    (first,) = preview_request(read(json.dumps(body)), "me", NOW).occurrences(())
     assert to_iso(first.nominal) == "2026-12-01T09:00:00.000Z"
-    (now,) = preview_asked(read('{"rate": "1 hour", "count": 1}'), "me", NOW).occurrences(())
+    (now,) = preview_request(read('{"rate": "1 hour", "count": 1}'), "me", NOW).occurrences(())
     assert now.nominal == NOW
 
 
 def test_a_preview_of_a_permanent_schedule_has_its_first_run_only() -> None:
     """No clock says when the second one comes; the note says what does."""
-    (first,) = preview_asked(read('{"permanent": 60, "count": 5}'), "me", NOW).occurrences(())
+    (first,) = preview_request(read('{"permanent": 60, "count": 5}'), "me", NOW).occurrences(())
     assert (first.nominal, "60 s after the end" in first.note) == (NOW, True)
 
 
@@ -304,7 +304,7 @@ def test_a_preview_is_what_the_domain_says_comes(
     """Whatever the timing, over REST it has the occurrences that the trigger places."""
     start = NOW + hours * HOUR
     body = {"cron": cron, "timezone": zone, "dst_gap": gap, "dst_fold": fold, "from": to_iso(start), "count": count}
-    shown = [previewed(each) for each in preview_asked(read(json.dumps(body)), "me", NOW).occurrences(())]
+    shown = [previewed(each) for each in preview_request(read(json.dumps(body)), "me", NOW).occurrences(())]
     timing = parse_timing(cron=cron)
     plain = Schedule("id", "me", TaskSpec("x"), timing, NOW, clock=Clock(zone_named(zone), gap, fold))
     assert [(one["at"], one["runs"], one["note"] or "") for one in shown] == [
@@ -324,7 +324,7 @@ def test_a_preview_is_what_the_domain_says_comes(
 )
 def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
     """400 in the end; the parameter is named."""
-    with pytest.raises(RequestRefused) as caught:
+    with pytest.raises(RequestError) as caught:
         schedule_list_query(raw)
     assert faults_of(caught.value)[0].field == field
 
@@ -343,7 +343,7 @@ def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
 )
 def test_a_bad_query_of_occurrences_is_refused(raw: str, field: str) -> None:
     """The parameter is named, and the order of the two moments is looked at."""
-    with pytest.raises(RequestRefused) as caught:
+    with pytest.raises(RequestError) as caught:
         occurrences_query(raw).bounds(NOW)
     assert faults_of(caught.value)[0].field == field
 
@@ -388,12 +388,12 @@ def test_a_schedule_is_answered_as_it_is_documented() -> None:
     uid = TaskId.of(NOW, 0, 1)
     plain = StoredSchedule("me", uid, 4, spec, Content(ContentPlace.RECORD, "payload", b'{"a":1}'), NOW, NOW, NOW)
     backfill = BackfillRun("1a", Backfill(NOW - HOUR, NOW, 60, NOW), 9, BackfillCursor(NOW, 4), NOW)
-    busy = replace(plain, last=Last(uid, NOW, 1), backfills=(backfill,), note="why").remarked(NOW, "", "missed")
+    busy = replace(plain, last=LastRun(uid, NOW, 1), backfills=(backfill,), note="why").remarked(NOW, "", "missed")
     for each in (plain, busy):
-        shown = schedule_answer(each, None, following(each.schedule(), NOW, 2))
-        assert TypeAdapter(ScheduleAnswer).validate_json(json_text(shown))
-        assert set(shown) == set(ScheduleAnswer.__annotations__)
-        assert fits("ScheduleAnswer", json.loads(json_text(shown)))
+        shown = schedule_response(each, None, following(each.schedule(), NOW, 2))
+        assert TypeAdapter(ScheduleResponse).validate_json(json_text(shown))
+        assert set(shown) == set(ScheduleResponse.__annotations__)
+        assert fits("ScheduleResponse", json.loads(json_text(shown)))
     assert shown["skips"] == [{"at": to_iso(NOW), "local": None, "note": "missed"}]
     assert (shown["task"]["payload"], shown["backfills"][0]["placed"]) == ({"a": 1}, 4)
 

@@ -117,13 +117,13 @@ def worker_functions(over: Stack) -> list[str]:
 
 def killed(standing: Restartable, client: Client, counter: Receiver, plan: Plan) -> Came:
     """Create tasks, strike, and wait until all have ended."""
-    chance = random.Random(plan.seed)  # noqa: S311 - the plan can be carried out again
+    random_source = random.Random(plan.seed)  # noqa: S311 - the plan can be carried out again
     came = Came()
     worker = short_lease(standing.over)
     warm_up(standing.over.emulator, *worker_functions(standing.over))
-    tasks = [_created(client, counter, plan, chance) for _ in range(plan.tasks)]
+    tasks = [_created(client, counter, plan, random_source) for _ in range(plan.tasks)]
     for task in tasks:
-        if chance.random() < DOUBLED:
+        if random_source.random() < DOUBLED:
             _double(standing.over, task)
             came.doubled += 1
     struck = _strike(standing, client, worker, plan, came, tasks)
@@ -140,8 +140,8 @@ def killed(standing: Restartable, client: Client, counter: Receiver, plan: Plan)
     return came
 
 
-def _created(client: Client, counter: Receiver, plan: Plan, chance: random.Random) -> Task:
-    due = datetime.now(UTC) + timedelta(seconds=3 + chance.random() * plan.seconds)
+def _created(client: Client, counter: Receiver, plan: Plan, random_source: random.Random) -> Task:
+    due = datetime.now(UTC) + timedelta(seconds=3 + random_source.random() * plan.seconds)
     payload = {"job": "kill", "work_ms": plan.work_ms, "fail_times": 0, "report_url": counter.report_url}
     return client.create_task("ci.job", at=due, payload=payload, retry={"max_attempts": 50, "max_seconds": 2})
 
@@ -160,7 +160,7 @@ def _strike(
     standing: Restartable, client: Client, worker: str, plan: Plan, came: Came, tasks: Sequence[Task]
 ) -> list[Struck]:
     """Kill workers while no ticks come, and restart everything afterwards; which tasks ran then."""
-    chance = random.Random(plan.seed + 1)  # noqa: S311 - same
+    random_source = random.Random(plan.seed + 1)  # noqa: S311 - same
     struck: list[Struck] = []
     over_at = time.monotonic() + plan.outage
 
@@ -168,7 +168,7 @@ def _strike(
         """Carry out blows until then, each while something runs."""
         while blows and time.monotonic() < until_:
             # Never at a fixed pace: a random moment of whatever runs.
-            time.sleep(chance.expovariate(1 / plan.every))
+            time.sleep(random_source.expovariate(1 / plan.every))
             states = _states(client, tasks)
             if all(state == "succeeded" for state in states.values()):
                 return
@@ -181,7 +181,7 @@ def _strike(
                 came.away.append(standing.restart())
             else:
                 came.kills += 1
-                _kill(chance.sample(processes, max(1, len(processes) // 2)))
+                _kill(random_source.sample(processes, max(1, len(processes) // 2)))
             struck.extend(Struck(what, at, task_id) for task_id in running)
 
     kills = [KILL] * plan.kills

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from duetime.domain.conditional_writes import applied, permits
 from duetime.domain.limits import MAX_CLOCK_DIFFERENCE, MAX_ERROR_MESSAGE_LENGTH
-from duetime.domain.tasks.attempts import Claimant, Run, failure
+from duetime.domain.tasks.attempt_outcomes import Claimant, Run, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord
 from duetime.domain.times import SECOND

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.adapters.targets.http_calls import NOT_SENT, OURS
+from duetime.adapters.targets.http_messages import NOT_SENT, OURS
 from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
 from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
-from duetime.domain.tasks.attempts import (
+from duetime.domain.tasks.attempt_outcomes import (
     Deferred,
-    HeldBack,
     NotSent,
+    Postponed,
     Stopped,
     Succeeded,
     TargetEnding,
@@ -77,7 +77,7 @@ ENDINGS: list[tuple[TargetEnding, Sign]] = [
     (failure("Http301", "", retriable=False), Sign.WELL),
     (failure("AnswerTooLarge", "", retriable=False), Sign.WELL),
     (failure("DestinationRefused", "", retriable=False), Sign.NOTHING),
-    (HeldBack(NOW, "a lock"), Sign.NOTHING),
+    (Postponed(NOW, "a lock"), Sign.NOTHING),
     (Yielded(None), Sign.NOTHING),
     (Stopped(), Sign.NOTHING),
     (NotSent("the egress function"), Sign.NOTHING),

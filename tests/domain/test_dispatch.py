@@ -12,10 +12,10 @@ from duetime.domain.dispatch.timers import (
     Timer,
     at_first_reading,
     delay_seconds,
+    enqueue_plan,
     is_direct,
     is_left_behind,
     is_open_past_due,
-    placement,
 )
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
@@ -54,7 +54,7 @@ def test_a_relaxed_message_needs_no_hold(due: int, now: int) -> None:
 
 
 def _check_covered(home: int, at: int, now: int) -> None:
-    plan = placement(TaskId.of(home, 0, 0), at, now, LOOK_AHEAD)
+    plan = enqueue_plan(TaskId.of(home, 0, 0), at, now, LOOK_AHEAD)
     if plan.timer or minute_of(at) == minute_of(home):
         return
     first_patrol = start_of(minute_of(home) + 1) + RECOVERY_SCAN_DELAYS[0]
@@ -89,25 +89,25 @@ def test_what_the_trigger_may_have_read_is_sent_directly(now: int, slowness: int
 def test_what_is_far_ahead_is_left_to_the_trigger() -> None:
     """A task twenty minutes ahead needs no message yet, and no wake if that is its home."""
     at = NOW + 20 * MINUTE
-    plan = placement(TaskId.of(at, 0, 0), at, NOW, LOOK_AHEAD)
+    plan = enqueue_plan(TaskId.of(at, 0, 0), at, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, False)
 
 
 def test_a_retry_in_seconds_costs_no_wake() -> None:
     """The first patrol of the home minute stands in for the wake of a quick retry, which is sent directly."""
-    plan = placement(TaskId.of(NOW, 0, 0), NOW + 8 * SECOND, NOW + 2 * SECOND, LOOK_AHEAD)
+    plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 8 * SECOND, NOW + 2 * SECOND, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, True)
 
 
 def test_a_far_retry_gets_a_wake() -> None:
     """A retry ten minutes from now is found by the trigger in its own minute."""
-    plan = placement(TaskId.of(NOW, 0, 0), NOW + 10 * MINUTE, NOW, LOOK_AHEAD)
+    plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 10 * MINUTE, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (True, False)
 
 
 def test_a_change_to_an_earlier_minute_gets_a_wake() -> None:
     """A task taken forward from tomorrow to now has no home there."""
-    plan = placement(TaskId.of(NOW + DAY, 0, 0), NOW, NOW, LOOK_AHEAD)
+    plan = enqueue_plan(TaskId.of(NOW + DAY, 0, 0), NOW, NOW, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (True, True)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.dispatch.redelivery import (
+from duetime.domain.dispatch.acknowledgement import (
     CheckTopology,
     DeleteMessage,
     FollowUp,

@@ -15,9 +15,9 @@ policies = st.builds(
 
 
 @given(policies, st.integers(1, 1000), st.floats(0, 1, exclude_max=True))
-def test_a_wait_lies_between_nothing_and_its_bound(policy: RetryPolicy, attempt: int, chance: float) -> None:
+def test_a_wait_lies_between_nothing_and_its_bound(policy: RetryPolicy, attempt: int, random_source: float) -> None:
     """Full jitter draws from the whole range, and the range never passes the policy's maximum."""
-    wait = policy.wait(attempt, chance)
+    wait = policy.wait(attempt, random_source)
     assert 0 <= wait <= policy.bound(attempt) <= policy.max_seconds * 1000
 
 

@@ -54,7 +54,7 @@ def receiving() -> Iterator[Receiver]:
     over = threading.Event()
 
     class Answering(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
+        def _response(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             kept.requests.append(Received(self.command, self.path, dict(self.headers), body))
             over.wait(kept.seconds)
@@ -65,7 +65,7 @@ def receiving() -> Iterator[Receiver]:
             self.wfile.write(text)
 
         # The names are the standard library's.
-        do_GET = do_POST = do_PUT = _answer  # noqa: N815 - see the line above
+        do_GET = do_POST = do_PUT = _response  # noqa: N815 - see the line above
 
         def log_message(self, *_args: object) -> None:
             """Say nothing."""

@@ -75,7 +75,7 @@ class Stack:
             Runtime(
                 environ=self.environ,
                 clock=self.clock,
-                chance=SeededRandom(),
+                random_source=SeededRandom(),
                 clients=Clients(session),
                 process=self.process,
             )

@@ -16,12 +16,12 @@ import boto3
 import pytest
 
 from duetime import composition
-from duetime.adapters.targets.http_calls import Answer
+from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.composition import composed
-from duetime.contract.bulk.requests import read_stored
+from duetime.contract.bulk.bodies import read_stored
 from duetime.domain.admins import Admins
+from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.bulk.request import FilterAction
 from duetime.domain.dispatch.timers import BulkTimer
 from duetime.domain.limits import (
     CIRCUIT_THRESHOLD,
@@ -35,7 +35,7 @@ from duetime.domain.limits import (
     MAX_URL_LENGTH,
 )
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
-from duetime.domain.tasks.attempts import HeldBack, Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.retry import RetryPolicy
@@ -57,7 +57,7 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.adapters.targets.http_calls import Call, Reply
+    from duetime.adapters.targets.http_messages import Call, Reply
     from duetime.domain.tasks.task import Task
     from local.emulator import Emulator
 
@@ -254,7 +254,7 @@ class _Heard:
     def call(self, call: Call) -> Reply:
         """Say so."""
         del call
-        return Answer(200)
+        return HttpResponse(200)
 
 
 def test_a_callback_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
@@ -421,7 +421,7 @@ def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tupl
     assert (meter.requests, meter.read_units) == ({"GetItem": 1, "PutItem": 1}, 1)
     assert (meter.table_units, meter.index_units) == (1, 1)
     meter.reset()
-    assert isinstance(circuit_breakers.run(work(url="https://example.org/")), HeldBack)
+    assert isinstance(circuit_breakers.run(work(url="https://example.org/")), Postponed)
     assert meter.total_requests == 0
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from duetime import composition
 from duetime.composition import Runtime, composed
-from duetime.domain.tasks.attempts import Succeeded
+from duetime.domain.tasks.attempt_outcomes import Succeeded
 from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, TaskSpec

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES, TOPOLOGY_ROOM, WAITS_AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES, TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
 from infra.topology_state_machine import definition
 from layers.build import ROOT
@@ -90,7 +90,7 @@ def names_of(machine: dict[str, Any]) -> list[str]:
 def test_an_execution_may_take_as_long_as_the_longest_topology(every: Synthesis) -> None:
     """The definition has a comment and a timeout: the CDK does not add those of a machine that is given as a text."""
     deployed = json.loads(deployed_text(every))
-    assert deployed["TimeoutSeconds"] >= MAX_DEADLINE_SECONDS + TOPOLOGY_ROOM // SECOND
+    assert deployed["TimeoutSeconds"] >= MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
     assert deployed["Comment"]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.ready_file import AlreadyUp, Ready, announced, find, refuse_if_taken
+from local.ready_file import AlreadyUp, Ready, announced, find, reject_if_taken
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,11 +40,11 @@ def test_a_file_whose_process_is_gone_announces_nothing(tmp_path: Path) -> None:
 def test_a_place_that_a_living_stack_uses_is_refused(tmp_path: Path) -> None:
     """A second stack does not take the first one's file away; a dead one's place is free."""
     path = tmp_path / "ready.json"
-    refuse_if_taken(path)
+    reject_if_taken(path)
     up = Ready("http://127.0.0.1:1/api", "http://127.0.0.1:1", os.getpid())
     with announced(up, path), pytest.raises(AlreadyUp, match=r"127\.0\.0\.1:1/api"):
-        refuse_if_taken(path)
-    refuse_if_taken(path)
+        reject_if_taken(path)
+    reject_if_taken(path)
 
 
 def test_the_file_of_a_later_stack_is_left_alone(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def _quiet() -> Saved:
         world.end()
 
 
-def _answer(world: World, method: str, path: str, body: object = None, **more: str) -> Reply:
+def _response(world: World, method: str, path: str, body: object = None, **more: str) -> Reply:
     reply = world.do(partial(world.ask, method, path, body, **more))
     assert reply is not None
     return reply
@@ -85,7 +85,7 @@ def _answer(world: World, method: str, path: str, body: object = None, **more: s
 def _made(world: World, label: str = "task", **fields: object) -> dict[str, Any]:
     """A task, the subject unless another is named."""
     body = {"type": works.PLAIN, "name": "old", "deadline_seconds": 60, **fields}
-    reply = _answer(world, "POST", "/v1/tasks", body)
+    reply = _response(world, "POST", "/v1/tasks", body)
     assert reply.status == 201, reply
     world.about[label] = reply.body["id"]
     world.about.setdefault("labels", {})[reply.body["id"]] = label
@@ -101,7 +101,7 @@ def _task_now(world: World) -> Task:
 
 
 def _asked(world: World, verb: str, body: object = None) -> None:
-    reply = _answer(world, "POST", f"/v1/tasks/{world.about['task']}/{verb}", body)
+    reply = _response(world, "POST", f"/v1/tasks/{world.about['task']}/{verb}", body)
     assert reply.status < 300, reply
     world.about["version"] = reply.body["version"]
 
@@ -310,7 +310,7 @@ def leased_pausing(world: World) -> None:
 def leased_stopping(world: World) -> None:
     """A pull worker has it, and was asked to stop."""
     leased(world)
-    reply = _answer(world, "DELETE", f"/v1/tasks/{world.about['task']}", query="force=true")
+    reply = _response(world, "DELETE", f"/v1/tasks/{world.about['task']}", query="force=true")
     assert reply.status == 202
 
 
@@ -335,7 +335,7 @@ def lease_over(world: World) -> None:
 def _taken(world: World, what: str, body: dict[str, Any]) -> None:
     """Have a bulk operation accepted that nobody has begun."""
     world.about["bulk"] = "none"
-    reply = _answer(world, "POST", what, {"filter": {"name": "old"}, "per_second": 0.5, **body})
+    reply = _response(world, "POST", what, {"filter": {"name": "old"}, "per_second": 0.5, **body})
     assert reply.status == 202, reply
     world.about["bulk"] = reply.body["id"]
 
@@ -369,7 +369,7 @@ def _scheduled(world: World, in_minutes: int = 1, **fields: object) -> None:
     body = {"name": name, "task": task, **({} if "permanent" in fields else {"cron": f"{minutes} * * * *"})}
     world.schedules.made(name, world.time.now())
     world.schedules.disturbed.add(name)
-    reply = _answer(world, "POST", "/v1/schedules", {**body, **fields})
+    reply = _response(world, "POST", "/v1/schedules", {**body, **fields})
     assert reply.status == 201, reply
     world.about["schedule"] = name
 
@@ -396,14 +396,14 @@ def recurring_busy(world: World) -> None:
 def recurring_held(world: World) -> None:
     """The same, held."""
     _scheduled(world, in_minutes=3)
-    reply = _answer(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
+    reply = _response(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
     assert reply.status == 200, reply
 
 
 def recurring_gone(world: World) -> None:
     """It was deleted while an occurrence was placed."""
     overlap_control(world)
-    reply = _answer(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
+    reply = _response(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
     assert reply.status == 200, reply
 
 
@@ -417,7 +417,7 @@ def permanent(world: World) -> None:
 
 def with_calendar(world: World) -> None:
     """A schedule with a calendar."""
-    reply = _answer(world, "PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
+    reply = _response(world, "PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     assert reply.status < 300, reply
     _scheduled(world, in_minutes=3, calendars=["holidays"])
 
@@ -425,13 +425,13 @@ def with_calendar(world: World) -> None:
 def switched_off(world: World) -> None:
     """A task that is due while everything is stopped."""
     queued(world)
-    reply = _answer(world, "PUT", "/v1/switches", {"scope": "everything", "stopped": True})
+    reply = _response(world, "PUT", "/v1/switches", {"scope": "everything", "stopped": True})
     assert reply.status < 300, reply
 
 
 def _topology(world: World, **nodes: object) -> None:
     """A topology whose execution has begun."""
-    reply = _answer(world, "POST", "/v1/topologies", {"nodes": nodes})
+    reply = _response(world, "POST", "/v1/topologies", {"nodes": nodes})
     assert reply.status == 201, reply
     world.about["task"] = reply.body["id"]
     world.about["labels"] = {reply.body["id"]: "task"}
@@ -484,7 +484,7 @@ def topology_failed(world: World) -> None:
 def topology_rerun(world: World) -> None:
     """The same, and it is to run again: the message is on the queue."""
     topology_failed(world)
-    reply = _answer(world, "POST", f"/v1/topologies/{world.about['task']}/rerun")
+    reply = _response(world, "POST", f"/v1/topologies/{world.about['task']}/rerun")
     assert reply.status == 200, reply
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.about["ends"] = "succeeded"

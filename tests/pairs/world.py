@@ -133,7 +133,7 @@ class Saved:
     tokens: dict[str, Token]
     numbers: Any
     machines: int
-    chance: Any
+    random_source: Any
     about: dict[str, Any]
     leases: dict[str, Leased]
     watched: dict[str, Any]
@@ -228,7 +228,7 @@ class World(Storm):
         self.sqs._numbers = copy(saved.numbers)
         # No machine has the name of an earlier one, which is a part of the nonces it draws.
         self._machines_made = saved.machines
-        self.random.setstate(saved.chance)
+        self.random.setstate(saved.random_source)
         self.about, self.leases = dict(saved.about), dict(saved.leases)
         self.environ.update(self.about.get("environ", {}))
         for name, value in saved.watched.items():

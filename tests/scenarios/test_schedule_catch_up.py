@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.dispatch_items import bulk_timer_item_of, schedule_timer_item_of, timer_item_of
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
@@ -25,7 +25,7 @@ from duetime.domain.limits import (
     MAX_DUE_AHEAD,
 )
 from duetime.domain.locks import Holder, Lock, LockName
-from duetime.domain.tasks.attempts import failure
+from duetime.domain.tasks.attempt_outcomes import failure
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.task import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.circuit_breakers import Circuit
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
 
 NAME = LockName("me", "db-17")

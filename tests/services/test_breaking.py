@@ -9,7 +9,7 @@ import pytest
 
 from duetime.domain.circuit_breakers import Circuit, CircuitState
 from duetime.domain.limits import CIRCUIT_OPEN, CIRCUIT_SPREAD, CIRCUIT_THRESHOLD, MAX_CIRCUITS_KNOWN
-from duetime.domain.tasks.attempts import HeldBack, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.attempt_outcomes import Postponed, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec
@@ -107,7 +107,7 @@ def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: Fau
     process.fail()
     held = process.call(Succeeded(b"1"))
     now = process.clock.now()
-    assert isinstance(held, HeldBack)
+    assert isinstance(held, Postponed)
     assert now + CIRCUIT_OPEN < held.until <= now + CIRCUIT_OPEN + SECOND + CIRCUIT_SPREAD
     assert held.reason == f"the circuit of {HOST} is open"
     assert process.endpoint.calls == CIRCUIT_THRESHOLD
@@ -118,10 +118,10 @@ def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: Fau
 def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circuits: FaultyCircuitStore) -> None:
     """A host that fails one owner's calls, for whatever reason, is called for the others, also by other processes."""
     process.fail()
-    assert isinstance(process.call(), HeldBack)
+    assert isinstance(process.call(), Postponed)
     for each in (process, another(process, circuits)):
         assert each.call(Succeeded(b"1"), owner="another") == Succeeded(b"1")
-        assert isinstance(each.call(), HeldBack)
+        assert isinstance(each.call(), Postponed)
 
 
 def test_time_limits_that_are_too_short_close_a_host_to_nobody(process: Process) -> None:
@@ -131,7 +131,7 @@ def test_time_limits_that_are_too_short_close_a_host_to_nobody(process: Process)
         assert process.call(late, seconds=1) == late
     for _ in range(CIRCUIT_THRESHOLD):
         assert process.call(late, seconds=60) == late
-    assert isinstance(process.call(), HeldBack)
+    assert isinstance(process.call(), Postponed)
 
 
 def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
@@ -145,10 +145,10 @@ def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
     slow = Process(FaultyCircuitStore(), process.clock, Slow())
     assert slow.call(Succeeded(b"1")) == Succeeded(b"1")
     for _ in range(3 * CIRCUIT_THRESHOLD):
-        assert not isinstance(slow.call(failure("Timeout", ""), seconds=50), HeldBack)
+        assert not isinstance(slow.call(failure("Timeout", ""), seconds=50), Postponed)
     for _ in range(CIRCUIT_THRESHOLD):
-        assert not isinstance(slow.call(failure("Timeout", ""), seconds=60), HeldBack)
-    assert isinstance(slow.call(), HeldBack)
+        assert not isinstance(slow.call(failure("Timeout", ""), seconds=60), Postponed)
+    assert isinstance(slow.call(), Postponed)
 
 
 def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
@@ -157,7 +157,7 @@ def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
         process.fail(CIRCUIT_THRESHOLD - 1)
         process.call(sign_of_life)
     process.fail(CIRCUIT_THRESHOLD)
-    assert isinstance(process.call(), HeldBack)
+    assert isinstance(process.call(), Postponed)
 
 
 def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
@@ -179,8 +179,8 @@ def test_another_process_learns_of_it_within_seconds(process: Process, circuits:
     other.call(Succeeded(b"1"))
     process.fail()
     process.clock.at += 5 * SECOND
-    assert isinstance(other.call(), HeldBack)
-    assert isinstance(another(process, circuits).call(), HeldBack)
+    assert isinstance(other.call(), Postponed)
+    assert isinstance(another(process, circuits).call(), Postponed)
     assert other.facts.counts["circuits_opened"] == 0
 
 
@@ -198,7 +198,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Faulty
 
     slow = CircuitBreakers(Slow(), circuits, process.clock, CHANCE, Facts())
     assert slow.run(work(url=URL)) == Succeeded(b"1")
-    assert [type(outcome) for outcome in outcomes] == [HeldBack, HeldBack]
+    assert [type(outcome) for outcome in outcomes] == [Postponed, Postponed]
     assert process.endpoint.calls == CIRCUIT_THRESHOLD
     process.clock.at += 5 * SECOND
     assert process.call(Succeeded(b"2")) == other.call() == Succeeded(b"2")
@@ -211,7 +211,7 @@ def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process
     process.clock.at += CIRCUIT_OPEN
     assert process.call(failure("EgressFailed", "")) == failure("EgressFailed", "")
     assert process.call(DOWN) == DOWN
-    assert isinstance(process.call(), HeldBack)
+    assert isinstance(process.call(), Postponed)
     circuit = circuits.read(OWNER, HOST, consistent=True)
     assert (circuit.openings, circuit.open_until - process.clock.now()) == (2, 2 * CIRCUIT_OPEN)
 
@@ -222,7 +222,7 @@ def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, cir
     process.clock.at += CIRCUIT_OPEN
     circuit = circuits.read(OWNER, HOST, consistent=True)
     circuits.save(circuit.probed(process.clock.now() + MINUTE), "died", process.clock.now() + HOUR)
-    assert isinstance(process.call(Succeeded(b"1")), HeldBack)
+    assert isinstance(process.call(Succeeded(b"1")), Postponed)
     process.clock.at += MINUTE
     assert process.call() == Succeeded(b"1")
 
@@ -233,7 +233,7 @@ def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
     for url in ("https://other.example.org/", f"https://{HOST}:8443/report", ""):
         assert process.call(Succeeded(b"1"), url=url) == Succeeded(b"1")
     assert process.call(phase=Phase.CLEAN) == Succeeded(b"1")
-    assert [isinstance(process.call(phase=phase), HeldBack) for phase in (Phase.PREPARE, Phase.ROLLBACK)] == [True] * 2
+    assert [isinstance(process.call(phase=phase), Postponed) for phase in (Phase.PREPARE, Phase.ROLLBACK)] == [True] * 2
 
 
 def test_without_its_store_a_circuit_lets_calls_through(process: Process, circuits: FaultyCircuitStore) -> None:
@@ -256,7 +256,7 @@ def test_an_old_reading_does_not_undo_what_was_written_here(process: Process, ci
     process.fail()
     process.clock.at += 6 * SECOND
     circuits.read = lambda owner, host, **_: Circuit(owner, host)  # type: ignore[method-assign] # a replica that lags behind
-    assert isinstance(process.call(Succeeded(b"1")), HeldBack)
+    assert isinstance(process.call(Succeeded(b"1")), Postponed)
 
 
 def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import CALLBACK_TRIES
-from duetime.domain.tasks.attempts import Deferred, Ending, Failed, Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Failed, Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND

@@ -17,7 +17,7 @@ from duetime.services.tasks.create import IdempotencyKey, Order
 from tests.virtual.world import OWNER, RETENTION, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
 
 BIG = b'"' + random.Random(7).randbytes(3000).hex().encode() + b'"'  # noqa: S311 - the same bytes in every run

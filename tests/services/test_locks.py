@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.errors import LockLost, LockUnknown, Unavailable
+from duetime.domain.errors import LockLost, LockNotFound, Unavailable
 from duetime.domain.limits import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
-from duetime.domain.tasks.attempts import Deferred, Ending, Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Succeeded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import Move, State
@@ -108,7 +108,7 @@ def test_a_lock_given_back_while_the_next_is_still_being_put_back_is_not_missed(
     world = Crowd()
 
     def stall(write: Write) -> None:
-        if write.move is Move.HOLD_BACK:
+        if write.move is Move.POSTPONE:
             world.take(3 * SECOND)
 
     world.tasks.before_write = stall
@@ -145,7 +145,7 @@ def test_locks_of_other_keys_and_owners_are_other_locks() -> None:
     other = world.task_creator.create("you", world.order_of(locked()))
     world.pass_time(SECOND)
     assert world.most == 3
-    with pytest.raises(LockUnknown):
+    with pytest.raises(LockNotFound):
         world.lock_admin.get("them", KEY)
     assert [holder.task_id for holder in world.lock_admin.get("you", KEY)[0].holders] == [other.id]
 

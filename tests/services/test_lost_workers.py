@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.conditional_writes import Refused
+from duetime.domain.conditional_writes import ConditionFailed
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
-from duetime.domain.tasks.attempts import Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Succeeded, failure
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task import AttemptOutcome, Progress, TaskSpec
@@ -18,7 +18,7 @@ from tests.virtual.world import LEASE, START, World
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
 
 RECOVERY = 3 * MINUTE
@@ -203,7 +203,7 @@ def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease() -> None:
     world.tasks.before_write = hold_up_the_first
     world.pass_time(LEASE)
     leased_until = world.get(task).lease_ends_at
-    assert isinstance(world.tasks.apply(late[0]), Refused)
+    assert isinstance(world.tasks.apply(late[0]), ConditionFailed)
     assert world.get(task).lease_ends_at == leased_until
     world.pass_time(3 * LEASE)
     assert world.get(task).attempt == 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.limits import LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
-from duetime.domain.tasks.attempts import NotSent, Succeeded
+from duetime.domain.tasks.attempt_outcomes import NotSent, Succeeded
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Phase, TaskSpec
@@ -18,7 +18,7 @@ from tests.domain.factories import task as made
 from tests.virtual.world import World
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.domain.tasks.attempt_outcomes import TargetEnding
     from duetime.ports.targets import Work
 
 REFUSED = NotSent("the egress function: TooManyRequestsException")
@@ -107,12 +107,12 @@ def test_cleaning_up_is_tried_again_when_its_call_never_left() -> None:
 def test_the_wait_of_a_call_that_never_left_is_bounded_and_spread(waited: Millis, bound: Millis) -> None:
     """As long again as the task has been due, between a second and a minute, spread over its second half."""
     task = made(due_at=NOW - waited)
-    assert REFUSED.held_back(task, NOW, 0.0).until == NOW + bound
-    assert REFUSED.held_back(task, NOW, 0.999).until >= NOW + bound // 2
+    assert REFUSED.postponed(task, NOW, 0.0).until == NOW + bound
+    assert REFUSED.postponed(task, NOW, 0.999).until >= NOW + bound // 2
 
 
 def test_the_wait_of_a_retry_counts_from_the_attempt_before() -> None:
     """A task that was due for hours, and whose last attempt has just ended, begins with the shortest wait."""
     line = AttemptRecord(1, 1, "w", NOW - 5_000, 0, 5_000, AttemptOutcome.RETRIED)
     task = made(due_at=NOW - HOUR, attempt_history=(line,))
-    assert REFUSED.held_back(task, NOW, 0.0).until == NOW + SHORTEST_NOT_SENT_WAIT
+    assert REFUSED.postponed(task, NOW, 0.0).until == NOW + SHORTEST_NOT_SENT_WAIT

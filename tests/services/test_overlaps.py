@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.errors import BackfillUnknown, CalendarUnknown, CalendarUsed, FieldInvalid, ScheduleMoveRefused
-from duetime.domain.name_editions import Edition
+from duetime.domain.errors import BackfillNotFound, CalendarNotFound, CalendarUsed, FieldInvalid, ScheduleStateConflict
+from duetime.domain.incarnations import Incarnation
 from duetime.domain.schedules.calendars import Calendar, Kind
 from duetime.domain.schedules.definition import ScheduleChange
 from duetime.domain.schedules.local_time import day_of
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
 from duetime.domain.schedules.time_zones import UTC_ZONE
-from duetime.domain.tasks.attempts import Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Cause, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
@@ -231,7 +231,7 @@ def test_a_backfill_is_cancelled() -> None:
     world.pass_time(30 * MINUTE)
     tasks = [task for task in tasks_of(world) if task.schedule_ref and task.schedule_ref.cause is Cause.BACKFILL]
     assert 2 * 6 <= len(tasks) <= 7 * 6
-    with pytest.raises(BackfillUnknown):
+    with pytest.raises(BackfillNotFound):
         world.schedule_manager.cancel_backfill(OWNER, NAME, "none")
 
 
@@ -277,7 +277,7 @@ def test_only_so_many_backfills_at_once() -> None:
     make(world, "0 0 * * *")
     for _ in range(5):
         world.schedule_manager.backfill(OWNER, NAME, START - 100 * DAY, START, 1)
-    with pytest.raises(ScheduleMoveRefused):
+    with pytest.raises(ScheduleStateConflict):
         world.schedule_manager.backfill(OWNER, NAME, START - 100 * DAY, START, 1)
     make(world, "0 0 1 1 *", name="yearly")
     with pytest.raises(FieldInvalid, match="from"):
@@ -290,7 +290,7 @@ def keeping(world: World) -> CalendarManager:
     def unread(*_arguments: object, **_named: object) -> Calendar:
         raise AssertionError("no file is read here")
 
-    return CalendarManager(world.calendars, world.schedules, world.time, world.chance, unread)
+    return CalendarManager(world.calendars, world.schedules, world.time, world.random_source, unread)
 
 
 def test_a_calendar_keeps_occurrences_from_running() -> None:
@@ -325,11 +325,11 @@ def test_a_calendar_that_is_used_is_kept() -> None:
     make(world, calendars=("off",))
     with pytest.raises(CalendarUsed):
         calendars.delete(OWNER, "off")
-    world.calendars.remove(OWNER, Calendar("off"), Edition(1, 1), "n", 0)
+    world.calendars.remove(OWNER, Calendar("off"), Incarnation(1, 1), "n", 0)
     world.pass_time(5 * MINUTE)
     known = stored(world)
     assert known.state is ScheduleState.PAUSED
     assert "there is no calendar 'off'" in known.note
     world.schedule_manager.delete(OWNER, NAME)
-    with pytest.raises(CalendarUnknown):
+    with pytest.raises(CalendarNotFound):
         calendars.delete(OWNER, "off")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
-from duetime.domain.tasks.attempts import Deferred, Ending, Stopped, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Stopped, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import AttemptOutcome, Phase, TaskSpec

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.conditional_writes import Refused
-from duetime.domain.errors import AttemptOverdue, FenceDiffers, LockLost, Unavailable
+from duetime.domain.conditional_writes import ConditionFailed
+from duetime.domain.errors import AttemptOverdue, FenceMismatch, LockLost, Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_BACKLOG
-from duetime.domain.tasks.attempts import Stopped, Succeeded, Yielded, failure
+from duetime.domain.tasks.attempt_outcomes import Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import Move, State
@@ -23,7 +23,7 @@ from tests.virtual.world import LEASE, OWNER, PULLED, START
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
     from duetime.services.pull.lease import Leased
 
@@ -127,7 +127,7 @@ def test_a_heartbeat_of_a_lease_that_arrives_late_does_not_shorten_it(world: Pul
         world.lease_reports.heartbeat(OWNER, lease.key, None)
     world.pass_time(10 * SECOND)
     leased_until = world.lease_reports.heartbeat(OWNER, lease.key, None).lease_ends_at
-    assert isinstance(world.tasks.apply(late[0]), Refused)
+    assert isinstance(world.tasks.apply(late[0]), ConditionFailed)
     assert world.get(task).lease_ends_at == leased_until
 
 
@@ -374,9 +374,9 @@ def test_a_zombie_commits_nothing(world: PullingWorld) -> None:
     first = lease_one(world)
     world.pass_time(LEASE + LEASE_RETURN_MARGIN + SECOND)
     second = lease_one(world)
-    with pytest.raises(FenceDiffers):
+    with pytest.raises(FenceMismatch):
         world.lease_reports.finish(OWNER, first.key, Succeeded(b'"zombie"'))
-    with pytest.raises(FenceDiffers):
+    with pytest.raises(FenceMismatch):
         world.lease_reports.heartbeat(OWNER, first.key, None)
     done = world.lease_reports.finish(OWNER, second.key, Succeeded(b'"second"'))
     assert done.result is not None

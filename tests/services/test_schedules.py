@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.errors import FieldInvalid, ScheduleExists, ScheduleUnknown, ScheduleVersionDiffers, Unavailable
+from duetime.domain.errors import FieldInvalid, ScheduleExists, ScheduleNotFound, ScheduleVersionMismatch, Unavailable
 from duetime.domain.schedules.definition import ScheduleChange, Written
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.time_zones import zone_named
@@ -35,7 +35,7 @@ def test_a_schedule_runs_at_each_of_its_times() -> None:
     make(world)
     world.pass_time(HOUR)
     known = stored(world)
-    assert known.edition == known.generation + 1
+    assert known.incarnation == known.generation + 1
     assert known.generation <= HOUR // MINUTE + 2
     assert dict(ran(world)) == dict.fromkeys(minutes(START, START + HOUR), 1)
     late = [effect.at - world.tasks._tasks[effect.task_id].due_at for effect in world.effects]
@@ -208,7 +208,7 @@ def test_what_a_deleted_schedule_placed_is_dropped() -> None:
     world.pass_time(5 * MINUTE)
     gone_at = world.time.now()
     world.schedule_manager.delete(OWNER, NAME, None)
-    with pytest.raises(ScheduleUnknown):
+    with pytest.raises(ScheduleNotFound):
         stored(world)
     make(world, "*/5 * * * *")
     world.pass_time(15 * MINUTE)
@@ -280,9 +280,9 @@ def test_a_change_for_another_version_is_refused() -> None:
     world.pass_time(10 * MINUTE)
     assert stored(world).version == 1
     world.schedule_manager.change(OWNER, NAME, ScheduleChange({"jitter_seconds": 5}), 1)
-    with pytest.raises(ScheduleVersionDiffers):
+    with pytest.raises(ScheduleVersionMismatch):
         world.schedule_manager.change(OWNER, NAME, ScheduleChange({"jitter_seconds": 6}), 1)
-    with pytest.raises(ScheduleVersionDiffers):
+    with pytest.raises(ScheduleVersionMismatch):
         world.schedule_manager.delete(OWNER, NAME, 1)
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.conditional_writes import Refused
-from duetime.domain.errors import FenceDiffers, MoveRefused, NotifiedOtherwise, TaskUnknown, Unavailable
+from duetime.domain.conditional_writes import ConditionFailed
+from duetime.domain.errors import FenceMismatch, NotifiedOtherwise, StateConflict, TaskNotFound, Unavailable
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES
-from duetime.domain.tasks.attempts import Deferred, Ending, Succeeded, Yielded, failure
+from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Succeeded, Yielded, failure
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task import AttemptOutcome, ContentPlace, HttpTarget, Phase, Progress, StopRequest, TaskSpec
@@ -230,7 +230,7 @@ def test_a_target_that_offers_no_rollback_is_not_asked() -> None:
     http = world.create(TaskSpec("report", target=HttpTarget("https://example.org/")))
     handler = world.create()
     world.pass_time(SECOND)
-    with pytest.raises(MoveRefused, match="offers no rollback"):
+    with pytest.raises(StateConflict, match="offers no rollback"):
         world.task_control.roll_back(OWNER, http.id)
     world.task_control.roll_back(OWNER, handler.id)
     world.pass_time(SECOND)
@@ -373,7 +373,7 @@ def test_a_cancel_by_force_takes_a_task_as_it_finds_it() -> None:
     world.pass_time(SECOND)
     assert world.task_control.cancel_by_force(OWNER, running.id, None).stop_request is StopRequest.CANCEL
     world.pass_time(2 * MINUTE)
-    with pytest.raises(MoveRefused, match="succeeded"):
+    with pytest.raises(StateConflict, match="succeeded"):
         world.task_control.cancel_by_force(OWNER, running.id, None)
 
 
@@ -382,7 +382,7 @@ def test_a_notification_under_another_fence_is_refused(fence: int) -> None:
     """A zombie's word, or a guess, changes nothing."""
     world = World()
     task = deferred(world)
-    with pytest.raises(FenceDiffers):
+    with pytest.raises(FenceMismatch):
         world.task_control.notify(OWNER, task.id, fence, Succeeded(b"7"))
     assert world.get(task) == task
 
@@ -392,9 +392,9 @@ def test_a_notification_after_the_deadline_is_refused() -> None:
     world = World()
     task = deferred(world, deadline_seconds=60)
     world.pass_time(61 * SECOND)
-    with pytest.raises(FenceDiffers, match="deadline is over"):
+    with pytest.raises(FenceMismatch, match="deadline is over"):
         world.task_control.notify(OWNER, task.id, task.fence, Succeeded(b"7"))
-    with pytest.raises(FenceDiffers, match="deadline is over"):
+    with pytest.raises(FenceMismatch, match="deadline is over"):
         world.task_control.heartbeat(OWNER, task.id, task.fence, None)
 
 
@@ -427,7 +427,7 @@ def test_a_heartbeat_of_a_deferred_attempt_that_arrives_late_does_not_shorten_it
         world.task_control.heartbeat(OWNER, task.id, task.fence, None)
     world.pass_time(40 * SECOND)
     leased_until = world.task_control.heartbeat(OWNER, task.id, task.fence, None).lease_ends_at
-    assert isinstance(world.tasks.apply(late[0]), Refused)
+    assert isinstance(world.tasks.apply(late[0]), ConditionFailed)
     assert world.get(task).lease_ends_at == leased_until
 
 
@@ -447,7 +447,7 @@ def test_another_owners_task_cannot_be_steered() -> None:
         lambda: steering.heartbeat("you", task.id, 1, None),
     ]
     for call in calls:
-        with pytest.raises(TaskUnknown):
+        with pytest.raises(TaskNotFound):
             call()
     assert world.get(task) == task
 
@@ -464,6 +464,6 @@ def test_a_finished_task_can_be_neither_paused_resumed_nor_run() -> None:
         world.task_control.run_now,
         world.task_control.retry,
     ):
-        with pytest.raises(MoveRefused, match="succeeded"):
+        with pytest.raises(StateConflict, match="succeeded"):
             call(OWNER, task.id)
     assert world.get(task) == done

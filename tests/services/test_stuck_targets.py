@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.errors import MoveRefused
+from duetime.domain.errors import StateConflict
 from duetime.domain.limits import OVERDUE_GRACE, PROCESS_END_TIME
-from duetime.domain.tasks.attempts import Succeeded
+from duetime.domain.tasks.attempt_outcomes import Succeeded
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import LockSpec, Phase, TaskSpec
@@ -99,7 +99,7 @@ def test_nobody_hurries_what_a_dying_process_still_does(world: SlowWorld, spent:
     task = world.create(TaskSpec("report", timeout_seconds=TIMEOUT, retry=retry))
 
     def hurry() -> None:
-        with suppress(MoveRefused):
+        with suppress(StateConflict):
             (world.task_control.retry if spent else world.task_control.run_now)(OWNER, task.id)
 
     while world.time.now() < OVERDUE + 20 * SECOND:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.bulk.request import FilterAction
-from duetime.domain.errors import FieldInvalid, MoveRefused, Unavailable
+from duetime.domain.bulk.filter_action import FilterAction
+from duetime.domain.errors import FieldInvalid, StateConflict, Unavailable
 from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EXAMINED
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.filters import TaskFilter
@@ -21,7 +21,7 @@ from tests.clocks import StandingClock
 from tests.virtual.world import OWNER, START, World
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk.request import FilterResult
+    from duetime.domain.bulk.filter_action import FilterResult
     from duetime.domain.conditional_writes import Write
     from duetime.domain.tasks.task import Task
 
@@ -134,7 +134,7 @@ def test_running_tasks_refuse_unless_forced() -> None:
     world.fill(2)
     world.pass_time(SECOND)
     swept = world.cancel()
-    assert (swept.examined, swept.matched, swept.changed, swept.refused) == (4, 3, 2, {MoveRefused: 1})
+    assert (swept.examined, swept.matched, swept.changed, swept.refused) == (4, 3, 2, {StateConflict: 1})
     forced = world.cancel(force=True)
     assert (forced.matched, forced.changed) == (1, 1)
     assert world.get(running).stop_request is StopRequest.CANCEL

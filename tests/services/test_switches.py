@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchUnknown, Unavailable
+from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchNotFound, Unavailable
 from duetime.domain.limits import LOCK_CHECK_INTERVAL, LONGEST_STOP, MAX_SWITCHES, SHORTEST_STOP, SWITCHES_LIFE
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
-from duetime.domain.tasks.attempts import Deferred, Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Deferred, Succeeded, failure
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Phase, TaskSpec
@@ -18,7 +18,7 @@ from tests.virtual.switched import OPERATOR, SwitchedWorld
 from tests.virtual.world import OWNER, START
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
 
 ALL = SwitchKey(SwitchScope.EVERYTHING)
@@ -230,7 +230,7 @@ def test_others_see_what_concerns_them() -> None:
 def test_lifting_what_is_not_there_says_so() -> None:
     """A mistyped name is told, and an idle switch is never stored."""
     world = SwitchedWorld()
-    with pytest.raises(SwitchUnknown, match="type report"):
+    with pytest.raises(SwitchNotFound, match="type report"):
         world.switch_admin.remove(OPERATOR, REPORTS)
     world.switch_admin.put(OPERATOR, Switch(REPORTS, reason="nothing"))
     assert world.switch_admin.list(OPERATOR)[0] == []

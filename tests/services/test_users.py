@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.errors import FieldInvalid, KeyReused, MoveRefused, TaskUnknown, VersionDiffers
+from duetime.domain.errors import FieldInvalid, KeyReused, StateConflict, TaskNotFound, VersionMismatch
 from duetime.domain.limits import MAX_DUE_AHEAD
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.filters import TaskFilter
@@ -18,7 +18,7 @@ from tests.virtual.world import OWNER, START, World
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
 
 
@@ -48,9 +48,9 @@ def test_a_running_task_can_be_neither_changed_nor_cancelled() -> None:
     task = world.create(TaskSpec("report", timeout_seconds=100))
     world.pass_time(SECOND)
     before = world.get(task)
-    with pytest.raises(MoveRefused, match="running"):
+    with pytest.raises(StateConflict, match="running"):
         world.task_updater.cancel(OWNER, task.id, None)
-    with pytest.raises(MoveRefused, match="running"):
+    with pytest.raises(StateConflict, match="running"):
         world.task_updater.change(OWNER, task.id, TaskChange({"name": "x"}), None)
     assert world.get(task) == before
 
@@ -59,11 +59,11 @@ def test_another_owners_task_does_not_exist() -> None:
     """Reading, changing and cancelling it all say that there is none."""
     world = World()
     task = world.create(TaskSpec("report", delay=MINUTE))
-    with pytest.raises(TaskUnknown):
+    with pytest.raises(TaskNotFound):
         world.task_reader.get("you", task.id)
-    with pytest.raises(TaskUnknown):
+    with pytest.raises(TaskNotFound):
         world.task_updater.cancel("you", task.id, None)
-    with pytest.raises(TaskUnknown):
+    with pytest.raises(TaskNotFound):
         world.task_updater.change("you", task.id, TaskChange({"name": "x"}), None)
     assert world.get(task).version == 1
 
@@ -74,9 +74,9 @@ def test_a_change_for_another_version_is_refused() -> None:
     task = world.create(TaskSpec("report", delay=MINUTE))
     changed = world.task_updater.change(OWNER, task.id, TaskChange({"name": "one"}), 1)
     assert (changed.version, changed.name, changed.generation) == (2, "one", 0)
-    with pytest.raises(VersionDiffers):
+    with pytest.raises(VersionMismatch):
         world.task_updater.change(OWNER, task.id, TaskChange({"name": "two"}), 1)
-    with pytest.raises(VersionDiffers):
+    with pytest.raises(VersionMismatch):
         world.task_updater.cancel(OWNER, task.id, 1)
     assert world.get(task).name == "one"
 
@@ -140,7 +140,7 @@ def test_of_two_payloads_the_unused_one_expires() -> None:
     changed = world.task_updater.change(OWNER, task.id, TaskChange({}, payload=new), None)
     assert list(world.contents.expiries) == [(task.id, "payload")]
     world.tasks.before_write = lambda write: _cancel_first(world, write)
-    with pytest.raises(MoveRefused):
+    with pytest.raises(StateConflict):
         world.task_updater.change(OWNER, task.id, TaskChange({}, payload=late), None)
     assert world.get(task).payload.data == new
     assert len(world.contents.expiries) == 3

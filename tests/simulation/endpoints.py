@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.aws_target import AwsRunner
-from duetime.adapters.targets.http_calls import EGRESS_FAILED, TIMEOUT, Answer, NoAnswer
+from duetime.adapters.targets.http_messages import EGRESS_FAILED, TIMEOUT, HttpResponse, NoResponse
 from duetime.domain.times import SECOND
 from duetime.handlers import Accepted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.adapters.targets.http_calls import Call, Reply
-    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.adapters.targets.http_messages import Call, Reply
+    from duetime.domain.tasks.attempt_outcomes import TargetEnding
     from duetime.domain.tasks.task import AwsTarget, Task
     from tests.simulation.machines import Machine
 
@@ -53,45 +53,47 @@ class SimulatedCaller:
         draw = account.random.random()
         if draw < account.rate:
             account.count("egress refused")
-            return NoAnswer(EGRESS_FAILED, "the call could not be handed on: TooManyRequestsException")
+            return NoResponse(EGRESS_FAILED, "the call could not be handed on: TooManyRequestsException")
         reply = self._within(call)
         machine.live()
         if draw > 1 - account.rate:
             account.count("endpoint's answer lost")
             account.take(round(call.seconds * SECOND / 4))
             machine.live()
-            return NoAnswer(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
+            return NoResponse(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
         return reply
 
     def _within(self, call: Call) -> Reply:
         """The endpoint's answer, if it comes in time; it stops at the deadline that it is told."""
-        time, replies = self._machine.account.time, list[Answer]()
+        time, replies = self._machine.account.time, list[HttpResponse]()
         until = time.now() + round(call.seconds * SECOND)
-        strand = time.start(lambda: replies.append(self._answer(call)))
+        strand = time.start(lambda: replies.append(self._response(call)))
         while not strand.done and time.now() < until:
             time.wait([strand], until)
         if replies:
             return replies[0]
         time.kill(strand)
         self._machine.account.take(1)
-        return NoAnswer(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
+        return NoResponse(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
 
-    def _answer(self, call: Call) -> Answer:
+    def _response(self, call: Call) -> HttpResponse:
         account = self._machine.account
         if call.url.startswith(CALLBACK_URL):
             told = json.loads(call.body)
             account.called_back(told["data"]["id"], told["data"]["state"])
-            return Answer(200)
+            return HttpResponse(200)
         if account.endpoint_down_until > account.time.now():
             account.count("endpoint down")
-            return Answer(503, body=b"down")
+            return HttpResponse(503, body=b"down")
         phase = call.url.rpartition("action=")[2]
         facts = json.loads(call.body)
         try:
             result = account.act(phase, Asked(facts["task_id"], facts["fence"]), facts["payload"])
         except Exception as error:  # noqa: BLE001 - whatever the endpoint raises, it answers
-            return Answer(500, body=str(error).encode())
-        return Answer(202) if isinstance(result, Accepted) else Answer(200, body=json.dumps(result).encode())
+            return HttpResponse(500, body=str(error).encode())
+        return (
+            HttpResponse(202) if isinstance(result, Accepted) else HttpResponse(200, body=json.dumps(result).encode())
+        )
 
 
 class InlineAwsRunner(AwsRunner):

@@ -192,7 +192,7 @@ class Machine:
             Runtime(
                 environ=self.environ,
                 clock=self.clock,
-                chance=NamedChance(self.account.random.getrandbits(32), str(self)),
+                random_source=NamedRandomSource(self.account.random.getrandbits(32), str(self)),
                 clients=Clients(self),  # type: ignore[arg-type]  # it stands in for them
                 process=self,
                 threads=Threads(self.account.time, self.clock),
@@ -224,7 +224,7 @@ class Machine:
             raise GreenletExit
 
 
-class NamedChance(SeededRandom):
+class NamedRandomSource(SeededRandom):
     """Randomness whose nonces are different on each machine."""
 
     def __init__(self, seed: int, name: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.schedules.occurrences import Occurrence, count_between
@@ -167,7 +167,7 @@ class ScheduleWatching:
     def endless(self) -> list[StoredSchedule]:
         """The schedules that go on for ever."""
         found = (self.store.read(OWNER, name)[0] for name in self.names)
-        return [each for each in found if each is not None and each.is_looked_at and each.spec.end_at is None]
+        return [each for each in found if each is not None and each.is_expandable and each.spec.end_at is None]
 
     def is_endless(self, task: Task) -> bool:
         """Whether a task is of a schedule that goes on for ever, and so needs not have ended."""
@@ -178,7 +178,7 @@ class ScheduleWatching:
         now, found = self.account.time.now(), []
         for name in self.names:
             stored_schedule, _ = self.store.read(OWNER, name)
-            if stored_schedule is None or not stored_schedule.is_looked_at:
+            if stored_schedule is None or not stored_schedule.is_expandable:
                 continue
             if stored_schedule.spec.end_at is None and not stored_schedule.open_backfills:
                 is_behind = stored_schedule.done < now

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import RequestRefused, Unavailable
-from duetime.domain.tasks.attempts import Deferred, Ending, Stopped, Succeeded, TargetEnding, Yielded, failure
+from duetime.domain.errors import RequestError, Unavailable
+from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Stopped, Succeeded, TargetEnding, Yielded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, State
@@ -188,7 +188,7 @@ class Storm(World):
         """Do what users do, at random moments."""
         while self.time.now() < until:
             self.take(self.random.randrange(1, 40 * SECOND))
-            with suppress(RequestRefused, Unavailable):
+            with suppress(RequestError, Unavailable):
                 self._use_once()
 
     def _use_once(self) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +89,7 @@ def _call(operation: str, request: dict[str, Any], answer: object) -> str:
         parts.append(_item(request["Item"], is_record))
     parts += [_entry(entry) for entry in request.get("Entries", ())]
     parts += [f"{name}={request[name]}" for name in ("FunctionName", "name", "taskToken") if name in request]
-    return " ".join(part for part in parts if part) + " -> " + _answer(answer, is_record)
+    return " ".join(part for part in parts if part) + " -> " + _response(answer, is_record)
 
 
 def _is_record(request: Mapping[str, Any]) -> bool:
@@ -137,7 +137,7 @@ def _entry(entry: Mapping[str, Any]) -> str:
     )
 
 
-def _answer(answer: object, is_record: bool) -> str:  # noqa: FBT001 - same
+def _response(answer: object, is_record: bool) -> str:  # noqa: FBT001 - same
     if isinstance(answer, ClientError):
         refused = answer.response.get("Item")
         code = str(answer.response["Error"]["Code"])

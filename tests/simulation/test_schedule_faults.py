@@ -9,7 +9,7 @@ import pytest
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.schedules.schedule import Overlap, ScheduleState
-from duetime.domain.tasks.attempts import Ending, Succeeded
+from duetime.domain.tasks.attempt_outcomes import Ending, Succeeded
 from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND
 from tests.services.schedules import ran, spec_of, stored, tasks_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.limits import LOCK_CHECK_INTERVAL
-from duetime.domain.tasks.attempts import Ending, Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Ending, Succeeded, failure
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import LockScope, LockSpec, Phase, TaskSpec

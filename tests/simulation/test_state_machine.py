@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_ROOM, WAITS_AT_ONCE
+from duetime.domain.limits import MAX_DEADLINE_SECONDS, TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import HOUR, SECOND
 from duetime.domain.topologies.watchdog_times import pause_before_check
 from tests.fakes.stepfunctions import FakeStepFunctions, Status
@@ -22,7 +22,7 @@ HISTORY = 25_000
 """Most events of an execution (Source: Step Functions Developer Guide, "Avoid reaching the history quota")."""
 ROOM = 5_000
 """Events that are left for what breaks and is tried again: forty waits, twelve tries each, three events a try."""
-LONGEST = MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_ROOM
+LONGEST = MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_MARGIN
 
 
 class Frame:

@@ -13,8 +13,8 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.payload_reader import outline_of
 from duetime.domain.topologies.run_state import is_of_present_run
+from duetime.domain.topologies.stored_graph import outline_of
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:

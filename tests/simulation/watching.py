@@ -8,7 +8,7 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attributes import ATTRIBUTES
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import LEASED, WAITING, State

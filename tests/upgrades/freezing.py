@@ -13,7 +13,7 @@ from duetime import composition
 from duetime.adapters.dynamodb.schema import SCHEMA_VERSION
 from duetime.composition import composed
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempts import Deferred, Run, Yielded
+from duetime.domain.tasks.attempt_outcomes import Deferred, Run, Yielded
 from duetime.domain.times import HOUR, SECOND
 from tests.functions.api.world import claimed_by_a_worker
 from tests.upgrades.life import Life
@@ -81,7 +81,7 @@ def paused(life: Life) -> None:
     held = life.create(delay_seconds=60)
     assert life.api.send("POST", f"/v1/tasks/{held}/pause").status == 200
     task = claimed_by_a_worker(life.create(), life.stack.clock)
-    from duetime.domain.tasks.attempts import Run  # noqa: PLC0415 - used here alone
+    from duetime.domain.tasks.attempt_outcomes import Run  # noqa: PLC0415 - used here alone
 
     run = Run(task, life.stack.clock.at, life.stack.clock.at + SECOND)
     composed().task_control.outcome_writer.finish(run, Yielded(b'{"at":17}'), frozenset())
@@ -129,7 +129,7 @@ def locked(life: Life) -> None:
     for _ in range(2):
         task = claimed_by_a_worker(life.create(lock={"key": "db-17"}), life.stack.clock)
         if (held := inside.lock_manager.take(task, inside.lock_manager.claims(task)[0])) is not None:
-            inside.batch_worker.attempt_runner.outcome_writer.hold_back(task, held)
+            inside.batch_worker.attempt_runner.outcome_writer.postpone(task, held)
 
 
 def switched(life: Life) -> None:

@@ -168,7 +168,7 @@ def test_a_graph_of_an_earlier_version_goes_on(life: Life) -> None:
     scene = thawed(life, FROZEN / "v1" / "graphs.json")
     for _ in range(100):
         # The frozen nonces were counted from one as well: a write with one of them would pass for sent again.
-        composed().runtime.chance.nonce()
+        composed().runtime.random_source.nonce()
     (path,) = (path for path in scene["answers"] if path.startswith("/v1/topologies/"))
     nodes = scene["answers"][path]["nodes"]
     assert [nodes[key]["state"] for key in ("top", "left", "bottom")] == ["succeeded", "scheduled", "blocked"]

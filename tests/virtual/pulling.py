@@ -8,21 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.adapters.memory.long_polls import MemoryLongPollStore
-from duetime.domain.errors import RequestRefused, Unavailable
+from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.limits import HEARTBEATS_PER_LEASE
-from duetime.domain.tasks.attempts import Deferred, HeldBack, NotSent
+from duetime.domain.tasks.attempt_outcomes import Deferred, NotSent, Postponed
 from duetime.domain.tasks.pull_leases import ANYONE, LeaseRequest, Pullers
 from duetime.domain.tasks.task import Phase
 from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
-from duetime.services.long_polls import LongPolls
+from duetime.services.long_poll_limit import LongPolls
 from duetime.services.pull.lease import LeaseService
 from duetime.services.pull.locks import PullLocks
 from duetime.services.pull.report import RELEASED, LeaseReports
 from tests.virtual.world import LEASE, OWNER, PULLED, World
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.domain.tasks.task import StopRequest, Task
     from duetime.domain.times import Millis
     from duetime.services.pull.lease import Leased
@@ -50,9 +50,9 @@ class PullingWorld(World):
         self.pullers: list[Strand] = []
         holding = PullLocks(self.lock_manager, self.overlap_control.apply_gate)
         allowed = Pullers({PULLED: frozenset({ANYONE})})
-        time, chance, facts = self.time, self.chance, self.facts
+        time, random_source, facts = self.time, self.random_source, self.facts
         outcome_writer = self.task_control.outcome_writer
-        long_polls = LongPolls(MemoryLongPollStore(), time, chance, facts, 0)
+        long_polls = LongPolls(MemoryLongPollStore(), time, random_source, facts, 0)
         self.lease_service = LeaseService(
             self.tasks,
             self.contents,
@@ -61,13 +61,13 @@ class PullingWorld(World):
             holding,
             allowed,
             time,
-            chance,
+            random_source,
             time,
             facts,
             long_polls,
         )
         self.lease_reports = LeaseReports(
-            self.tasks, self.contents, self.queues, outcome_writer, holding, allowed, time, chance, facts
+            self.tasks, self.contents, self.queues, outcome_writer, holding, allowed, time, random_source, facts
         )
 
     def start_puller(self, name: str = "puller") -> Strand:
@@ -127,7 +127,7 @@ class PullingWorld(World):
         )
         delivery_state.ended = True
         assert not isinstance(ending, NotSent), "a pull worker's work is not sent anywhere"
-        self._tell(lease, HeldBack(self.time.now(), RELEASED) if isinstance(ending, Deferred) else ending)
+        self._tell(lease, Postponed(self.time.now(), RELEASED) if isinstance(ending, Deferred) else ending)
 
     def _beat(self, lease: Leased, delivery_state: _Shift) -> None:
         """Renew the lease; a worker that loses it ends itself, as nothing else stops its work."""
@@ -137,7 +137,7 @@ class PullingWorld(World):
                 return
             try:
                 renewed = self.lease_reports.heartbeat(OWNER, lease.key, None)
-            except RequestRefused:
+            except RequestError:
                 if not delivery_state.ended:
                     self.time.kill(self.time.process())
                 return
@@ -159,7 +159,7 @@ class PullingWorld(World):
             with suppress(Unavailable):
                 try:
                     return self.lease_reports.finish(OWNER, lease.key, ending)
-                except RequestRefused:
+                except RequestError:
                     return None
             self.take(SECOND)
         return None

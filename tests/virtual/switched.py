@@ -83,10 +83,10 @@ class SwitchedWorld(World):
         super()._wire()
         self.switches = FaultySwitchStore()
         self.circuits = FaultyCircuitStore()
-        self.switch_gate = SwitchGate(self.switches, self.time, self.chance, self.facts)
+        self.switch_gate = SwitchGate(self.switches, self.time, self.random_source, self.facts)
         operators = Admins(frozenset({OPERATOR}))
-        self.switch_admin = SwitchAdmin(self.switches, self.circuits, operators, self.time, self.chance)
-        self.circuit_breakers = CircuitBreakers(self, self.circuits, self.time, self.chance, self.facts)
+        self.switch_admin = SwitchAdmin(self.switches, self.circuits, operators, self.time, self.random_source)
+        self.circuit_breakers = CircuitBreakers(self, self.circuits, self.time, self.random_source, self.facts)
         self.lock_manager = replace(self.lock_manager, caps=self.switch_gate.caps)
         self.task_control = replace(self.task_control, lock_manager=self.lock_manager)
         self.attempt_runner = replace(

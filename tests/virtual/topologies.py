@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.memory.topologies import MemoryTopologyStore
 from duetime.contract.http.safe_json import Document
-from duetime.contract.topologies.decoding import read_graph, topology_asked
-from duetime.domain.tasks.attempts import Deferred
+from duetime.contract.topologies.decoding import read_graph, topology_request
+from duetime.domain.tasks.attempt_outcomes import Deferred
 from duetime.domain.tasks.task import TopologyTarget
 from duetime.domain.times import SECOND
-from duetime.domain.topologies.payload_reader import outline_of
+from duetime.domain.topologies.stored_graph import outline_of
 from duetime.services.tasks.create import Order
 from duetime.services.topologies.inputs import NodeInputs
 from duetime.services.topologies.node_actions import NodeActions
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.domain.tasks.attempt_outcomes import TargetEnding
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.view import View
     from duetime.ports.targets import Work
@@ -53,20 +53,22 @@ class Topologies(World):
 
     def _wire(self) -> None:
         super()._wire()
-        time, chance = self.time, self.chance
+        time, random_source = self.time, self.random_source
         self.begun: list[str] = []
         self.topologies: MemoryTopologyStore = self.around(MemoryTopologyStore())
         self._frames: dict[tuple[TaskId, int], Strand] = {}
         self._answered: set[str] = set()
         self.loses: Callable[[str], bool] = lambda _token: False
         self.starting = True
-        topology_repository = TopologyRepository(self.tasks, self.contents, self.topologies, chance, read_graph, time)
+        topology_repository = TopologyRepository(
+            self.tasks, self.contents, self.topologies, random_source, read_graph, time
+        )
         nodes = NodeActions(
             topology_repository, self.tasks, self.contents, self.topologies, self.enqueuer, time, RETENTION
         )
-        retention = Retention(topology_repository, self.tasks, self.contents, time, chance, time, RETENTION)
+        retention = Retention(topology_repository, self.tasks, self.contents, time, random_source, time, RETENTION)
         self.reconciler = TopologyReconciler(topology_repository, nodes, retention, self.task_control, time, time)
-        making = NodeTasks(topology_repository, self.tasks, self.contents, self.topologies, chance, time)
+        making = NodeTasks(topology_repository, self.tasks, self.contents, self.topologies, random_source, time)
         self.node_finished = NodeFinished(
             topology_repository, making, nodes, self.reconciler, self.topologies, self, time
         )
@@ -81,7 +83,7 @@ class Topologies(World):
             store=self.topologies,
             machine=self,
             clock=time,
-            chance=chance,
+            random_source=random_source,
             executor=time,
             shards=self.shards,
         )
@@ -171,7 +173,7 @@ class Topologies(World):
     def submit(self, nodes: Mapping[str, Mapping[str, Any]], **fields: Any) -> Task:  # noqa: ANN401 - JSON
         """Accept a topology; a node without a type is a report."""
         graph = {key: {"type": "report", **node} for key, node in nodes.items()}
-        asked = topology_asked(Document(json.loads(json.dumps({"nodes": graph, **fields})), marked=False))
+        asked = topology_request(Document(json.loads(json.dumps({"nodes": graph, **fields})), marked=False))
         return self.topology_service.create(OWNER, Order(asked.spec), asked.graph)
 
     def view(self, topology: Task) -> View:

@@ -16,17 +16,17 @@ from duetime.adapters.memory.schedules import MemoryCalendarStore, MemorySchedul
 from duetime.adapters.memory.shards import MemoryShardStore
 from duetime.domain.dispatch.timers import Precision
 from duetime.domain.errors import MinutesUnread, Unavailable
-from duetime.domain.tasks.attempts import Ending, Failed, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.attempt_outcomes import Ending, Failed, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.target_rules import TargetRules
 from duetime.domain.tasks.task import Phase, Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
-from duetime.services.bulk.operations import BulkOperations
+from duetime.services.bulk.manage import BulkOperations
 from duetime.services.enqueue import Enqueuer, message_for
 from duetime.services.locks.admin import LockAdmin
 from duetime.services.locks.locking import LockManager
 from duetime.services.outcomes.callbacks import CallbackSender
-from duetime.services.outcomes.completion import DelegatedCompletion, InlineCompletion
+from duetime.services.outcomes.completion_steps import DelegatedCompletion, InlineCompletion
 from duetime.services.outcomes.outcome import OutcomeWriter
 from duetime.services.outcomes.rollback import RollbackWriter
 from duetime.services.schedules.expander import ScheduleExpander
@@ -119,7 +119,7 @@ class World:
         around: Callable[[Any], Any] = lambda store: store,
     ) -> None:
         self.time = VirtualTime(START)
-        self.chance = SeededRandom()
+        self.random_source = SeededRandom()
         self.facts = Facts()
         self.tasks: FaultyTaskStore = around(tasks or FaultyTaskStore())
         self.contents: FaultyContentStore = around(FaultyContentStore())
@@ -144,30 +144,39 @@ class World:
         self._receiver = self.time.start_process(self._receive_for_ever)
 
     def _wire(self) -> None:
-        time, chance, facts = self.time, self.chance, self.facts
-        self.enqueuer = Enqueuer(self.tasks, self.queues, time, chance, LOOK_AHEAD, Precision.NORMAL)
+        time, random_source, facts = self.time, self.random_source, self.facts
+        self.enqueuer = Enqueuer(self.tasks, self.queues, time, random_source, LOOK_AHEAD, Precision.NORMAL)
         self.task_creator = TaskCreator(
             self.tasks,
             self.contents,
             MemoryKeyStore(),
             self.enqueuer,
             time,
-            chance,
+            random_source,
             time,
             self.shards,
             TargetRules({PULLED}),
         )
         self.task_reader = TaskReader(self.tasks, self.contents)
-        self.lock_manager = LockManager(self.locks, self.tasks, self.enqueuer, time, chance, facts, LEASE)
+        self.lock_manager = LockManager(self.locks, self.tasks, self.enqueuer, time, random_source, facts, LEASE)
         self.task_updater = TaskUpdater(
-            self.tasks, self.contents, self.enqueuer, time, chance, RETENTION, self.lock_manager, TargetRules({PULLED})
+            self.tasks,
+            self.contents,
+            self.enqueuer,
+            time,
+            random_source,
+            RETENTION,
+            self.lock_manager,
+            TargetRules({PULLED}),
         )
         callback_sender = CallbackSender(self, time, facts)
         occurrence_tasks = OccurrenceTasks(self.contents, self.enqueuer, time, TargetRules({PULLED}))
         self.expander = ScheduleExpander(
-            self.schedules, self.calendars, self.tasks, occurrence_tasks, time, chance, time, facts, LOOK_AHEAD
+            self.schedules, self.calendars, self.tasks, occurrence_tasks, time, random_source, time, facts, LOOK_AHEAD
         )
-        self.overlap_control = OverlapControl(self.schedules, self.tasks, self.enqueuer, self.expander, time, chance)
+        self.overlap_control = OverlapControl(
+            self.schedules, self.tasks, self.enqueuer, self.expander, time, random_source
+        )
         self.schedule_preview = SchedulePreview(self.schedules, self.calendars, self.tasks, time)
         self.schedule_manager = ScheduleManager(
             self.schedules,
@@ -176,22 +185,22 @@ class World:
             self.enqueuer,
             self.expander,
             time,
-            chance,
+            random_source,
             self.shards,
             LOOK_AHEAD,
             RETENTION,
         )
         tell = self.overlap_control.follow
         closing = InlineCompletion(
-            self.tasks, self.contents, self, time, chance, facts, RETENTION, callback_sender, tell
+            self.tasks, self.contents, self, time, random_source, facts, RETENTION, callback_sender, tell
         )
         outcome_writer = OutcomeWriter(
-            self.tasks, self.contents, self.enqueuer, closing, time, chance, facts, RETENTION
+            self.tasks, self.contents, self.enqueuer, closing, time, random_source, facts, RETENTION
         )
-        rollback_writer = RollbackWriter(outcome_writer, self.enqueuer, time, chance)
+        rollback_writer = RollbackWriter(outcome_writer, self.enqueuer, time, random_source)
         elsewhere = DelegatedCompletion(self.queues)
         finishing_elsewhere = replace(outcome_writer, completion=elsewhere)
-        self.lock_admin = LockAdmin(self.locks, self.lock_manager, time, chance)
+        self.lock_admin = LockAdmin(self.locks, self.lock_manager, time, random_source)
         self.task_control = TaskControl(
             self.tasks,
             self.contents,
@@ -201,7 +210,7 @@ class World:
             elsewhere,
             self.lock_manager,
             time,
-            chance,
+            random_source,
         )
         self.attempt_runner = AttemptRunner(
             self.tasks,
@@ -212,13 +221,13 @@ class World:
             closing,
             self.lock_manager,
             time,
-            chance,
+            random_source,
             facts,
             LEASE,
             self.overlap_control.apply_gate,
         )
         self.batch_worker = BatchWorker(
-            self.tasks, self.queues, self.attempt_runner, time, chance, time, self, facts, LEASE
+            self.tasks, self.queues, self.attempt_runner, time, random_source, time, self, facts, LEASE
         )
         self.dispatcher = Dispatcher(
             self.tasks,
@@ -243,7 +252,9 @@ class World:
         fake: Any = FakeDynamoDB(self.time.now)
         starter = LambdaBulkStarter(fake, "", self.facts)
         store = DynamoBulkStore(fake, "bulk")
-        return BulkOperations(store, self.tasks, starter, self.time, self.chance, self.facts, self.shards, LOOK_AHEAD)
+        return BulkOperations(
+            store, self.tasks, starter, self.time, self.random_source, self.facts, self.shards, LOOK_AHEAD
+        )
 
     # The world plays the targets, the process and the fan-out itself.
 

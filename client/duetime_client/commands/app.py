@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from duetime_client.commands import (
-    bulk,
+    bulk_operations,
     calendars,
     dead_letters,
     locks,
@@ -29,7 +29,7 @@ app = typer.Typer(
 tasks.app.add_typer(task_control.app)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(dead_letters.app, name="dead-letters")
-app.add_typer(bulk.app, name="bulk")
+app.add_typer(bulk_operations.app, name="bulk")
 app.add_typer(locks.app, name="locks")
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(calendars.app, name="calendars")

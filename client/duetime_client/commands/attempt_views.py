@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from duetime_client.commands.cells import timed
 from duetime_client.commands.console import console, printable
-from duetime_client.commands.formatting import timed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from duetime_client.commands.runtime import Runtime
+    from duetime_client.commands.clock import Clock
     from duetime_client.task import Attempt
 
 OUTCOME_STYLES = {"succeeded": "green", "failed": "bold red", "retried": "yellow", "lost": "red"}
 
 
-def show_attempts(attempts: Sequence[Attempt], surroundings: Runtime) -> None:
+def show_attempts(attempts: Sequence[Attempt], clock: Clock) -> None:
     """Print attempts as a table, oldest first."""
     if not attempts:
         console().print("no attempts have ended", style="dim")
@@ -35,16 +35,16 @@ def show_attempts(attempts: Sequence[Attempt], surroundings: Runtime) -> None:
     failed = any(attempt.error for attempt in attempts)
     table.add_column("error") if failed else None
     for attempt in attempts:
-        table.add_row(*cells(attempt, surroundings, failed=failed))
+        table.add_row(*cells(attempt, clock, failed=failed))
     console().print(table)
 
 
-def cells(attempt: Attempt, surroundings: Runtime, *, failed: bool) -> Iterator[Text]:
+def cells(attempt: Attempt, clock: Clock, *, failed: bool) -> Iterator[Text]:
     """One row; what nobody knows of a lost attempt stays empty."""
     yield Text(str(attempt.attempt))
     yield Text(str(attempt.fence))
     yield printable(attempt.outcome, OUTCOME_STYLES.get(attempt.outcome, ""))
-    yield timed(attempt.started_at, surroundings, surroundings.now(), units=1) if attempt.started_at else Text()
+    yield timed(attempt.started_at, clock, clock.now(), units=1) if attempt.started_at else Text()
     for milliseconds in (attempt.lateness_ms, attempt.duration_ms):
         yield Text("" if milliseconds is None else f"{milliseconds:g} ms")
     yield Text("" if attempt.cost_dollars is None else f"{attempt.cost_dollars:.8f}")

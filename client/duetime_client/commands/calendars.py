@@ -12,7 +12,7 @@ from rich.text import Text
 from duetime_client.authentication import Authentication
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.commands.task_arguments import refuse_constant
+from duetime_client.commands.task_arguments import reject_constant
 from duetime_client.schedule_models import Calendar, CalendarFields
 
 app = typer.Typer(help="Keep calendars: when scheduled work may not run, or may.", no_args_is_help=True)
@@ -115,7 +115,7 @@ def content_of(file: Path) -> bytes:
 def fields_of(data: bytes) -> CalendarFields:
     """The calendar's fields in a JSON file."""
     try:
-        fields = json.loads(data, parse_constant=refuse_constant)
+        fields = json.loads(data, parse_constant=reject_constant)
     except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"not JSON: {error}", param_hint="FILE") from error
     if not isinstance(fields, dict):

@@ -9,8 +9,8 @@ import typer
 
 from duetime_client.authentication import Authentication, authenticated
 from duetime_client.client import Client
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.messages import show_error
-from duetime_client.commands.runtime import Runtime
 from duetime_client.errors import AddressInvalid, ClientError, CredentialsMissing, HeaderInvalid, Unreachable
 
 TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a secret
@@ -44,10 +44,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON, one 
 @contextmanager
 def connected(context: typer.Context, url: str, auth: Authentication, owner: str | None) -> Iterator[Client]:
     """A client of the chosen deployment; an error of it ends the command with a message and its exit code."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     try:
         signed = authenticated(auth, os.environ.get(TOKEN_VARIABLE, ""))
-        with Client(url, auth=signed, owner=owner, sleep=surroundings.sleep, now=surroundings.now) as client:
+        with Client(url, auth=signed, owner=owner, sleep=clock.sleep, now=clock.now) as client:
             yield client
     except ClientError as error:
         show_error(error)

@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.authentication import Authentication
-from duetime_client.commands.bulk_requests import Wanted, sweep
+from duetime_client.commands.cells import timed
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
-from duetime_client.commands.formatting import timed
-from duetime_client.commands.runtime import Runtime
+from duetime_client.commands.filter_actions import Wanted, filter_action
 from duetime_client.commands.task_options import (
     AnyTaskId,
     DryRun,
@@ -58,7 +58,7 @@ def list_dead_letters(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """List the tasks that failed and are not tried again by themselves; with --json, one array of them."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     wanted = Wanted(
         state=None,
         task_type=task_type,
@@ -72,15 +72,15 @@ def list_dead_letters(  # noqa: PLR0913 - a command's options are its parameters
         yes=False,
         error=error,
     )
-    meant = cast("DeadLetterFilter", wanted.filter(surroundings))
+    task_filter = cast("DeadLetterFilter", wanted.filter(clock))
     with connected(context, url, auth, owner) as client:
         # One more than is shown, to know whether there are more.
-        tasks = list(islice(client.list_dead_letters(**meant), None if everything else limit + 1))
+        tasks = list(islice(client.list_dead_letters(**task_filter), None if everything else limit + 1))
     shown = tasks if everything else tasks[:limit]
     if as_json:
         show_json([task.document for task in shown])
     else:
-        show_dead_letters(shown, surroundings, more=len(tasks) > len(shown))
+        show_dead_letters(shown, clock, more=len(tasks) > len(shown))
 
 
 @app.command()
@@ -104,7 +104,7 @@ def redrive(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Have a failed task tried again from its first attempt on, or every failed task that a filter names."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     wanted = Wanted(
         state=None,
         task_type=task_type,
@@ -118,23 +118,25 @@ def redrive(  # noqa: PLR0913 - a command's options are its parameters
         yes=yes,
         error=error,
     )
-    wanted.is_meant(task_id)
+    wanted.matches(task_id)
     with connected(context, url, auth, owner) as client:
         if task_id is None:
-            sweep(
-                lambda meant: client.list_dead_letters(**cast("DeadLetterFilter", meant)),
-                surroundings,
+            filter_action(
+                lambda task_filter: client.list_dead_letters(**cast("DeadLetterFilter", task_filter)),
+                clock,
                 wanted,
                 "redriven",
-                lambda meant, options: client.redrive_dead_letters(cast("DeadLetterFilter", meant), **options),
+                lambda task_filter, options: client.redrive_dead_letters(
+                    cast("DeadLetterFilter", task_filter), **options
+                ),
                 as_json=as_json,
             )
             return
         task = client.retry_task(task_id)
-    show(task, surroundings, as_json=as_json)
+    show(task, clock, as_json=as_json)
 
 
-def show_dead_letters(tasks: Sequence[Task], surroundings: Runtime, *, more: bool) -> None:
+def show_dead_letters(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:
     """Print failed tasks as a table, each with the error it ended with."""
     if not tasks:
         console().print("no dead letters", style="dim")
@@ -145,10 +147,10 @@ def show_dead_letters(tasks: Sequence[Task], surroundings: Runtime, *, more: boo
     table.add_column("failed", no_wrap=True)
     table.add_column("attempts", justify="right", no_wrap=True)
     table.add_column("error")
-    now = surroundings.now()
+    now = clock.now()
     for task in tasks:
         error = f"{task.error.kind}: {task.error.message}" if task.error else ""
-        ended = Text("soon") if task.finished_at is None else timed(task.finished_at, surroundings, now, units=1)
+        ended = Text("soon") if task.finished_at is None else timed(task.finished_at, clock, now, units=1)
         table.add_row(Text(task.id), one_line(task.type), ended, str(task.attempt), one_line(error))
     console().print(table)
     if more:

@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.authentication import Authentication
+from duetime_client.commands.cells import timed
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.commands.formatting import timed
-from duetime_client.commands.runtime import Runtime
-from duetime_client.locks import Lock
+from duetime_client.lock_admin import Lock
 
 app = typer.Typer(help="See who holds a lock, and who waits for it.", no_args_is_help=True)
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
@@ -33,7 +33,7 @@ def list_locks(
     if as_json:
         show_json([lock.document for lock in found])
     else:
-        show_locks(found, context.ensure_object(Runtime))
+        show_locks(found, context.ensure_object(Clock))
 
 
 @app.command()
@@ -49,7 +49,7 @@ def show(
     """Show who holds a lock, and who waits for it, in the order in which they will be let in."""
     with connected(context, url, auth, owner) as client:
         lock = client.get_lock(key)
-    show_one(lock, context.ensure_object(Runtime), as_json=as_json)
+    show_one(lock, context.ensure_object(Clock), as_json=as_json)
 
 
 @app.command()
@@ -65,24 +65,24 @@ def free(
     """Take a lock away from whoever holds it: the next is let in, the holder stops with its next heartbeat."""
     with connected(context, url, auth, owner) as client:
         lock = client.free_lock(key)
-    show_one(lock, context.ensure_object(Runtime), as_json=as_json)
+    show_one(lock, context.ensure_object(Clock), as_json=as_json)
 
 
-def show_one(lock: Lock, surroundings: Runtime, *, as_json: bool) -> None:
+def show_one(lock: Lock, clock: Clock, *, as_json: bool) -> None:
     """Print one lock in the form that was asked for."""
     if as_json:
         show_json(lock.document)
     else:
-        show_locks([lock], surroundings)
+        show_locks([lock], clock)
 
 
-def show_locks(locks: Iterable[Lock], surroundings: Runtime) -> None:
+def show_locks(locks: Iterable[Lock], clock: Clock) -> None:
     """Print locks as a table, a line for each holder and each task that waits."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("lock", "task", "holds"):
         table.add_column(heading, no_wrap=True)
     for lock in locks:
-        for row in rows(lock, surroundings):
+        for row in rows(lock, clock):
             table.add_row(*row)
     if table.row_count:
         console().print(table)
@@ -90,17 +90,17 @@ def show_locks(locks: Iterable[Lock], surroundings: Runtime) -> None:
         console().print("no locks", style="dim")
 
 
-def rows(lock: Lock, surroundings: Runtime) -> Iterator[tuple[Text, Text, Text]]:
+def rows(lock: Lock, clock: Clock) -> Iterator[tuple[Text, Text, Text]]:
     """The lines of one lock; its key stands in the first."""
-    now = surroundings.now()
+    now = clock.now()
     key = printable(lock.key)
     if not lock.holders and not lock.waiters:
         yield key, Text(), Text("free", "green")
     for holder in lock.holders:
         held = "until " if holder.fence is not None else "let in, until "
-        yield key, printable(holder.task_id), Text.assemble(held, timed(holder.until, surroundings, now, units=1))
+        yield key, printable(holder.task_id), Text.assemble(held, timed(holder.until, clock, now, units=1))
         key = Text()
     for place, waiter in enumerate(lock.waiters, 1):
-        due = timed(waiter.due_at, surroundings, now, units=1)
+        due = timed(waiter.due_at, clock, now, units=1)
         yield key, printable(waiter.task_id), Text.assemble(f"waits, number {place}, due ", due)
         key = Text()

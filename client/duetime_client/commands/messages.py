@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from duetime_client.commands.cells import shown_progress, shown_state
 from duetime_client.commands.console import console, printable
-from duetime_client.commands.formatting import shown_progress, shown_state
 from duetime_client.commands.times import distance
 from duetime_client.errors import ApiError
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from duetime_client.commands.runtime import Runtime
+    from duetime_client.commands.clock import Clock
     from duetime_client.errors import ClientError, InvalidField
     from duetime_client.task import Task
 
 
-def waiting_line(task: Task, surroundings: Runtime) -> Text:
+def waiting_line(task: Task, clock: Clock) -> Text:
     """What the spinner says of a task that has not ended."""
     line = Text.assemble(task.id, " ", shown_state(task))
-    if task.due_at > surroundings.now():
-        line.append(f" (due {distance(task.due_at, surroundings.now())})", "dim")
+    if task.due_at > clock.now():
+        line.append(f" (due {distance(task.due_at, clock.now())})", "dim")
     elif task.progress is not None:
         line.append_text(printable(f" {shown_progress(task.progress)}"))
     return line

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Runtime
+    from duetime_client.commands.clock import Clock
     from duetime_client.commands.schedule_options import Dialect, Fold, Gap, OnExcluded, Overlap
     from duetime_client.schedule_models import ScheduleFields, TimingFields
 
@@ -22,7 +22,7 @@ NONE = "none"
 
 
 def timing_fields(  # noqa: PLR0913 - one parameter for each option that says when
-    surroundings: Runtime,
+    clock: Clock,
     *,
     cron: str | None = None,
     rate: str | None = None,
@@ -57,9 +57,9 @@ def timing_fields(  # noqa: PLR0913 - one parameter for each option that says wh
     }
     fields: TimingFields = {name: value for name, value in texts.items() if value is not None}  # type: ignore[assignment] # the names are the fields'
     if start is not None:
-        fields["start_at"] = bound(start, surroundings, "--start")
+        fields["start_at"] = bound(start, clock, "--start")
     if end is not None:
-        fields["end_at"] = bound(end, surroundings, "--end")
+        fields["end_at"] = bound(end, clock, "--end")
     if runs is not None:
         fields["remaining_runs"] = run_count(runs)
     return fields
@@ -90,9 +90,9 @@ def whole_seconds(text: str | None, option: str) -> int | None:
     return int(seconds)
 
 
-def bound(text: str, surroundings: Runtime, option: str) -> datetime | None:
+def bound(text: str, clock: Clock, option: str) -> datetime | None:
     """The moment of a bound, or nothing if it is taken off."""
-    return None if text == NONE else moment(text, surroundings, option)
+    return None if text == NONE else moment(text, clock, option)
 
 
 def run_count(text: str) -> int | None:

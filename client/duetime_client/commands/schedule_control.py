@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from duetime_client.authentication import Authentication
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
-from duetime_client.commands.runtime import Runtime
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
 from duetime_client.commands.task_arguments import moment
@@ -26,7 +26,7 @@ def pause(
     """Hold a schedule; what is queued of it does not run."""
     with connected(context, url, auth, owner) as client:
         schedule = client.pause_schedule(name, note)
-    show(schedule, context.ensure_object(Runtime), as_json=as_json)
+    show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
 def resume(
@@ -41,7 +41,7 @@ def resume(
     """Let a paused schedule go on from now; what the pause missed does not run."""
     with connected(context, url, auth, owner) as client:
         schedule = client.resume_schedule(name)
-    show(schedule, context.ensure_object(Runtime), as_json=as_json)
+    show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
 def trigger(
@@ -56,7 +56,7 @@ def trigger(
     """Run a schedule's task once, now, and show that task."""
     with connected(context, url, auth, owner) as client:
         task = client.trigger_schedule(name)
-    show_task(task, context.ensure_object(Runtime), as_json=as_json)
+    show_task(task, context.ensure_object(Clock), as_json=as_json)
 
 
 def backfill(  # noqa: PLR0913 - a command's options are its parameters
@@ -72,11 +72,11 @@ def backfill(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Run the occurrences of a stretch of the past, so many a minute."""
-    surroundings = context.ensure_object(Runtime)
-    first, last = moment(start, surroundings, "--from"), moment(end, surroundings, "--until")
+    clock = context.ensure_object(Clock)
+    first, last = moment(start, clock, "--from"), moment(end, clock, "--until")
     with connected(context, url, auth, owner) as client:
         schedule = client.backfill_schedule(name, first, last, per_minute=per_minute)
-    show(schedule, surroundings, as_json=as_json)
+    show(schedule, clock, as_json=as_json)
 
 
 def cancel_backfill(
@@ -92,7 +92,7 @@ def cancel_backfill(
     """End a backfill before it is done; what it has placed already runs."""
     with connected(context, url, auth, owner) as client:
         schedule = client.cancel_backfill(name, backfill_id)
-    show(schedule, context.ensure_object(Runtime), as_json=as_json)
+    show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
 def add_to(app: typer.Typer) -> None:

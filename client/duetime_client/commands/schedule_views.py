@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from duetime_client.commands.cells import STATE_STYLES, shown_json, timed
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.commands.formatting import STATE_STYLES, shown_json, timed
 from duetime_client.commands.task_table import WIDE, one_line
 from duetime_client.commands.times import full_moment
 from duetime_client.manifests.differences import SCHEDULE_DEFAULTS, told_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Runtime
+    from duetime_client.commands.clock import Clock
     from duetime_client.schedule_models import Occurrence, Schedule
 
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
@@ -26,7 +26,7 @@ _RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not
 """Rules and what they are where nobody says otherwise: a sheet names those that differ."""
 
 
-def show(schedule: Schedule, surroundings: Runtime, *, as_json: bool) -> None:
+def show(schedule: Schedule, clock: Clock, *, as_json: bool) -> None:
     """Print one schedule in the form that was asked for."""
     if as_json:
         show_json(schedule.document)
@@ -34,12 +34,12 @@ def show(schedule: Schedule, surroundings: Runtime, *, as_json: bool) -> None:
     sheet = Table.grid(padding=(0, 2))
     sheet.add_column(style="bold", no_wrap=True)
     sheet.add_column(overflow="fold")
-    for label, value in _lines(schedule, surroundings):
+    for label, value in _lines(schedule, clock):
         sheet.add_row(label, value)
     console().print(sheet)
 
 
-def show_schedules(schedules: Sequence[Schedule], surroundings: Runtime, *, more: bool = False) -> None:
+def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = False) -> None:
     """Print schedules as a table."""
     out = console()
     if not schedules:
@@ -55,9 +55,9 @@ def show_schedules(schedules: Sequence[Schedule], surroundings: Runtime, *, more
     wide = out.width >= WIDE
     table.add_column("zone", no_wrap=True) if zoned and wide else None
     table.add_column("type", overflow="ellipsis", no_wrap=True) if wide else None
-    now = surroundings.now()
+    now = clock.now()
     for schedule in schedules:
-        row = [one_line(schedule.name), shown_state(schedule), _next(schedule, surroundings, now)]
+        row = [one_line(schedule.name), shown_state(schedule), _next(schedule, clock, now)]
         row.append(printable(schedule.timing))
         if wide:
             row += [*([printable(schedule.timezone)] if zoned else []), one_line(str(schedule.task.get("type", "")))]
@@ -82,12 +82,12 @@ def show_preview(occurrences: Sequence[Occurrence]) -> None:
     console().print(table)
 
 
-def show_occurrences(occurrences: Sequence[Occurrence], surroundings: Runtime) -> None:
+def show_occurrences(occurrences: Sequence[Occurrence], clock: Clock) -> None:
     """Print occurrences with their tasks."""
     if not occurrences:
         console().print("no occurrences", style="dim")
         return
-    now = surroundings.now()
+    now = clock.now()
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("local time", no_wrap=True)
     table.add_column("here", no_wrap=True)
@@ -96,7 +96,7 @@ def show_occurrences(occurrences: Sequence[Occurrence], surroundings: Runtime) -
     table.add_column("note", overflow="fold")
     for each in occurrences:
         state = printable(each.state or "", STATE_STYLES.get(each.state or "", ""))
-        here = timed(each.at, surroundings, now, units=1)
+        here = timed(each.at, clock, now, units=1)
         table.add_row(_wall(each.local), here, printable(each.task_id or ""), state, printable(each.note or ""))
     console().print(table)
 
@@ -118,8 +118,8 @@ def shown_state(schedule: Schedule) -> Text:
     return printable(schedule.state, SCHEDULE_STYLES.get(schedule.state, ""))
 
 
-def _lines(schedule: Schedule, surroundings: Runtime) -> Iterator[tuple[str, Text]]:
-    now = surroundings.now()
+def _lines(schedule: Schedule, clock: Clock) -> Iterator[tuple[str, Text]]:
+    now = clock.now()
     yield "name", printable(schedule.name)
     yield "state", Text.assemble(shown_state(schedule), printable(f": {schedule.note}" if schedule.note else ""))
     yield "when", printable(f"{schedule.timing} ({schedule.timezone})")
@@ -137,26 +137,26 @@ def _lines(schedule: Schedule, surroundings: Runtime) -> Iterator[tuple[str, Tex
             unit = " s" if name.endswith("_seconds") else ""
             yield name.removesuffix("_seconds").replace("_", " "), printable(f"{value}{unit}")
     yield "task", shown_json(told_of(schedule.task))
-    yield "created", timed(schedule.created_at, surroundings, now)
+    yield "created", timed(schedule.created_at, clock, now)
     yield "revision", Text(str(schedule.revision))
-    yield from _run_lines(schedule, surroundings, now)
+    yield from _run_lines(schedule, clock, now)
 
 
-def _run_lines(schedule: Schedule, surroundings: Runtime, now: datetime) -> Iterator[tuple[str, Text]]:
+def _run_lines(schedule: Schedule, clock: Clock, now: datetime) -> Iterator[tuple[str, Text]]:
     """What comes, what is run of the past, and what did not run."""
     for index, each in enumerate(schedule.upcoming):
-        when = timed(each.due_at or each.at, surroundings, now)
+        when = timed(each.due_at or each.at, clock, now)
         yield "" if index else "next", Text.assemble(when, "  ", decision(each) if each.note else "")
     for index, run in enumerate(schedule.backfills):
         stands = "ended" if run.get("ended_at") else "under way"
         words = f"{run.get('id')} {stands}: {run.get('placed')} placed, {run.get('from')} to {run.get('until')}"
         yield "" if index else "backfill", printable(words)
     for index, skip in enumerate(schedule.skips):
-        yield "" if index else "not run", Text.assemble(timed(skip.at, surroundings, now), "  ", printable(skip.note))
+        yield "" if index else "not run", Text.assemble(timed(skip.at, clock, now), "  ", printable(skip.note))
 
 
-def _next(schedule: Schedule, surroundings: Runtime, now: datetime) -> Text:
-    return Text() if schedule.next_at is None else timed(schedule.next_at, surroundings, now, units=1)
+def _next(schedule: Schedule, clock: Clock, now: datetime) -> Text:
+    return Text() if schedule.next_at is None else timed(schedule.next_at, clock, now, units=1)
 
 
 def _wall(local: str, style: str = "") -> Text:

@@ -8,9 +8,9 @@ import typer
 from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands import apply, schedule_control
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import show_json
-from duetime_client.commands.runtime import Runtime
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
 from duetime_client.commands.schedule_options import (
     CalendarNames,
@@ -82,7 +82,7 @@ def list_schedules(  # noqa: PLR0913 - a command's options are its parameters
     if as_json:
         show_json([schedule.document for schedule in shown])
     else:
-        show_schedules(shown, context.ensure_object(Runtime), more=len(found) > len(shown))
+        show_schedules(shown, context.ensure_object(Clock), more=len(found) > len(shown))
 
 
 @app.command("show")
@@ -98,7 +98,7 @@ def show_schedule(
     """Show one schedule, what comes next, and what did not run lately and why."""
     with connected(context, url, auth, owner) as client:
         schedule = client.get_schedule(name)
-    show(schedule, context.ensure_object(Runtime), as_json=as_json)
+    show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
 @app.command()
@@ -143,10 +143,10 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Create a schedule; give exactly one of --cron, --rate, --interval, --date and --permanent."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     fields: ScheduleFields = {
         **timing_fields(
-            surroundings,
+            clock,
             cron=cron,
             rate=rate,
             interval=interval,
@@ -166,7 +166,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
         **rule_fields(overlap, catch_up, pause_on_failure=pause_on_failure),
     }
     template = task_fields(
-        surroundings,
+        clock,
         payload=payload,
         at=None,
         delay=None,
@@ -187,7 +187,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     with connected(context, url, auth, owner) as client:
         fields["task"] = {"type": task_type, **template}
         schedule = client.create_schedule(name, **fields)
-    show(schedule, surroundings, as_json=as_json)
+    show(schedule, clock, as_json=as_json)
 
 
 @app.command()
@@ -235,10 +235,10 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Change a schedule; what no option names stays as it is. What is queued of it is dropped and made anew."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     changes: ScheduleFields = {
         **timing_fields(
-            surroundings,
+            clock,
             cron=cron,
             rate=rate,
             interval=interval,
@@ -260,7 +260,7 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
     if no_calendars:
         changes["calendars"] = []
     template = task_fields(
-        surroundings,
+        clock,
         payload=payload,
         at=None,
         delay=None,
@@ -282,7 +282,7 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
         if template or task_type is not None:
             if_match = _with_task(client, name, changes, template, task_type, if_match)
         schedule = client.change_schedule(name, if_match=if_match, **changes)
-    show(schedule, surroundings, as_json=as_json)
+    show(schedule, clock, as_json=as_json)
 
 
 @app.command()
@@ -298,7 +298,7 @@ def delete(
     """Remove a schedule: what is queued of it does not run any more. Shows it as it was."""
     with connected(context, url, auth, owner) as client:
         schedule = client.delete_schedule(name)
-    show(schedule, context.ensure_object(Runtime), as_json=as_json)
+    show(schedule, context.ensure_object(Clock), as_json=as_json)
 
 
 @app.command()
@@ -315,15 +315,15 @@ def occurrences(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """List occurrences with their tasks: past ones with --from, else those to come; with --json, one array."""
-    surroundings = context.ensure_object(Runtime)
-    first = None if start is None else moment(start, surroundings, "--from")
-    last = None if end is None else moment(end, surroundings, "--to")
+    clock = context.ensure_object(Clock)
+    first = None if start is None else moment(start, clock, "--from")
+    last = None if end is None else moment(end, clock, "--to")
     with connected(context, url, auth, owner) as client:
         found = client.list_occurrences(name, start=first, end=last, limit=count)
     if as_json:
         show_json([each.document for each in found])
     else:
-        show_occurrences(found, surroundings)
+        show_occurrences(found, clock)
 
 
 @app.command()
@@ -353,9 +353,9 @@ def preview(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Show what a timing means, with each decision about clocks and calendars, and create nothing."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     timing = timing_fields(
-        surroundings,
+        clock,
         cron=cron,
         rate=rate,
         interval=interval,
@@ -372,7 +372,7 @@ def preview(  # noqa: PLR0913 - a command's options are its parameters
         end=end,
         runs=runs,
     )
-    first = None if begin is None else moment(begin, surroundings, "--from")
+    first = None if begin is None else moment(begin, clock, "--from")
     with connected(context, url, auth, owner) as client:
         found = client.preview_schedule(start=first, count=count, **timing)
     if as_json:

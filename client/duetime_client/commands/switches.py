@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.authentication import Authentication
+from duetime_client.commands.cells import timed
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.commands.formatting import timed
-from duetime_client.commands.runtime import Runtime
 from duetime_client.switches import Circuit, Switch
 
 app = typer.Typer(help="Stop or cap what runs, without a deployment.", no_args_is_help=True)
@@ -45,9 +45,9 @@ def list_switches(
     if as_json:
         show_json(held.document)
         return
-    show_switches(held.switches, context.ensure_object(Runtime))
+    show_switches(held.switches, context.ensure_object(Clock))
     if held.circuits:
-        show_circuits(held.circuits, context.ensure_object(Runtime))
+        show_circuits(held.circuits, context.ensure_object(Clock))
 
 
 @app.command("set")
@@ -71,7 +71,7 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("give --stop or --max-concurrent; `duetime switches lift` lets it go on")
     with connected(context, url, auth, owner) as client:
         switch = client.put_switch(scope.value, name, stopped=stop, max_concurrent=max_concurrent, reason=reason)
-    show_one(switch, context.ensure_object(Runtime), as_json=as_json)
+    show_one(switch, context.ensure_object(Clock), as_json=as_json)
 
 
 @app.command()
@@ -88,37 +88,36 @@ def lift(
     """Let something go on: what was held back comes again by itself, within 90 seconds. Shows the switch as it was."""
     with connected(context, url, auth, owner) as client:
         switch = client.remove_switch(scope.value, name)
-    show_one(switch, context.ensure_object(Runtime), as_json=as_json)
+    show_one(switch, context.ensure_object(Clock), as_json=as_json)
 
 
-def show_one(switch: Switch, surroundings: Runtime, *, as_json: bool) -> None:
+def show_one(switch: Switch, clock: Clock, *, as_json: bool) -> None:
     """Print one switch in the form that was asked for."""
     if as_json:
         show_json(switch.document)
     else:
-        show_switches([switch], surroundings)
+        show_switches([switch], clock)
 
 
-def show_switches(switches: Iterable[Switch], surroundings: Runtime) -> None:
+def show_switches(switches: Iterable[Switch], clock: Clock) -> None:
     """Print switches as a table."""
     table = _table("about", "name", "switch", "since", "by", "reason")
     for switch in switches:
         told = [Text("stopped", "bold red")] if switch.stopped else []
         if switch.max_concurrent is not None:
             told.append(Text(f"at most {switch.max_concurrent} at once", "yellow"))
-        since = timed(switch.changed_at, surroundings, surroundings.now(), units=1)
+        since = timed(switch.changed_at, clock, clock.now(), units=1)
         known = (printable(text) for text in (switch.changed_by, switch.reason))
         table.add_row(printable(switch.scope), printable(switch.name), Text(", ").join(told), since, *known)
     _show(table, "nothing is stopped or capped")
 
 
-def show_circuits(circuits: Iterable[Circuit], surroundings: Runtime) -> None:
+def show_circuits(circuits: Iterable[Circuit], clock: Clock) -> None:
     """Print open circuits as a table."""
     table = _table("host", "owner", "circuit", "opened", "called again", "reason")
     for circuit in circuits:
         opened, again = (
-            timed(moment, surroundings, surroundings.now(), units=1)
-            for moment in (circuit.opened_at, circuit.open_until)
+            timed(moment, clock, clock.now(), units=1) for moment in (circuit.opened_at, circuit.open_until)
         )
         table.add_row(
             printable(circuit.host),

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Runtime
+    from duetime_client.commands.clock import Clock
     from duetime_client.task_fields import Priority, TaskFields, TaskFilter
 
 
 def task_fields(  # noqa: PLR0913 - one parameter for each option that create and change share
-    surroundings: Runtime,
+    clock: Clock,
     *,
     payload: str | None,
     at: str | None,
@@ -42,7 +42,7 @@ def task_fields(  # noqa: PLR0913 - one parameter for each option that create an
     lock_limit: int | None,
 ) -> TaskFields:
     """The fields that the options give; what no option gives is absent."""
-    fields = due_fields(surroundings, at, delay)
+    fields = due_fields(clock, at, delay)
     if payload is not None:
         fields["payload"] = json_of(payload)
     if priority is not None:
@@ -79,17 +79,17 @@ def attempt_fields(
     return fields
 
 
-def due_fields(surroundings: Runtime, at: str | None, delay: str | None) -> TaskFields:
+def due_fields(clock: Clock, at: str | None, delay: str | None) -> TaskFields:
     """The field that says when a task is due, if an option does."""
     if at is not None and delay is not None:
         raise typer.BadParameter("give either --at or --in, not both")
     if at is not None:
-        return {"at": moment(at, surroundings, "--at")}
+        return {"at": moment(at, clock, "--at")}
     return {} if delay is None else {"delay_seconds": seconds(delay)}
 
 
 def task_filter(
-    surroundings: Runtime,
+    clock: Clock,
     *,
     state: str | None,
     task_type: str | None,
@@ -109,16 +109,16 @@ def task_filter(
     if tags:
         filters["tags"] = tags_of(tags)
     if due_from is not None:
-        filters["due_from"] = moment(due_from, surroundings, "--due-from")
+        filters["due_from"] = moment(due_from, clock, "--due-from")
     if due_to is not None:
-        filters["due_to"] = moment(due_to, surroundings, "--due-to")
+        filters["due_to"] = moment(due_to, clock, "--due-to")
     return filters
 
 
-def moment(text: str, surroundings: Runtime, option: str) -> datetime:
+def moment(text: str, clock: Clock, option: str) -> datetime:
     """The moment that an option names, in the reader's zone unless it says another."""
     try:
-        return surroundings.local(moment_of(text))
+        return clock.local(moment_of(text))
     except (ValueError, OverflowError) as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
 
@@ -145,7 +145,7 @@ def tags_of(words: Sequence[str]) -> dict[str, str]:
 def json_of(source: str, option: str = "--payload") -> object:
     """The JSON that an option gives: the word itself, `@file`, or `-` for standard input."""
     try:
-        return json.loads(text_of(source), parse_constant=refuse_constant)
+        return json.loads(text_of(source), parse_constant=reject_constant)
     except (OSError, RecursionError) as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
     except ValueError as error:
@@ -161,6 +161,6 @@ def text_of(source: str) -> str:
     return source
 
 
-def refuse_constant(name: str) -> NoReturn:
+def reject_constant(name: str) -> NoReturn:
     """Refuse what Python reads as a number and JSON has no word for."""
     raise ValueError(f"{name} is no JSON number")

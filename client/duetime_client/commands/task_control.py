@@ -9,9 +9,9 @@ import typer
 from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands.attempt_views import show_attempts
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import show_json
-from duetime_client.commands.runtime import Runtime
 from duetime_client.commands.task_arguments import json_of
 from duetime_client.commands.task_options import Fence, HttpQuery, TaskId
 from duetime_client.commands.task_view import show
@@ -34,7 +34,7 @@ def action(name: str, meaning: str, act: Callable[[Client, str], Task]) -> None:
     ) -> None:
         with connected(context, url, auth, owner) as client:
             task = act(client, task_id)
-        show(task, context.ensure_object(Runtime), as_json=as_json)
+        show(task, context.ensure_object(Clock), as_json=as_json)
 
     app.command(name, help=meaning)(command)
 
@@ -62,7 +62,7 @@ def attempts(
     if as_json:
         show_json([attempt.document for attempt in found])
     else:
-        show_attempts(found, context.ensure_object(Runtime))
+        show_attempts(found, context.ensure_object(Clock))
 
 
 @app.command()
@@ -112,7 +112,7 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
             task = client.notify_success(task_id, fence, value)
         else:
             task = client.notify_failure(task_id, fence, error, message, retriable=not unretriable)
-    show(task, context.ensure_object(Runtime), as_json=as_json)
+    show(task, context.ensure_object(Clock), as_json=as_json)
 
 
 @app.command()
@@ -131,4 +131,4 @@ def progress(  # noqa: PLR0913 - a command's options are its parameters
     """Tell how far an attempt has come; a sign of life as well."""
     with connected(context, url, auth, owner) as client:
         task = client.tell_progress(task_id, fence, percent, message)
-    show(task, context.ensure_object(Runtime), as_json=as_json)
+    show(task, context.ensure_object(Clock), as_json=as_json)

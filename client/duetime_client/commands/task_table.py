@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from duetime_client.commands.cells import shown_state, timed
 from duetime_client.commands.console import console, printable
-from duetime_client.commands.formatting import shown_state, timed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Runtime
+    from duetime_client.commands.clock import Clock
     from duetime_client.task import Task
 
 WIDE = 100
 """From this many columns on, a table has room for more than the most needed."""
 
 
-def show_tasks(tasks: Sequence[Task], surroundings: Runtime, *, more: bool) -> None:
+def show_tasks(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:
     """Print tasks as a table, with columns only for what at least one of them has."""
     out = console()
     if not tasks:
@@ -37,19 +37,19 @@ def show_tasks(tasks: Sequence[Task], surroundings: Runtime, *, more: bool) -> N
     # Columns that may wrap are the ones that give way on a narrow screen.
     table.add_column("type")
     table.add_column("name") if named else None
-    now = surroundings.now()
+    now = clock.now()
     for task in tasks:
-        table.add_row(*cells(task, surroundings, now, named=named, late=late))
+        table.add_row(*cells(task, clock, now, named=named, late=late))
     out.print(table)
     if more:
         out.print(f"{len(tasks)} shown, there are more: --limit N or --all", style="dim")
 
 
-def cells(task: Task, surroundings: Runtime, now: datetime, *, named: bool, late: bool) -> Iterator[Text]:
+def cells(task: Task, clock: Clock, now: datetime, *, named: bool, late: bool) -> Iterator[Text]:
     """One row of the table of tasks."""
     yield Text(task.id)
     yield shown_state(task)
-    yield timed(task.due_at, surroundings, now, units=1)
+    yield timed(task.due_at, clock, now, units=1)
     if late:
         yield Text("" if task.lateness_ms is None else f"{task.lateness_ms:g} ms")
     yield one_line(task.type)

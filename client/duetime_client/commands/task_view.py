@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from duetime_client.commands.cells import shown_json, shown_progress, shown_state, timed
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.commands.formatting import shown_json, shown_progress, shown_state, timed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from duetime_client.commands.runtime import Runtime
+    from duetime_client.commands.clock import Clock
     from duetime_client.task import Task
 
 
-def show(task: Task, surroundings: Runtime, *, as_json: bool) -> None:
+def show(task: Task, clock: Clock, *, as_json: bool) -> None:
     """Print one task in the form that was asked for."""
     if as_json:
         show_json(task.document)
     else:
-        show_task(task, surroundings)
+        show_task(task, clock)
 
 
-def show_task(task: Task, surroundings: Runtime) -> None:
+def show_task(task: Task, clock: Clock) -> None:
     """Print everything about one task, a line for each thing there is to say."""
     sheet = Table.grid(padding=(0, 2))
     sheet.add_column(style="bold", no_wrap=True)
     sheet.add_column(overflow="fold")
-    for label, value in lines(task, surroundings):
+    for label, value in lines(task, clock):
         sheet.add_row(label, value)
     console().print(sheet)
 
 
-def lines(task: Task, surroundings: Runtime) -> Iterator[tuple[str, Text]]:
+def lines(task: Task, clock: Clock) -> Iterator[tuple[str, Text]]:
     """The lines of one task's sheet."""
     yield "id", Text(task.id)
     yield "state", shown_state(task)
@@ -46,10 +46,10 @@ def lines(task: Task, surroundings: Runtime) -> Iterator[tuple[str, Text]]:
     if task.tags:
         yield "tags", printable(" ".join(f"{key}={value}" for key, value in task.tags.items()))
     yield "priority", printable(task.priority)
-    now = surroundings.now()
+    now = clock.now()
     for label, moment in moments(task):
-        yield label, timed(moment, surroundings, now)
-    yield from lease_lines(task, surroundings, now)
+        yield label, timed(moment, clock, now)
+    yield from lease_lines(task, clock, now)
     yield from run_lines(task)
     for name in task.content_expired:
         yield name, Text("expired")
@@ -65,10 +65,10 @@ def moments(task: Task) -> Iterator[tuple[str, datetime]]:
         yield "finished", task.finished_at
 
 
-def lease_lines(task: Task, surroundings: Runtime, now: datetime) -> Iterator[tuple[str, Text]]:
+def lease_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, Text]]:
     """Who works on a task, and what its user asks of them."""
     if task.lease is not None:
-        held = timed(task.lease.ends_at, surroundings, now)
+        held = timed(task.lease.ends_at, clock, now)
         yield "lease", Text.assemble(printable(task.lease.holder), " until ", held)
     if task.deferred:
         yield "deferred", Text("the target has accepted it, and will notify")

@@ -7,11 +7,11 @@ import typer
 
 from duetime_client.authentication import Authentication
 from duetime_client.client import Client
-from duetime_client.commands.bulk_requests import Wanted, open_tasks, sweep
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
+from duetime_client.commands.filter_actions import Wanted, filter_action, open_tasks
 from duetime_client.commands.messages import show_created, waiting_line
-from duetime_client.commands.runtime import Runtime
 from duetime_client.commands.targets import AwsOptions
 from duetime_client.commands.task_arguments import task_fields, task_filter
 from duetime_client.commands.task_options import (
@@ -97,9 +97,9 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Create a task, due now unless --at or --in says otherwise."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     fields = task_fields(
-        surroundings,
+        clock,
         payload=payload,
         at=at,
         delay=delay,
@@ -124,8 +124,8 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
         task = client.create_task(task_type, idempotency_key=idempotency_key, **fields)
         if wait:
             show_created(task)
-            task = outcome(client, task, surroundings)
-    show(task, surroundings, as_json=as_json)
+            task = outcome(client, task, clock)
+    show(task, clock, as_json=as_json)
     if wait and task.state != "succeeded":
         raise typer.Exit(1)
 
@@ -143,7 +143,7 @@ def get(
     """Show one task."""
     with connected(context, url, auth, owner) as client:
         task = client.get_task(task_id)
-    show(task, context.ensure_object(Runtime), as_json=as_json)
+    show(task, context.ensure_object(Clock), as_json=as_json)
 
 
 @app.command("list")
@@ -166,9 +166,9 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """List tasks; with --json, one array of them."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     filters = task_filter(
-        surroundings, state=state, task_type=task_type, name=name, tags=tag or [], due_from=due_from, due_to=due_to
+        clock, state=state, task_type=task_type, name=name, tags=tag or [], due_from=due_from, due_to=due_to
     )
     if parent is not None:
         filters["parent"] = parent
@@ -182,7 +182,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     if as_json:
         show_json([task.document for task in shown])
     else:
-        show_tasks(shown, surroundings, more=len(tasks) > len(shown))
+        show_tasks(shown, clock, more=len(tasks) > len(shown))
 
 
 @app.command()
@@ -230,9 +230,9 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
     What no option names stays as it is; the tags that are given take the place of all former ones, --max-attempts
     that of the whole retry policy.
     """
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     changes = task_fields(
-        surroundings,
+        clock,
         payload=payload,
         at=at,
         delay=delay,
@@ -265,22 +265,22 @@ def change(  # noqa: PLR0913 - a command's options are its parameters
         dry_run=dry_run,
         yes=yes,
     )
-    many = wanted.is_meant(task_id)
+    many = wanted.matches(task_id)
     if many and if_match is not None:
         raise typer.BadParameter("goes with an ID", param_hint="--if-match")
     with connected(context, url, auth, owner) as client:
         if task_id is None:
-            sweep(
+            filter_action(
                 open_tasks(client),
-                surroundings,
+                clock,
                 wanted,
                 "changed",
-                lambda meant, options: client.change_tasks(meant, changes, **options),
+                lambda task_filter, options: client.change_tasks(task_filter, changes, **options),
                 as_json=as_json,
             )
             return
         task = client.change_task(task_id, if_match=if_match, **changes)
-    show(task, surroundings, as_json=as_json)
+    show(task, clock, as_json=as_json)
 
 
 @app.command()
@@ -307,7 +307,7 @@ def cancel(  # noqa: PLR0913 - a command's options are its parameters
     owner: Owner = None,
 ) -> None:
     """Take back a task that has not started, or every such task that a filter names."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     wanted = Wanted(
         state=state,
         task_type=task_type,
@@ -320,26 +320,26 @@ def cancel(  # noqa: PLR0913 - a command's options are its parameters
         dry_run=dry_run,
         yes=yes,
     )
-    wanted.is_meant(task_id)
+    wanted.matches(task_id)
     with connected(context, url, auth, owner) as client:
         if task_id is None:
-            sweep(
+            filter_action(
                 open_tasks(client),
-                surroundings,
+                clock,
                 wanted,
                 "cancelled",
-                lambda meant, options: client.cancel_tasks(meant, force=force, **options),
+                lambda task_filter, options: client.cancel_tasks(task_filter, force=force, **options),
                 as_json=as_json,
             )
             return
         task = client.cancel_task(task_id, force=force)
-    show(task, surroundings, as_json=as_json)
+    show(task, clock, as_json=as_json)
 
 
-def outcome(client: Client, task: Task, surroundings: Runtime) -> Task:
+def outcome(client: Client, task: Task, clock: Clock) -> Task:
     """The task when it has ended, with a spinner on the error stream until then."""
     with console(stderr=True).status("") as status:
         for seen in client.follow_task(task.id):
             task = seen
-            status.update(waiting_line(task, surroundings))
+            status.update(waiting_line(task, clock))
     return task

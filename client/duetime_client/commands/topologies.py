@@ -8,10 +8,10 @@ import typer
 
 from duetime_client.authentication import Authentication
 from duetime_client.client import Client
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.messages import show_created, show_refused_file
-from duetime_client.commands.runtime import Runtime
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
@@ -46,16 +46,16 @@ def run(  # noqa: PLR0913 - each is an option of the command
 ) -> None:
     """Run the graph of a file."""
     body = _body(file, task_type, time_scale)
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     with connected(context, url, auth, owner) as client:
         task = _created(client, body, file)
         if watch or wait:
             show_created(task)
         if watch and not as_json:
-            topology = watched(client, task.id, surroundings)
+            topology = watched(client, task.id, clock)
         else:
             topology = waited_for(client, task.id) if wait or watch else client.get_topology(task.id)
-    _show(topology, surroundings, as_json=as_json, drawn=watch)
+    _show(topology, clock, as_json=as_json, drawn=watch)
     if (wait or watch) and topology.state != "succeeded":
         raise typer.Exit(1)
 
@@ -84,13 +84,13 @@ def show(
     owner: Owner = None,
 ) -> None:
     """Show where a topology and its nodes stand."""
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     with connected(context, url, auth, owner) as client:
         if watch:
-            topology = waited_for(client, topology_id) if as_json else watched(client, topology_id, surroundings)
+            topology = waited_for(client, topology_id) if as_json else watched(client, topology_id, clock)
         else:
             topology = client.get_topology(topology_id)
-    _show(topology, surroundings, as_json=as_json, drawn=watch)
+    _show(topology, clock, as_json=as_json, drawn=watch)
 
 
 def _steers(name: str, said: str, steer: Callable[[Client, str], object]) -> None:
@@ -109,7 +109,7 @@ def _steers(name: str, said: str, steer: Callable[[Client, str], object]) -> Non
         with connected(context, url, auth, owner) as client:
             steer(client, topology_id)
             topology = client.get_topology(topology_id)
-        _show(topology, context.ensure_object(Runtime), as_json=as_json)
+        _show(topology, context.ensure_object(Clock), as_json=as_json)
 
 
 _steers("rerun", "Run a failed topology again; what succeeded is kept.", Client.rerun_topology)
@@ -149,8 +149,8 @@ def _created(client: Client, body: dict[str, Any], file: Path) -> Task:
         raise typer.Exit(1) from refusal
 
 
-def _show(topology: Topology, surroundings: Runtime, *, as_json: bool, drawn: bool = False) -> None:
+def _show(topology: Topology, clock: Clock, *, as_json: bool, drawn: bool = False) -> None:
     if as_json:
         show_json(topology.document)
     elif not drawn:
-        console().print(Picture(topology, surroundings.now()))
+        console().print(Picture(topology, clock.now()))

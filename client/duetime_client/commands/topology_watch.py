@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from duetime_client.client import Client
-    from duetime_client.commands.runtime import Runtime
+    from duetime_client.commands.clock import Clock
     from duetime_client.topology_runs import Topology
 
 _DRAWN_A_SECOND = 4
 
 
-def watched(client: Client, topology_id: str, surroundings: Runtime) -> Topology:
+def watched(client: Client, topology_id: str, clock: Clock) -> Topology:
     """Show a topology until it has ended, and leave the picture of its end."""
     out = console()
     try:
         if out.is_terminal:
-            return _drawn(client, topology_id, surroundings, out)
-        return _told(client, topology_id, surroundings, out)
+            return _drawn(client, topology_id, clock, out)
+        return _told(client, topology_id, clock, out)
     except KeyboardInterrupt:
         line = f"it goes on: duetime topologies show {topology_id} --watch"
         console(stderr=True).print(printable(line), soft_wrap=True)
@@ -41,12 +41,12 @@ def waited_for(client: Client, topology_id: str) -> Topology:
     return topology
 
 
-def _drawn(client: Client, topology_id: str, surroundings: Runtime, out: Console) -> Topology:
+def _drawn(client: Client, topology_id: str, clock: Clock, out: Console) -> Topology:
     looks = client.follow_topology(topology_id)
     topology = next(looks)
     # The clock goes on between two looks, and the picture with it.
     with Live(
-        get_renderable=lambda: Picture(topology, surroundings.now()), console=out, refresh_per_second=_DRAWN_A_SECOND
+        get_renderable=lambda: Picture(topology, clock.now()), console=out, refresh_per_second=_DRAWN_A_SECOND
     ) as live:
         for seen in looks:
             topology = seen
@@ -54,17 +54,17 @@ def _drawn(client: Client, topology_id: str, surroundings: Runtime, out: Console
     return topology
 
 
-def _told(client: Client, topology_id: str, surroundings: Runtime, out: Console) -> Topology:
+def _told(client: Client, topology_id: str, clock: Clock, out: Console) -> Topology:
     last: object = None
     failed: set[str] = set()
     for topology in client.follow_topology(topology_id):
         here = (topology.state, topology.percent, topology.counts)
         if here != last:
-            out.print(progress_line(topology, surroundings.now()), soft_wrap=True)
+            out.print(progress_line(topology, clock.now()), soft_wrap=True)
             last = here
         for key, node in topology.nodes.items():
             if node.state == "failed" and key not in failed:
                 failed.add(key)
                 out.print(Text.assemble(" " * 11, "failed: ", printable(key)), soft_wrap=True)
-    out.print(Picture(topology, surroundings.now()))
+    out.print(Picture(topology, clock.now()))
     return topology

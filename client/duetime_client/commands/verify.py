@@ -16,11 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from duetime_client.authentication import Authentication
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable
-from duetime_client.commands.runtime import Runtime
-from duetime_client.verification.cloud import denied_grants
-from duetime_client.verification.findings import Verdict
+from duetime_client.verification.access_denied_logs import denied_grants
+from duetime_client.verification.assertions import Verdict
 from duetime_client.verification.plan import Limits, Plan
 from duetime_client.verification.session import TAG, Session
 from duetime_client.verification.verification import run
@@ -28,7 +28,7 @@ from duetime_client.verification.verification import run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from duetime_client.verification.findings import Finding
+    from duetime_client.verification.assertions import Finding
     from duetime_client.verification.verification import Progress as Done
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -90,11 +90,11 @@ def verify(  # noqa: PLR0913 - an option each
         limits=Limits.of(late_ms),
     )
     _confirm(plan, url, yes=yes)
-    surroundings = context.ensure_object(Runtime)
+    clock = context.ensure_object(Clock)
     with connected(context, url, auth, owner) as client:
-        session = Session(client, uuid4().hex[:12], surroundings.now)
+        session = Session(client, uuid4().hex[:12], clock.now)
         began_ms = session.now_ms()
-        found = _run(session, plan, surroundings)
+        found = _run(session, plan, clock)
     found.append(denied_grants(stack, began_ms))
     _show(found)
     if json_file is not None:
@@ -112,12 +112,12 @@ def _confirm(plan: Plan, url: str, *, yes: bool) -> None:
         typer.confirm("Go on?", abort=True, err=True)
 
 
-def _run(session: Session, plan: Plan, surroundings: Runtime) -> list[Finding]:
+def _run(session: Session, plan: Plan, clock: Clock) -> list[Finding]:
     """Verify, and take back what is left of it, however it ends."""
     err = console(stderr=True)
     try:
         with _ended_by_signals(), _bars() as show:
-            return run(session, plan, surroundings.sleep, show)
+            return run(session, plan, clock.sleep, show)
     except KeyboardInterrupt:
         err.print("Stopped; taking back what was created.")
         raise typer.Exit(INTERRUPTED) from None

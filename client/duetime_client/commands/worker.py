@@ -10,9 +10,9 @@ import typer
 from rich.text import Text
 
 from duetime_client.authentication import Authentication
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import Auth, Owner, Url, connected
 from duetime_client.commands.console import console, printable
-from duetime_client.commands.runtime import Runtime
 from duetime_client.worker import Seen, Worker
 
 app = typer.Typer(help="Do the tasks of pulled types on this machine.", no_args_is_help=True)
@@ -54,7 +54,7 @@ def run(
     worker = worker_at(where)
     if concurrency is not None:
         worker = worker.with_concurrency(concurrency)
-    worker.look_on = Onlooker(context.ensure_object(Runtime))
+    worker.look_on = Onlooker(context.ensure_object(Clock))
     with connected(context, url, auth, owner) as client:
         console(stderr=True).print(
             Text.assemble(printable(f"{worker.name} does {', '.join(worker.types)}, {worker.concurrency} at once")),
@@ -83,15 +83,15 @@ def worker_at(where: str) -> Worker:
 class Onlooker:
     """Prints a line for each thing that the worker does: never a payload, a result or the text of an error."""
 
-    def __init__(self, surroundings: Runtime) -> None:
-        self._surroundings = surroundings
+    def __init__(self, clock: Clock) -> None:
+        self._surroundings = clock
         self._console = console(stderr=True)
         self._lock = Lock()
 
     def __call__(self, seen: Seen) -> None:
         """Print one line."""
-        surroundings = self._surroundings
-        at = surroundings.local(surroundings.now()).strftime("%H:%M:%S")
+        clock = self._surroundings
+        at = clock.local(clock.now()).strftime("%H:%M:%S")
         line = Text.assemble((at, "dim"), " ", (_WORDS.get(seen.what, seen.what), _STYLES.get(seen.what, "")))
         if seen.task_id:
             line.append_text(printable(f" {seen.type} {seen.task_id}"))

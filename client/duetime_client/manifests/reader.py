@@ -92,7 +92,7 @@ def with_defaults(
 def _of_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, object]]:
     for number, line in lines:
         try:
-            yield number, json.loads(line, parse_constant=_refuse_constant)
+            yield number, json.loads(line, parse_constant=_reject_constant)
         except (ValueError, RecursionError) as error:
             yield number, ValueError(f"is no JSON: {error}")
 
@@ -148,7 +148,7 @@ def _worded(error: Exception) -> str:
     return f"{problem} (line {mark.line + 1})" if mark else str(problem)
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 

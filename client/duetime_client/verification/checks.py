@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from duetime_client.errors import ApiError
-from duetime_client.verification import findings
+from duetime_client.verification import assertions
 from duetime_client.verification.plan import LEAD_SECONDS, PROBE, TRIGGER_LEAD_SECONDS
 from duetime_client.verification.session import millis
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime_client.task_fields import HttpTarget, LockSpec, NewTask, RetryPolicy, TaskFields
-    from duetime_client.verification.findings import Finding
+    from duetime_client.verification.assertions import Finding
     from duetime_client.verification.plan import Plan
     from duetime_client.verification.session import Session
 
@@ -70,7 +70,7 @@ class Delayed:
 
     def findings(self, session: Session) -> Sequence[Finding]:
         """How late they were."""
-        return [findings.on_time(self.promise, session.executions(self.name), self.plan.limits)]
+        return [assertions.on_time(self.promise, session.executions(self.name), self.plan.limits)]
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Cancelled:
 
     def findings(self, session: Session) -> Sequence[Finding]:
         """Whether any ran."""
-        return [findings.cancelled(session.executions(self.name))]
+        return [assertions.cancelled(session.executions(self.name))]
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Retried:
 
     def findings(self, session: Session) -> Sequence[Finding]:
         """Whether they succeeded after so many attempts."""
-        return [findings.retried(session.executions(self.name))]
+        return [assertions.retried(session.executions(self.name))]
 
 
 @dataclass
@@ -138,7 +138,7 @@ class Locked:
 
     def findings(self, session: Session) -> Sequence[Finding]:
         """Whether any two ran at once."""
-        return [findings.exclusive(session.executions(self.name))]
+        return [assertions.exclusive(session.executions(self.name))]
 
 
 @dataclass
@@ -178,12 +178,12 @@ class Graph:
         """Whether each node began after its parents had ended."""
         ran = {key: session.execution(session.followed[task_id]) for key, task_id in self._nodes.items()}
         if len(ran) < len(EDGES):
-            return [findings.judged("a topology keeps its order", ["it was not run"], 1, "")]
-        return [findings.in_order(ran, EDGES)]
+            return [assertions.judged("a topology keeps its order", ["it was not run"], 1, "")]
+        return [assertions.in_order(ran, EDGES)]
 
 
 @dataclass
-class OverlapControl:
+class RecurringTasks:
     """A schedule that runs every few seconds for a while."""
 
     plan: Plan
@@ -220,8 +220,8 @@ class OverlapControl:
     def findings(self, session: Session) -> Sequence[Finding]:
         """Whether each time has run, and how late."""
         executions = session.executions(self.name)
-        on_time = findings.on_time("occurrences are on time", executions, self.plan.limits)
-        return [findings.recurring(self._expected, executions), on_time]
+        on_time = assertions.on_time("occurrences are on time", executions, self.plan.limits)
+        return [assertions.recurring(self._expected, executions), on_time]
 
 
 @dataclass
@@ -255,8 +255,8 @@ class Pulled:
     def findings(self, session: Session) -> Sequence[Finding]:
         """Whether each came once."""
         if not self.plan.pulled_type:
-            return [findings.unmeasured("a pulled task is handed out once", "no pulled type was named (--pulled)")]
-        return [findings.pulled([each.task_id for each in session.executions(self.name)], self._seen)]
+            return [assertions.unmeasured("a pulled task is handed out once", "no pulled type was named (--pulled)")]
+        return [assertions.pulled([each.task_id for each in session.executions(self.name)], self._seen)]
 
 
 @dataclass
@@ -279,10 +279,10 @@ class Called:
         """Whether it was answered."""
         promise = "an HTTP endpoint is called"
         if not self.plan.http_url:
-            return [findings.unmeasured(promise, "no endpoint was named (--http-url)")]
+            return [assertions.unmeasured(promise, "no endpoint was named (--http-url)")]
         executions = session.executions(self.name)
         wrong = [each.task_id for each in executions if each.state != "succeeded"]
-        return [findings.judged(promise, wrong, len(executions), "without success")]
+        return [assertions.judged(promise, wrong, len(executions), "without success")]
 
 
 @dataclass
@@ -319,7 +319,7 @@ class Idempotent:
 
     def findings(self, session: Session) -> Sequence[Finding]:  # noqa: ARG002 - of every check
         """Whether there is one task."""
-        return [findings.idempotent(self._ids, self._status)]
+        return [assertions.idempotent(self._ids, self._status)]
 
 
 def checks(plan: Plan) -> list[Check]:
@@ -333,7 +333,7 @@ def checks(plan: Plan) -> list[Check]:
         Graph(),
         Pulled(plan),
         Called(plan),
-        OverlapControl(plan),
+        RecurringTasks(plan),
         Delayed("delayed", "on time, sent by the API", plan, plan.tasks, LEAD_SECONDS),
         *([late] if plan.late_tasks else []),
     ]

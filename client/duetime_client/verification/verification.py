@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime_client.errors import Throttled, Unreachable
-from duetime_client.verification import findings
+from duetime_client.verification import assertions
 from duetime_client.verification.checks import checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from duetime_client.verification.assertions import Finding
     from duetime_client.verification.checks import Check
-    from duetime_client.verification.findings import Finding
     from duetime_client.verification.plan import Plan
     from duetime_client.verification.session import Session
 
@@ -71,17 +71,17 @@ def judge(session: Session, plan: Plan, all_checks: Sequence[Check]) -> list[Fin
     cost = [attempt.cost_dollars or 0.0 for attempts in session.attempts.values() for attempt in attempts]
     found = [finding for check in all_checks for finding in check.findings(session)]
     if not plan.late_tasks:
-        found.append(findings.unmeasured("on time, sent by the trigger", "left out (--quick)"))
+        found.append(assertions.unmeasured("on time, sent by the trigger", "left out (--quick)"))
     return [
-        findings.lost(everything),
-        findings.amiss(everything),
-        findings.doubled(everything),
-        findings.early(everything),
+        assertions.lost(everything),
+        assertions.amiss(everything),
+        assertions.doubled(everything),
+        assertions.early(everything),
         *found,
-        findings.cold_starts(
+        assertions.cold_starts(
             [bool(each.get("first_in_process")) for each in results], {str(each.get("process")) for each in results}
         ),
-        findings.dollars(sum(cost), len(cost), plan.dollars),
+        assertions.dollars(sum(cost), len(cost), plan.dollars),
     ]
 
 

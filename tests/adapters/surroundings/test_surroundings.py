@@ -34,10 +34,12 @@ def test_a_sleep_until_the_past_returns_at_once() -> None:
 
 def test_nonces_and_bits_are_not_repeated() -> None:
     """A thousand draws, all different, nonces short enough for a record."""
-    chance = SystemRandom()
-    assert len({chance.nonce() for _ in range(1000)}) == len({chance.bits(64) for _ in range(1000)}) == 1000
-    assert len(chance.nonce()) == 12
-    assert all(0 <= chance.fraction() < 1 and 0 <= chance.below(3) < 3 for _ in range(1000))
+    random_source = SystemRandom()
+    assert (
+        len({random_source.nonce() for _ in range(1000)}) == len({random_source.bits(64) for _ in range(1000)}) == 1000
+    )
+    assert len(random_source.nonce()) == 12
+    assert all(0 <= random_source.fraction() < 1 and 0 <= random_source.below(3) < 3 for _ in range(1000))
 
 
 def test_ten_jobs_run_at_once_and_may_map_meanwhile() -> None:

@@ -4,9 +4,9 @@ import json
 from dataclasses import replace
 
 from duetime.adapters.targets.callbacks import HttpCallbacks
-from duetime.adapters.targets.http_calls import Answer, Call, NoAnswer, Reply
+from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse, Reply
 from duetime.contract.tasks.encoding import entry
-from duetime.domain.tasks.attempts import failure
+from duetime.domain.tasks.attempt_outcomes import failure
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Task
 from duetime.domain.times import to_iso
@@ -32,7 +32,7 @@ class Kept:
 
 def told(outcome: Task) -> Call:
     """The call that tells of an outcome."""
-    kept = Kept(Answer(204))
+    kept = Kept(HttpResponse(204))
     assert HttpCallbacks(kept, entry).call_back(outcome, URL) is None
     return kept.calls[0]
 
@@ -64,9 +64,9 @@ def test_another_outcome_has_another_id() -> None:
 def test_what_went_wrong_is_answered() -> None:
     """No answer, or one that is no 2xx: a failure that says whether another try may help."""
     for reply, expected in (
-        (NoAnswer("Timeout", "slow"), failure("Timeout", "slow")),
-        (NoAnswer("DestinationRefused", "no", retriable=False), failure("DestinationRefused", "no", retriable=False)),
-        (Answer(503), failure("Http503", "the callback was answered 503")),
-        (Answer(410), failure("Http410", "the callback was answered 410", retriable=False)),
+        (NoResponse("Timeout", "slow"), failure("Timeout", "slow")),
+        (NoResponse("DestinationRefused", "no", retriable=False), failure("DestinationRefused", "no", retriable=False)),
+        (HttpResponse(503), failure("Http503", "the callback was answered 503")),
+        (HttpResponse(410), failure("Http410", "the callback was answered 410", retriable=False)),
     ):
         assert HttpCallbacks(Kept(reply), entry).call_back(DONE, URL) == expected

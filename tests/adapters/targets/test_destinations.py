@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.adapters.targets.destinations import DestinationRefused, find
+from duetime.adapters.targets.address_check import AddressForbidden, find
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -79,7 +79,7 @@ NOBODY: frozenset[str] = frozenset()
 )
 def test_an_address_that_is_not_public_is_refused(host: str) -> None:
     """Loopback, private, link-local, metadata, multicast, mapped, tunnelled, in whatever spelling."""
-    with pytest.raises((DestinationRefused, OSError)):
+    with pytest.raises((AddressForbidden, OSError)):
         find(f"http://{host}/", NOBODY)
 
 
@@ -88,7 +88,7 @@ def test_an_address_that_is_not_public_is_refused(host: str) -> None:
 )
 def test_loopback_is_known_in_every_spelling(host: str) -> None:
     """What the resolver understands is refused for where it leads, and not because nobody understood it."""
-    with pytest.raises(DestinationRefused, match="not a public address"):
+    with pytest.raises(AddressForbidden, match="not a public address"):
         find(f"http://{host}/", NOBODY)
 
 
@@ -101,7 +101,7 @@ def test_neighbours_of_what_is_refused_are_public(host: str) -> None:
 @pytest.mark.parametrize("host", ["\uff11\uff12\uff17.0.0.1", "\u2460\u2461\u2466.0.0.1"])
 def test_full_width_digits_lead_nowhere_private(host: str) -> None:
     """Digits of other scripts are refused, or resolve to nothing: they never reach loopback."""
-    with pytest.raises((DestinationRefused, OSError, UnicodeError)):
+    with pytest.raises((AddressForbidden, OSError, UnicodeError)):
         find(f"http://{host}/", NOBODY)
 
 
@@ -119,12 +119,12 @@ def test_a_public_address_is_taken_as_it_is() -> None:
 def test_an_allowed_host_may_be_private() -> None:
     """The local stack opens loopback by its exact name, and only that name."""
     assert find("http://127.0.0.1:8080", frozenset({"127.0.0.1"})).port == 8080
-    with pytest.raises(DestinationRefused):
+    with pytest.raises(AddressForbidden):
         find("http://127.0.0.2:8080", frozenset({"127.0.0.1"}))
 
 
 @pytest.mark.parametrize("url", ["ftp://1.1.1.1/", "http:///path", "1.1.1.1", ""])
 def test_what_is_no_http_url_is_refused(url: str) -> None:
     """Another scheme or no host: no destination."""
-    with pytest.raises(DestinationRefused):
+    with pytest.raises(AddressForbidden):
         find(url, NOBODY)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.adapters.targets import destinations
-from duetime.adapters.targets.http_calls import Answer, Call, NoAnswer, Reply
+from duetime.adapters.targets import address_check
 from duetime.adapters.targets.http_client import DirectCaller
+from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse, Reply
 from tests.adapters.targets.peers import LOOPBACK, Peer, answering, certificate, dripping, peer, read_request
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def call(port: int, *, host: str = LOOPBACK, scheme: str = "http", seconds: floa
     return DirectCaller(ALLOWED, None).call(wanted)
 
 
-def refused(reply: Reply) -> NoAnswer:
+def refused(reply: Reply) -> NoResponse:
     """The reply, which must not be an answer."""
-    assert isinstance(reply, NoAnswer), reply
+    assert isinstance(reply, NoResponse), reply
     return reply
 
 
@@ -46,10 +46,10 @@ def test_a_call_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyP
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (LOOPBACK, port))]
 
     with peer(answering(GOOD)) as other:
-        monkeypatch.setattr(destinations, "socket", _Resolver(look_up))
+        monkeypatch.setattr(address_check, "socket", _Resolver(look_up))
         caller = DirectCaller(frozenset({"jobs.example.org"}), None)
         reply = caller.call(Call("id-1", "PUT", f"http://jobs.example.org:{other.port}/job", body=b"{}", most=MOST))
-    assert reply == Answer(200, "", b"{}")
+    assert reply == HttpResponse(200, "", b"{}")
     assert looked_up == ["jobs.example.org"]
     assert f"host: jobs.example.org:{other.port}".encode() in other.requests[0].lower()
 
@@ -70,7 +70,7 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatc
         found = ("1.1.1.1", "10.0.0.1")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
 
-    monkeypatch.setattr(destinations, "socket", _Resolver(look_up))
+    monkeypatch.setattr(address_check, "socket", _Resolver(look_up))
     reply = refused(DirectCaller(frozenset(), None).call(Call("id-1", "GET", "http://rebinding.example.org/")))
     assert (reply.kind, reply.retriable) == ("DestinationRefused", False)
     assert "10.0.0.1" in reply.message
@@ -81,7 +81,7 @@ def test_tls_is_for_the_name_in_the_url(tmp_path: Path, monkeypatch: pytest.Monk
     server, trusted = certificate(tmp_path, "localhost")
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     with peer(answering(GOOD), server) as other:
-        assert call(other.port, host="localhost", scheme="https") == Answer(200, "", b"{}")
+        assert call(other.port, host="localhost", scheme="https") == HttpResponse(200, "", b"{}")
     assert other.names == ["localhost"]
     assert f"host: localhost:{other.port}".encode() in other.requests[0].lower()
 
@@ -136,7 +136,7 @@ def test_a_handshake_that_never_ends_is_cut_off_in_time() -> None:
 
     with peer(drip) as other:
         began = time.monotonic()
-        assert isinstance(call(other.port, scheme="https", seconds=0.6), NoAnswer)
+        assert isinstance(call(other.port, scheme="https", seconds=0.6), NoResponse)
         assert time.monotonic() - began < LONG
 
 
@@ -148,7 +148,7 @@ def test_a_look_up_that_never_ends_is_given_up_in_time(monkeypatch: pytest.Monke
         over.wait(2 * LONG)
         raise OSError("no such name")
 
-    monkeypatch.setattr(destinations, "socket", _Resolver(look_up))
+    monkeypatch.setattr(address_check, "socket", _Resolver(look_up))
     began = time.monotonic()
     reply = refused(DirectCaller(frozenset(), None).call(Call("id-1", "GET", "http://slow.example.org/", seconds=0.2)))
     took = time.monotonic() - began
@@ -189,7 +189,7 @@ def test_a_compressed_answer_is_unpacked() -> None:
     packed = gzip.compress(b'{"rows": 3}')
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
     with peer(answering(head + packed)) as other:
-        assert call(other.port) == Answer(200, "", b'{"rows": 3}')
+        assert call(other.port) == HttpResponse(200, "", b'{"rows": 3}')
         assert b"accept-encoding: identity" in other.requests[0].lower()
 
 
@@ -224,7 +224,7 @@ def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
     with peer(answering(GOOD)) as inside:
         location = f"http://{LOOPBACK}:{inside.port}/"
         with peer(answering(f"HTTP/1.1 307 Go\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode())) as other:
-            assert call(other.port) == Answer(307)
+            assert call(other.port) == HttpResponse(307)
         assert inside.requests == []
 
 
@@ -233,11 +233,11 @@ def test_no_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with peer(answering(GOOD)) as proxy, peer(answering(GOOD)) as other:
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://{LOOPBACK}:{proxy.port}")
-        assert isinstance(call(other.port), Answer)
+        assert isinstance(call(other.port), HttpResponse)
         assert proxy.requests == []
 
 
 def test_an_answer_that_nobody_wants_is_not_read() -> None:
     """Only the status counts then; a body without an end does no harm."""
     with peer(dripping(b"HTTP/1.1 204 Fine\r\nContent-Length: 1000000\r\n\r\n", b"x")) as other:
-        assert call(other.port, most=0) == Answer(204)
+        assert call(other.port, most=0) == HttpResponse(204)

@@ -19,17 +19,17 @@ from botocore.exceptions import (
 from botocore.stub import ANY, Stubber
 
 from duetime.adapters.targets.egress import Egress, EgressCaller, EgressFailed, LambdaInvocation
-from duetime.adapters.targets.http_calls import (
+from duetime.adapters.targets.http_messages import (
     EGRESS_FAILED,
     EGRESS_UNAVAILABLE,
-    Answer,
     Call,
-    NoAnswer,
+    HttpResponse,
+    NoResponse,
     Reply,
     calls_in,
 )
 from duetime.adapters.targets.http_target import HttpRunner
-from duetime.domain.tasks.attempts import NotSent
+from duetime.domain.tasks.attempt_outcomes import NotSent
 from duetime.domain.tasks.task import HttpTarget
 from tests.adapters.clouds import CREW
 from tests.adapters.targets.works import work
@@ -63,8 +63,8 @@ class Echo:
         if facts.get("waits"):
             self.let_go.wait(LONG)
         if facts.get("fails"):
-            return NoAnswer("Boom", call.id, retriable=False)
-        return Answer(200, "7", b"\xff" + call.id.encode())
+            return NoResponse("Boom", call.id, retriable=False)
+        return HttpResponse(200, "7", b"\xff" + call.id.encode())
 
 
 class Function:
@@ -103,14 +103,14 @@ def test_calls_that_begin_at_once_share_an_invocation() -> None:
     function = Function(Echo())
     replies = at_once(EgressCaller(function, SLOW_WINDOW), calls(10))
     assert function.sizes == [10]
-    assert replies == [Answer(200, "7", b"\xff" + f"id-{number}".encode()) for number in range(10)]
+    assert replies == [HttpResponse(200, "7", b"\xff" + f"id-{number}".encode()) for number in range(10)]
 
 
 def test_a_call_reaches_the_other_end_as_it_was() -> None:
     """All of it but its owner, who stays here, and a little of its time, so that its answer comes back in time."""
     echo = Echo()
     given = Call("id", "PUT", "https://e.org/?a=b", {"X": "1"}, b'{"t":"\xc3\xa9"}', seconds=60, most=7, owner="me")
-    assert isinstance(EgressCaller(Function(echo)).call(given), Answer)
+    assert isinstance(EgressCaller(Function(echo)).call(given), HttpResponse)
     (made,) = echo.calls
     assert (made.id, made.method, made.url, made.headers, made.body, made.most) == (
         given.id,
@@ -145,7 +145,7 @@ def test_an_invocation_keeps_within_what_lambda_takes() -> None:
         EgressCaller(invoke, SLOW_WINDOW),
         [Call(f"id-{n}", "PUT", "https://e.org/", body=b'{"p":' + body + b"}") for n in range(10)],
     )
-    assert all(isinstance(reply, Answer) for reply in replies)
+    assert all(isinstance(reply, HttpResponse) for reply in replies)
     assert sum(function.sizes) == 10
     assert max(map(len, payloads)) < 6_000_000
 
@@ -160,11 +160,13 @@ def test_owners_and_time_limits_share_nothing() -> None:
     caller = EgressCaller(function, 0.2)
     with ThreadPoolExecutor(3) as threads:
         waiting = threads.submit(caller.call, slow)
-        assert all(isinstance(one.result(), Answer) for one in [threads.submit(caller.call, c) for c in (other, quick)])
+        assert all(
+            isinstance(one.result(), HttpResponse) for one in [threads.submit(caller.call, c) for c in (other, quick)]
+        )
         # The slow one has not even ended.
         assert not waiting.done()
         echo.let_go.set()
-        assert isinstance(waiting.result(), Answer)
+        assert isinstance(waiting.result(), HttpResponse)
     assert function.sizes == [1, 1, 1]
 
 
@@ -176,7 +178,7 @@ def test_one_failure_is_one_reply() -> None:
         EgressCaller(function, SLOW_WINDOW),
         [good, Call("bad", "PUT", "https://e.org/", body=b'{"fails": true}', seconds=LONG)],
     )
-    assert replies == [Answer(200, "7", b"\xffid-0"), NoAnswer("Boom", "bad", retriable=False)]
+    assert replies == [HttpResponse(200, "7", b"\xffid-0"), NoResponse("Boom", "bad", retriable=False)]
     assert bad.id == "id-1"
 
 
@@ -196,7 +198,7 @@ def test_one_failure_is_one_reply() -> None:
 def test_an_answer_that_is_none_fails_the_call(answer: bytes) -> None:
     """Whatever comes back: a failure that may be retried."""
     reply = EgressCaller(lambda _payload: answer).call(calls(1)[0])
-    assert isinstance(reply, NoAnswer)
+    assert isinstance(reply, NoResponse)
     assert (reply.kind, reply.retriable) == ("EgressFailed", True)
 
 
@@ -212,7 +214,7 @@ def test_a_lost_answer_fails_at_the_time_limit() -> None:
     replies = at_once(EgressCaller(invoke), calls(3, seconds=0.5))
     took = time.monotonic() - began
     over.set()
-    assert replies == [NoAnswer("Timeout", "no answer of the endpoint came within 0.5 s")] * 3
+    assert replies == [NoResponse("Timeout", "no answer of the endpoint came within 0.5 s")] * 3
     assert 0.5 <= took < LONG
 
 
@@ -228,8 +230,8 @@ def test_a_caller_goes_on_after_a_failure() -> None:
 
     caller = EgressCaller(invoke)
     first, second = caller.call(calls(1)[0]), caller.call(calls(1)[0])
-    assert first == NoAnswer("EgressFailed", "the call could not be handed on: TooManyRequestsException")
-    assert isinstance(second, Answer)
+    assert first == NoResponse("EgressFailed", "the call could not be handed on: TooManyRequestsException")
+    assert isinstance(second, HttpResponse)
 
 
 def _throttle(stubber: Stubber) -> None:
@@ -252,7 +254,7 @@ def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
         happens(stubber)
         reply = EgressCaller(LambdaInvocation(client, "egress")).call(calls(1)[0])
         stubber.assert_no_pending_responses()
-    assert isinstance(reply, NoAnswer)
+    assert isinstance(reply, NoResponse)
     assert named in reply.message
     assert "arn" not in reply.message
     assert "secret" not in reply.message
@@ -282,7 +284,7 @@ def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str |
 
     caller = EgressCaller(LambdaInvocation(cast("LambdaClient", Client()), "egress"))
     reply = caller.call(calls(1)[0])
-    assert isinstance(reply, NoAnswer)
+    assert isinstance(reply, NoResponse)
     assert (reply.kind, reply.retriable) == (kind, True)
     ending = HttpRunner(caller).run(HttpTarget("https://example.org"), work(url="https://example.org"))
     assert isinstance(ending, NotSent) == (kind == EGRESS_UNAVAILABLE)

@@ -10,14 +10,14 @@ import pytest
 
 from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage, known_types
 from duetime.domain.limits import HANDLERS_RETRY
-from duetime.domain.tasks.attempts import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
+from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
 from duetime.domain.tasks.task import Phase, Progress, StopRequest
 from duetime.domain.times import to_datetime
 from duetime.handlers import (
     REGISTRY,
     Context,
+    DuplicateHandler,
     HandlerIncomplete,
-    HandlerTwice,
     Registered,
     Unretriable,
     handler,
@@ -126,7 +126,7 @@ def test_a_type_can_have_one_handler_only() -> None:
     def first(_context: Context, _payload: object) -> None:
         """Do nothing."""
 
-    with pytest.raises(HandlerTwice, match=r"tests\.twice"):
+    with pytest.raises(DuplicateHandler, match=r"tests\.twice"):
         handler("tests.twice")(lambda _context, _payload: None)
     assert REGISTRY["tests.twice"] == Registered({"run": first})
 

@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import ConnectTimeoutError
 from moto import mock_aws
 
-from duetime.adapters.targets.http_calls import Call, NoAnswer
 from duetime.adapters.targets.http_client import DirectCaller
+from duetime.adapters.targets.http_messages import Call, NoResponse
 from duetime.adapters.targets.signing import Signer, SigningKeyMissing, SigningSecrets
 from duetime.domain.times import MINUTE, SECOND
 from tests.adapters.targets.peers import LOOPBACK, answering, peer
@@ -101,6 +101,6 @@ def test_nothing_is_sent_unsigned(client: SecretsManagerClient) -> None:
     with peer(answering(b"")) as other:
         caller = DirectCaller(frozenset({LOOPBACK}), Signer(secrets, clock))
         reply = caller.call(Call("id-1", "PUT", f"http://{LOOPBACK}:{other.port}/", body=b"{}"))
-    assert isinstance(reply, NoAnswer)
+    assert isinstance(reply, NoResponse)
     assert (reply.kind, reply.retriable) == ("SigningKeyMissing", True)
     assert other.requests == []

@@ -164,16 +164,16 @@ def test_times_of_a_list_are_decided_alike() -> None:
 def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> None:
     """The offset of the piece that an instant lies in is the zone's, and at its edges it changes or a year does."""
     zone, info = zone_named(name), zone_info(name)
-    piece = zone.piece_at(instant)
-    assert piece.start <= instant < piece.end
-    for each in (piece.start, instant, piece.end - 1):
-        assert to_datetime(each + piece.offset).replace(tzinfo=None) == to_datetime(each).astimezone(info).replace(
+    period = zone.period_at(instant)
+    assert period.start <= instant < period.end
+    for each in (period.start, instant, period.end - 1):
+        assert to_datetime(each + period.offset).replace(tzinfo=None) == to_datetime(each).astimezone(info).replace(
             tzinfo=None
         )
-    assert next(zone.pieces_until(instant)) == piece
-    assert to_datetime(piece.start - 1 + piece.before).replace(tzinfo=None) == to_datetime(piece.start - 1).astimezone(
-        info
-    ).replace(tzinfo=None)
+    assert next(zone.periods_until(instant)) == period
+    assert to_datetime(period.start - 1 + period.before).replace(tzinfo=None) == to_datetime(
+        period.start - 1
+    ).astimezone(info).replace(tzinfo=None)
 
 
 @settings(deadline=None)

@@ -64,15 +64,17 @@ def test_an_emptier_report_changes_nothing() -> None:
     st.lists(st.sampled_from(Outcome), min_size=EDGES_PER_CHUNK + 1, max_size=3 * EDGES_PER_CHUNK),
     st.randoms(use_true_random=False),
 )
-def test_counting_in_chunks_decides_as_counting_at_once(rule: TriggerRule, ends: list[Outcome], chance: Random) -> None:
+def test_counting_in_chunks_decides_as_counting_at_once(
+    rule: TriggerRule, ends: list[Outcome], random_source: Random
+) -> None:
     """In any order and with repeats, the tally comes to the rule's verdict on all ends, and never to another."""
     whole = Counter(ends)
     final = verdict(rule, Counts(len(ends), whole[OK], whole[BAD], whole[Outcome.SKIPPED]))
     chunks = {number: Chunk.numbered(number, len(ends)) for number in range(chunks_for(len(ends)))}
     join_count = JoinCount(len(ends))
     told = 0
-    edges = [*range(len(ends)), *chance.choices(range(len(ends)), k=20)]
-    chance.shuffle(edges)
+    edges = [*range(len(ends)), *random_source.choices(range(len(ends)), k=20)]
+    random_source.shuffle(edges)
     for position in edges:
         before = chunks[chunk_of(position)]
         after = chunks[chunk_of(position)] = before.with_edge(position, ends[position])

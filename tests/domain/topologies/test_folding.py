@@ -46,10 +46,10 @@ def _ends(world: World) -> Mapping[str, str]:
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph: Graph, chance: Random) -> None:
+def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph: Graph, random_source: Random) -> None:
     """With crashes and repeats, every node ends as it does where nothing ever goes wrong."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(graph, disposition, chance)
+    world = World(graph, disposition, random_source)
     world.open()
     world.run(priorities, prompt=True)
     assert _ends(world) == executed(graph, disposition, priorities)
@@ -57,11 +57,13 @@ def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_the_end_does_not_depend_on_the_order_of_events(data: st.DataObject, graph: Graph, chance: Random) -> None:
+def test_the_end_does_not_depend_on_the_order_of_events(
+    data: st.DataObject, graph: Graph, random_source: Random
+) -> None:
     """Under `continue`, late and repeated follow-ups in any order lead to the same ends."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(going_on, disposition, chance)
+    world = World(going_on, disposition, random_source)
     world.open()
     world.run(priorities, prompt=False)
     assert _ends(world) == executed(going_on, disposition, sorted(graph.by_key))
@@ -69,11 +71,11 @@ def test_the_end_does_not_depend_on_the_order_of_events(data: st.DataObject, gra
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, chance: Random) -> None:
+def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, random_source: Random) -> None:
     """However late the stop is carried out: what had begun ended as it would, all else is cancelled."""
     stopping = Graph(graph.nodes, OnFailure.STOP)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(stopping, disposition, chance)
+    world = World(stopping, disposition, random_source)
     world.open()
     found = world.run(priorities, prompt=False)
     assert found.state is (State.SUCCEEDED if all(disposition[key] for key in world.begun) else State.FAILED)
@@ -84,11 +86,11 @@ def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, chance: 
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: Graph, chance: Random) -> None:
+def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: Graph, random_source: Random) -> None:
     """Whatever had begun is rolled back once, and nothing while something that depends on it still stands."""
     undoing = checked(graph.nodes, OnFailure.ROLLBACK)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(undoing, disposition, chance)
+    world = World(undoing, disposition, random_source)
     world.open()
     found = world.run(priorities, prompt=False)
     if found.state is State.SUCCEEDED:
@@ -104,17 +106,17 @@ def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: G
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_a_rerun_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph: Graph, chance: Random) -> None:
+def test_a_rerun_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph: Graph, random_source: Random) -> None:
     """What is kept and what runs again end, together, as one run in which the kept nodes fared as they did."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
     priorities = data.draw(st.permutations(sorted(graph.by_key)))
-    first = World(going_on, data.draw(dispositions(graph)), chance)
+    first = World(going_on, data.draw(dispositions(graph)), random_source)
     first.open()
     first.run(priorities, prompt=False)
     chosen = data.draw(st.sets(st.sampled_from(sorted(graph.by_key)), min_size=1))
     plan = rerun(going_on, first.statuses, chosen)
     luck = {**data.draw(dispositions(graph)), **dict.fromkeys(plan.kept, True)}
-    second = World(going_on, luck, chance)
+    second = World(going_on, luck, random_source)
     second.open(plan.again, first.statuses)
     second.run(priorities, prompt=False)
     assert not set(second.begun) & set(plan.kept)
@@ -123,10 +125,10 @@ def test_a_rerun_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph
 
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
-def test_a_patrol_finds_nothing_once_all_is_counted(data: st.DataObject, graph: Graph, chance: Random) -> None:
+def test_a_patrol_finds_nothing_once_all_is_counted(data: st.DataObject, graph: Graph, random_source: Random) -> None:
     """What the patrol reads from the states is what the counting came to."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
-    world = World(Graph(graph.nodes, OnFailure.CONTINUE), disposition, chance)
+    world = World(Graph(graph.nodes, OnFailure.CONTINUE), disposition, random_source)
     assert decided(world.graph, world.statuses).keys() >= {n.key for n in graph.nodes if not n.depends_on}
     assert set(decided(world.graph, world.statuses).values()) == {Verdict.READY}
     world.open()

@@ -38,13 +38,13 @@ class World:
     Args:
         graph: the graph.
         fates: which nodes succeed if they run.
-        chance: what decides when something crashes, is repeated, or is late.
+        random_source: what decides when something crashes, is repeated, or is late.
     """
 
-    def __init__(self, graph: Graph, dispositions: Mapping[str, bool], chance: Random) -> None:
+    def __init__(self, graph: Graph, dispositions: Mapping[str, bool], random_source: Random) -> None:
         self.graph = graph
         self.dispositions = dispositions
-        self.chance = chance
+        self.random_source = random_source
         self.statuses: dict[str, NodeStatus] = dict.fromkeys(graph.by_key, NodeStatus())
         self.begun: list[str] = []
         self.undone: list[str] = []
@@ -70,14 +70,14 @@ class World:
             prompt: whether what follows an end is done before the next node ends.
         """
         while True:
-            if self._to_follow and (prompt or self.chance.random() < 0.5):
+            if self._to_follow and (prompt or self.random_source.random() < 0.5):
                 self._follow_one()
                 continue
             if running := [key for key in priorities if self.statuses[key].state is State.RUNNING]:
                 self._end(running[0])
             elif not self._to_follow:
                 break
-            if prompt or self.chance.random() < 0.5:
+            if prompt or self.random_source.random() < 0.5:
                 self.steer()
         return self._finish()
 
@@ -97,7 +97,7 @@ class World:
             undoing = [key for key, status in self.statuses.items() if status.state is State.ROLLING_BACK]
             assert undoing or found.cancel or self._to_follow, f"nothing happens, and it is {found}"
             if undoing:
-                key = self.chance.choice(undoing)
+                key = self.random_source.choice(undoing)
                 self.statuses[key] = replace(self.statuses[key], state=State.ROLLED_BACK)
             while self._to_follow:
                 self._follow_one()
@@ -112,7 +112,7 @@ class World:
         self._to_follow.append(key)
 
     def _follow_one(self) -> None:
-        key = self._to_follow.pop(self.chance.randrange(len(self._to_follow)))
+        key = self._to_follow.pop(self.random_source.randrange(len(self._to_follow)))
         outcome = self.statuses[key].outcome
         if outcome is None:  # it is being rolled back: what is to be known of it is told after that
             return
@@ -152,6 +152,6 @@ class World:
             self.begun.append(key)
 
     def _may_crash(self, by: str | None) -> None:
-        if by is not None and self._repeats[by] and self.chance.random() < 0.3:
+        if by is not None and self._repeats[by] and self.random_source.random() < 0.3:
             self._repeats[by] -= 1
             raise Crash

@@ -6,7 +6,7 @@ import pytest
 
 from duetime.composition import composed
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempts import Failed
+from duetime.domain.tasks.attempt_outcomes import Failed
 from duetime.domain.tasks.task import TaskError
 from tests.functions.api.world import closed_by_a_worker, ended_by_a_worker
 

@@ -9,7 +9,7 @@ import pytest
 
 from duetime.composition import composed
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempts import Succeeded
+from duetime.domain.tasks.attempt_outcomes import Succeeded
 from duetime.domain.topologies import inputs
 from duetime.settings import Variable
 from tests.functions.api.gateway import Answer, Gateway

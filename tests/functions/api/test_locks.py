@@ -38,7 +38,7 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
     assert task is not None
     held = inside.lock_manager.take(task, inside.lock_manager.claims(task)[0])
     assert held is not None
-    inside.batch_worker.attempt_runner.outcome_writer.hold_back(task, held)
+    inside.batch_worker.attempt_runner.outcome_writer.postpone(task, held)
     return task_id
 
 

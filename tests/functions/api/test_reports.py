@@ -8,7 +8,7 @@ import pytest
 
 from duetime.composition import composed
 from duetime.domain.conditional_writes import Applied
-from duetime.domain.tasks.attempts import Deferred, Run
+from duetime.domain.tasks.attempt_outcomes import Deferred, Run
 from tests.contract.test_reports import BAD_REPORTS
 from tests.functions.api.world import claimed_by_a_worker
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.targets import http_target
-from duetime.adapters.targets.http_calls import Call
+from duetime.adapters.targets.http_messages import Call
 from duetime.settings import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.receivers import Receiver, receiving

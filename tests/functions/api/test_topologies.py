@@ -11,7 +11,7 @@ import pytest
 from duetime.composition import composed
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
-from duetime.domain.tasks.attempts import HeldBack, Succeeded
+from duetime.domain.tasks.attempt_outcomes import Postponed, Succeeded
 from functions.topology.handler import handler
 from tests.functions.api.world import claimed_by_a_worker
 
@@ -162,7 +162,7 @@ def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, cloc
     """Its nodes' tasks are those of the graph it began with, even while it waits for its next attempt."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     task = claimed_by_a_worker(task_id, clock)
-    composed().task_control.outcome_writer.hold_back(task, HeldBack(clock.at, "its execution was lost"))
+    composed().task_control.outcome_writer.postpone(task, Postponed(clock.at, "its execution was lost"))
     for change in ({"payload": {"nodes": {"other": {"type": "x"}}}}, {"target": {"kind": "handler"}}):
         refused = api.send("PATCH", f"/v1/tasks/{task_id}", change)
         assert (refused.status, refused.problem["code"]) == (409, "move_refused")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.composition import composed
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempts import Claimant, Ending, Run
+from duetime.domain.tasks.attempt_outcomes import Claimant, Ending, Run
 from duetime.domain.tasks.states import Move
 from duetime.services.enqueue import message_for
 

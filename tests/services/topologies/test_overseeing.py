@@ -10,7 +10,7 @@ import pytest
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL
-from duetime.domain.tasks.attempts import HeldBack, Stopped, Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Postponed, Stopped, Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Phase
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
@@ -20,7 +20,7 @@ from tests.virtual.topologies import Topologies
 from tests.virtual.world import LOOK_AHEAD, OWNER
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
 
 
@@ -137,7 +137,7 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind(*, 
     if broke:
         world.state_machine_steps.break_off(topology.id, 1, "no more")
     else:
-        world.watchdog.outcome_writer.hold_back(world.get(topology), HeldBack(world.time.now() + HOUR, "a test"))
+        world.watchdog.outcome_writer.postpone(world.get(topology), Postponed(world.time.now() + HOUR, "a test"))
     assert world.get(topology).state is State.POSTPONED
     world.task_updater.cancel(OWNER, topology.id, None)
     world.pass_time(2 * HOUR)
@@ -153,7 +153,7 @@ def test_a_topology_that_is_cancelled_before_all_its_nodes_exist_comes_to_its_en
     topology = world.submit(DIAMOND)
     world.tasks.creatable = False
     world.pass_time(30 * SECOND)
-    world.watchdog.outcome_writer.hold_back(world.get(topology), HeldBack(world.time.now() + HOUR, "a test"))
+    world.watchdog.outcome_writer.postpone(world.get(topology), Postponed(world.time.now() + HOUR, "a test"))
     world.stop_frames()
     world.task_updater.cancel(OWNER, topology.id, None)
     world.tasks.creatable = True

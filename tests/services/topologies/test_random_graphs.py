@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.tasks.attempts import Succeeded
+from duetime.domain.tasks.attempt_outcomes import Succeeded
 from duetime.domain.times import MINUTE, SECOND
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.virtual.topologies import Topologies
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.attempts import Succeeded
+from duetime.domain.tasks.attempt_outcomes import Succeeded
 from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND
 from tests.virtual.topologies import Topologies
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
 
 DIAMOND: dict[str, dict[str, Any]] = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.tasks.attempts import Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Succeeded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Phase
@@ -16,7 +16,7 @@ from tests.virtual.topologies import Topologies
 from tests.virtual.world import OWNER
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.ports.targets import Work
 
 

@@ -8,8 +8,8 @@ MUTANTS = (
     Mutant(
         "the end of an attempt is written without its fence",
         "services/outcomes/outcome.py",
-        "write = Write(task.id, move, self.chance.nonce(), guard or Guard(fence=task.fence), sets)",
-        "write = Write(task.id, move, self.chance.nonce(), guard or Guard(), sets)",
+        "write = Write(task.id, move, self.random_source.nonce(), guard or Guard(fence=task.fence), sets)",
+        "write = Write(task.id, move, self.random_source.nonce(), guard or Guard(), sets)",
     ),
     Mutant(
         "a retry is written without its fence",
@@ -19,13 +19,13 @@ MUTANTS = (
     ),
     Mutant(
         "a lease is taken over without regard to its end",
-        "domain/tasks/attempts.py",
+        "domain/tasks/attempt_outcomes.py",
         "guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE)",
         "guard=replace(guard, leased_until_before=self.now + 60_000)",
     ),
     Mutant(
         "the fence does not grow",
-        "domain/tasks/attempts.py",
+        "domain/tasks/attempt_outcomes.py",
         'adds={"fence": 1, "attempt": 1},',
         'adds={"fence": 0, "attempt": 1},',
     ),
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "the message of a leased task is deleted",
-        "domain/dispatch/redelivery.py",
+        "domain/dispatch/acknowledgement.py",
         'return RedeliverMessage((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")',
         'return DeleteMessage("leased")',
     ),
@@ -65,7 +65,7 @@ MUTANTS = (
     ),
     Mutant(
         "the margin for clocks is forgotten",
-        "domain/tasks/attempts.py",
+        "domain/tasks/attempt_outcomes.py",
         "guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE)",
         "guard=replace(guard, leased_until_before=self.now + MAX_CLOCK_DIFFERENCE)",
     ),
@@ -78,14 +78,14 @@ MUTANTS = (
     Mutant(
         "PREPARE and BEGIN are written without a fence",
         "services/worker/attempt.py",
-        "result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))",
-        "result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard()))",
+        "result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), Guard(fence=task.fence)))",
+        "result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), Guard()))",
     ),
     Mutant(
         "a deferral is written without its fence",
         "services/outcomes/outcome.py",
-        "Write(task.id, Move.DEFER, self.chance.nonce(), Guard(fence=task.fence), sets)",
-        "Write(task.id, Move.DEFER, self.chance.nonce(), Guard(), sets)",
+        "Write(task.id, Move.DEFER, self.random_source.nonce(), Guard(fence=task.fence), sets)",
+        "Write(task.id, Move.DEFER, self.random_source.nonce(), Guard(), sets)",
     ),
     Mutant(
         "a pause by the attempt is written without its fence",
@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         "attempts do not count",
-        "domain/tasks/attempts.py",
+        "domain/tasks/attempt_outcomes.py",
         'adds={"fence": 1, "attempt": 1},',
         'adds={"fence": 1, "attempt": 0},',
     ),
@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         "a retry begins beside a target that has not ended",
-        "domain/tasks/attempts.py",
+        "domain/tasks/attempt_outcomes.py",
         "after_it = 0 if self.lingers_until is None else self.lingers_until + LEASE_RETURN_MARGIN",
         "after_it = 0",
     ),
@@ -167,13 +167,13 @@ MUTANTS = (
     ),
     Mutant(
         "what follows an outcome is not taken over",
-        "domain/dispatch/redelivery.py",
+        "domain/dispatch/acknowledgement.py",
         "return FollowUp(task) if task.is_terminal else Undo(task)",
         'return DeleteMessage("ended") if task.is_terminal else Undo(task)',
     ),
     Mutant(
         "a rollback is not taken over",
-        "domain/dispatch/redelivery.py",
+        "domain/dispatch/acknowledgement.py",
         "return FollowUp(task) if task.is_terminal else Undo(task)",
         'return FollowUp(task) if task.is_terminal else DeleteMessage("to be undone")',
     ),
@@ -204,7 +204,7 @@ MUTANTS = (
     Mutant(
         "a result is stored by a name that every attempt shares, and never expires",
         "services/outcomes/outcome.py",
-        'f"result.{self.chance.nonce()}", result, expiry)',
+        'f"result.{self.random_source.nonce()}", result, expiry)',
         '"result", result)',
     ),
 )

@@ -20,8 +20,8 @@ MUTANTS = (
     Mutant(
         "a look beyond a record's home gets no timer",
         "domain/dispatch/timers.py",
-        "return Placement(timer=not in_own_minute, direct=direct)",
-        "return Placement(timer=False, direct=direct)",
+        "return EnqueuePlan(timer=not in_own_minute, direct=direct)",
+        "return EnqueuePlan(timer=False, direct=direct)",
     ),
     Mutant(
         "a message is sent directly too seldom",
@@ -90,10 +90,10 @@ MUTANTS = (
         "services/enqueue.py",
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
-        "        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))",
+        "        result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), guard, sets))",
         "            pass\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
-        "        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))\n"
+        "        result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), guard, sets))\n"
         "        if plan.timer:\n"
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))",
     ),
@@ -101,12 +101,12 @@ MUTANTS = (
         "nobody is reminded of a task that its target has accepted",
         "services/enqueue.py",
         "        now = self.clock.now()\n"
-        "        plan = placement(task.id, at, now, self.look_ahead)\n"
+        "        plan = enqueue_plan(task.id, at, now, self.look_ahead)\n"
         "        if plan.timer:\n"
         "            self.tasks.add_timer(_timer_for(task, task.generation, at, sent=plan.direct))\n"
         "        if plan.direct:",
         "        now = self.clock.now()\n"
-        "        plan = placement(task.id, at, now, self.look_ahead)\n"
+        "        plan = enqueue_plan(task.id, at, now, self.look_ahead)\n"
         "        if False:",
     ),
     Mutant(

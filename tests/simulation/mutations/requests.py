@@ -118,7 +118,7 @@ MUTANTS = (
     ),
     Mutant(
         "an outcome is not posted to its callback URL",
-        "services/outcomes/completion.py",
+        "services/outcomes/completion_steps.py",
         "        self.callback_sender.call_back(task)\n        self._finish",
         "        self._finish",
     ),
@@ -143,7 +143,7 @@ MUTANTS = (
     ),
     Mutant(
         "what lies runtime an ended record expires before it",
-        "domain/tasks/expiry.py",
+        "domain/tasks/payload_expiry.py",
         "return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)",
         "return Expiry(expires_at - CONTENT_OUTLIVES_RECORD)",
     ),

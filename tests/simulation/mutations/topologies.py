@@ -20,8 +20,8 @@ MUTANTS = (
     Mutant(
         "a node that has ended does not tell its children",
         "services/topologies/node_finished.py",
-        "        self.nodes.act(whole, edge.child, verdict(whole.graph.by_key[edge.child].rule, counts))\n",
-        "        verdict(whole.graph.by_key[edge.child].rule, counts)\n",
+        "self.nodes.act(topology_run, edge.child, verdict(topology_run.graph.by_key[edge.child].rule, counts))\n",
+        "verdict(topology_run.graph.by_key[edge.child].rule, counts)\n",
     ),
     Mutant(
         "the last run of a topology is taken for the one that was asked for since",
@@ -45,8 +45,9 @@ MUTANTS = (
     Mutant(
         "a node begins although its topology was stopped",
         "services/topologies/node_actions.py",
-        "if whole.task.state is State.RUNNING and whole.task.stop_request is None and not whole.run_state.stopped:",
-        "if whole.task.state is State.RUNNING:",
+        "                and topology_run.task.stop_request is None\n"
+        "                and not topology_run.run_state.stopped\n",
+        "",
     ),
     Mutant(
         "a rollback begins with the parents",
@@ -81,8 +82,8 @@ MUTANTS = (
     Mutant(
         "a rerun does not count what it keeps",
         "services/topologies/state_machine.py",
-        "        for edge in arrivals(whole.graph, again, kept):\n"
-        "            self.nodes.count(whole, edge.child, edge.position, edge.outcome)\n",
+        "        for edge in arrivals(topology_run.graph, again, kept):\n"
+        "            self.nodes.count(topology_run, edge.child, edge.position, edge.outcome)\n",
         "",
     ),
     Mutant(
@@ -94,7 +95,7 @@ MUTANTS = (
     Mutant(
         "a node that was stopped with its topology is not dismissed",
         "services/topologies/reconciler.py",
-        "            *(partial(self.nodes.dismiss, whole, key, Reason.STOPPED) for key in found.cancel),\n",
+        "            *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),\n",
         "",
     ),
     Mutant(

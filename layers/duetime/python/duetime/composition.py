@@ -45,20 +45,20 @@ from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPack
 from duetime.adapters.targets.signing import Signer, SigningSecrets
 from duetime.adapters.targets.topology_target import TopologyRunner
 from duetime.adapters.trigger_fan_out import LambdaFanOut
+from duetime.canary_task import BUILT_IN
 from duetime.domain.tasks.target_rules import TargetRules
-from duetime.domain.topologies.payload_reader import outline_of
+from duetime.domain.topologies.stored_graph import outline_of
 from duetime.handlers import REGISTRY
-from duetime.probe import BUILT_IN
 from duetime.services.bulk.executor import BulkExecutor
+from duetime.services.bulk.filter_actions import BulkRequests
 from duetime.services.bulk.filtered_tasks import FilteredTasks
-from duetime.services.bulk.operations import BulkOperations
-from duetime.services.bulk.requests import BulkRequests
+from duetime.services.bulk.manage import BulkOperations
 from duetime.services.enqueue import Enqueuer
 from duetime.services.locks.admin import LockAdmin
 from duetime.services.locks.locking import LockManager
-from duetime.services.long_polls import LongPolls
+from duetime.services.long_poll_limit import LongPolls
 from duetime.services.outcomes.callbacks import CallbackSender
-from duetime.services.outcomes.completion import CompletionSteps, DelegatedCompletion, InlineCompletion
+from duetime.services.outcomes.completion_steps import CompletionSteps, DelegatedCompletion, InlineCompletion
 from duetime.services.outcomes.outcome import OutcomeWriter
 from duetime.services.outcomes.rollback import RollbackWriter
 from duetime.services.pull.lease import LeaseService
@@ -75,12 +75,12 @@ from duetime.services.switches.admin import SwitchAdmin
 from duetime.services.switches.gate import SwitchGate
 from duetime.services.tasks.control import TaskControl
 from duetime.services.tasks.create import TaskCreator
+from duetime.services.tasks.endpoint_query import TargetQueryService
 from duetime.services.tasks.from_events import EventTaskCreator
 from duetime.services.tasks.read import TaskReader
-from duetime.services.tasks.target_queries import TargetQueryService
 from duetime.services.tasks.update import TaskUpdater
 from duetime.services.tasks.wait import OutcomeWaiter
-from duetime.services.topologies.bulk_steps import TopologySteps
+from duetime.services.topologies.bulk_node_actions import TopologySteps
 from duetime.services.topologies.inputs import NodeInputs
 from duetime.services.topologies.node_actions import NodeActions
 from duetime.services.topologies.node_finished import NodeFinished
@@ -104,13 +104,13 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.adapters.targets.http_calls import Caller
+    from duetime.adapters.targets.http_messages import Caller
+    from duetime.domain.bulk.filter_action import BulkRequest
     from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress
-    from duetime.domain.bulk.request import BulkRequest
     from duetime.domain.errors import RecordUnreadable
     from duetime.domain.schedules.calendars import Calendar, Kind
     from duetime.domain.schedules.time_zones import Zone
-    from duetime.domain.tasks.attempts import HeldBack, Skipped
+    from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
@@ -125,7 +125,7 @@ class Runtime:
     Attributes:
         environ: the environment variables.
         clock: the time.
-        chance: randomness.
+        random_source: randomness.
         clients: of AWS.
         process: what a stuck worker ends.
         threads: what runs things concurrently; `None` for threads.
@@ -133,7 +133,7 @@ class Runtime:
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=SystemClock)
-    chance: RandomSource = field(default_factory=SystemRandom)
+    random_source: RandomSource = field(default_factory=SystemRandom)
     clients: Clients = field(default_factory=Clients)
     process: Process = field(default_factory=LambdaProcess)
     threads: Executor | None = None
@@ -181,7 +181,7 @@ class Composition:
         """How tasks are placed."""
         settings, runtime = self.settings, self.runtime
         return Enqueuer(
-            self.tasks, self.queues, runtime.clock, runtime.chance, settings.look_ahead_ms, settings.precision
+            self.tasks, self.queues, runtime.clock, runtime.random_source, settings.look_ahead_ms, settings.precision
         )
 
     @cached_property
@@ -193,7 +193,7 @@ class Composition:
             tasks=self.tasks,
             enqueuer=self.enqueuer,
             clock=runtime.clock,
-            chance=runtime.chance,
+            random_source=runtime.random_source,
             telemetry=self.telemetry,
             lease=self.settings.lease_ms,
             caps=self.switch_gate.caps,
@@ -203,13 +203,15 @@ class Composition:
     def switch_gate(self) -> SwitchGate:
         """Heeds switches."""
         runtime = self.runtime
-        return SwitchGate(self._switches, runtime.clock, runtime.chance, self.telemetry)
+        return SwitchGate(self._switches, runtime.clock, runtime.random_source, self.telemetry)
 
     @cached_property
     def switch_admin(self) -> SwitchAdmin:
         """Sets switches, and shows what is held back."""
         runtime = self.runtime
-        return SwitchAdmin(self._switches, self._circuits, self.settings.operators, runtime.clock, runtime.chance)
+        return SwitchAdmin(
+            self._switches, self._circuits, self.settings.operators, runtime.clock, runtime.random_source
+        )
 
     @cached_property
     def _switches(self) -> DynamoSwitchStore:
@@ -227,7 +229,7 @@ class Composition:
     @cached_property
     def lock_admin(self) -> LockAdmin:
         """Shows locks, and frees them by force."""
-        return LockAdmin(self._locks, self.lock_manager, self.runtime.clock, self.runtime.chance)
+        return LockAdmin(self._locks, self.lock_manager, self.runtime.clock, self.runtime.random_source)
 
     @cached_property
     def _locks(self) -> DynamoLockStore:
@@ -251,7 +253,7 @@ class Composition:
             keys,
             self.enqueuer,
             runtime.clock,
-            runtime.chance,
+            runtime.random_source,
             runtime.executor,
             self.shards,
             self._target_rules,
@@ -278,7 +280,7 @@ class Composition:
             self.contents,
             self.enqueuer,
             runtime.clock,
-            runtime.chance,
+            runtime.random_source,
             self.settings.retention_ms,
             self.lock_manager,
             self._target_rules,
@@ -318,7 +320,13 @@ class Composition:
     def _repository(self, read_graph: Callable[[bytes], Graph]) -> TopologyRepository:
         runtime = self.runtime
         return TopologyRepository(
-            self.tasks, self.contents, self._topologies, runtime.chance, read_graph, runtime.clock, runtime.executor
+            self.tasks,
+            self.contents,
+            self._topologies,
+            runtime.random_source,
+            read_graph,
+            runtime.clock,
+            runtime.executor,
         )
 
     @cached_property
@@ -336,7 +344,7 @@ class Composition:
             self.tasks,
             self.contents,
             runtime.clock,
-            runtime.chance,
+            runtime.random_source,
             runtime.executor,
             period,
         )
@@ -372,7 +380,7 @@ class Composition:
             tasks=self.tasks,
             contents=self.contents,
             store=self._topologies,
-            chance=runtime.chance,
+            random_source=runtime.random_source,
             executor=runtime.executor,
             rules=self._target_rules,
         )
@@ -411,7 +419,7 @@ class Composition:
             store=self._topologies,
             machine=self._machine,
             clock=runtime.clock,
-            chance=runtime.chance,
+            random_source=runtime.random_source,
             executor=runtime.executor,
             shards=self.shards,
         )
@@ -453,13 +461,13 @@ class Composition:
     @cached_property
     def target_queries(self) -> TargetQueryService:
         """Asks the endpoints of tasks."""
-        return TargetQueryService(self.task_reader, HttpRunner(self.caller), self.runtime.chance)
+        return TargetQueryService(self.task_reader, HttpRunner(self.caller), self.runtime.random_source)
 
     @cached_property
     def circuit_breakers(self) -> CircuitBreakers:
         """What tasks call, with a circuit breaker for each HTTP host."""
         runtime = self.runtime
-        return CircuitBreakers(self.targets, self._circuits, runtime.clock, runtime.chance, self.telemetry)
+        return CircuitBreakers(self.targets, self._circuits, runtime.clock, runtime.random_source, self.telemetry)
 
     @cached_property
     def bulk_requests(self) -> BulkRequests:
@@ -470,7 +478,13 @@ class Composition:
         )
         keys = DynamoKeyStore(self._dynamodb, self.settings.table)
         return BulkRequests(
-            self.bulk_operations, filtered_tasks, self.contents, keys, runtime.clock, runtime.chance, _bulk_request_of
+            self.bulk_operations,
+            filtered_tasks,
+            self.contents,
+            keys,
+            runtime.clock,
+            runtime.random_source,
+            _bulk_request_of,
         )
 
     @cached_property
@@ -482,7 +496,7 @@ class Composition:
             self.tasks,
             LambdaBulkStarter(runtime.clients.lambdas(), settings.bulk_function, self.telemetry),
             runtime.clock,
-            runtime.chance,
+            runtime.random_source,
             self.telemetry,
             self.shards,
             settings.look_ahead_ms,
@@ -500,7 +514,7 @@ class Composition:
         def step(operation: BulkOperation, until: Millis) -> BulkProgress:
             return (of_filters if operation.topology is None else of_topologies)(operation, until)
 
-        return BulkExecutor(self._bulk, runtime.clock, runtime.chance, self.telemetry, step)
+        return BulkExecutor(self._bulk, runtime.clock, runtime.random_source, self.telemetry, step)
 
     @cached_property
     def _bulk(self) -> DynamoBulkStore:
@@ -520,7 +534,7 @@ class Composition:
             completion,
             self.lock_manager,
             runtime.clock,
-            runtime.chance,
+            runtime.random_source,
         )
 
     @cached_property
@@ -535,7 +549,7 @@ class Composition:
             pull_locks=self._pull_locks,
             pullers=self.settings.pullers,
             clock=runtime.clock,
-            chance=runtime.chance,
+            random_source=runtime.random_source,
             executor=runtime.executor,
             telemetry=self.telemetry,
             long_polls=self._long_polls,
@@ -554,7 +568,7 @@ class Composition:
             pull_locks=self._pull_locks,
             pullers=self.settings.pullers,
             clock=runtime.clock,
-            chance=runtime.chance,
+            random_source=runtime.random_source,
             telemetry=self.telemetry,
         )
 
@@ -562,7 +576,7 @@ class Composition:
     def _pull_locks(self) -> PullLocks:
         return PullLocks(self.lock_manager, self._held)
 
-    def _held(self, task: Task) -> HeldBack | Skipped | None:
+    def _held(self, task: Task) -> Postponed | Skipped | None:
         """Whether a task that was just claimed may not begin: for an operator, its broken handler, or its schedule."""
         return self.switch_gate.held(task) or self._availability.held(task) or self.overlap_control.apply_gate(task)
 
@@ -577,7 +591,7 @@ class Composition:
             self.enqueuer,
             self._expander,
             runtime.clock,
-            runtime.chance,
+            runtime.random_source,
             self.shards,
             settings.look_ahead_ms,
             settings.retention_ms,
@@ -592,14 +606,16 @@ class Composition:
     def calendar_manager(self) -> CalendarManager:
         """Keeps calendars."""
         return CalendarManager(
-            self._calendars, self._schedules, self.runtime.clock, self.runtime.chance, _calendar_from_ics
+            self._calendars, self._schedules, self.runtime.clock, self.runtime.random_source, _calendar_from_ics
         )
 
     @cached_property
     def overlap_control(self) -> OverlapControl:
         """Keeps occurrences to their schedules."""
         runtime = self.runtime
-        return OverlapControl(self._schedules, self.tasks, self.enqueuer, self._expander, runtime.clock, runtime.chance)
+        return OverlapControl(
+            self._schedules, self.tasks, self.enqueuer, self._expander, runtime.clock, runtime.random_source
+        )
 
     @cached_property
     def _expander(self) -> ScheduleExpander:
@@ -611,7 +627,7 @@ class Composition:
             self.tasks,
             occurrence_tasks,
             runtime.clock,
-            runtime.chance,
+            runtime.random_source,
             runtime.executor,
             self.telemetry,
             settings.look_ahead_ms,
@@ -634,7 +650,7 @@ class Composition:
     def _long_polls(self) -> LongPolls:
         runtime, settings = self.runtime, self.settings
         store = DynamoLongPollStore(self._dynamodb, settings.table)
-        return LongPolls(store, runtime.clock, runtime.chance, self.telemetry, settings.long_polls)
+        return LongPolls(store, runtime.clock, runtime.random_source, self.telemetry, settings.long_polls)
 
     def _outcome_writer(self, completion: CompletionSteps) -> OutcomeWriter:
         runtime = self.runtime
@@ -644,7 +660,7 @@ class Composition:
             enqueuer=self.enqueuer,
             completion=completion,
             clock=runtime.clock,
-            chance=runtime.chance,
+            random_source=runtime.random_source,
             telemetry=self.telemetry,
             retention=self.settings.retention_ms,
         )
@@ -678,7 +694,7 @@ class Composition:
             contents=self.contents,
             targets=self.targets,
             clock=runtime.clock,
-            chance=runtime.chance,
+            random_source=runtime.random_source,
             telemetry=self.telemetry,
             retention=settings.retention_ms,
             callback_sender=CallbackSender(HttpCallbacks(self.caller, _entry), runtime.clock, self.telemetry),
@@ -691,11 +707,11 @@ class Composition:
             contents=self.contents,
             targets=self.circuit_breakers,
             outcome_writer=outcome_writer,
-            rollback_writer=RollbackWriter(outcome_writer, self.enqueuer, runtime.clock, runtime.chance),
+            rollback_writer=RollbackWriter(outcome_writer, self.enqueuer, runtime.clock, runtime.random_source),
             completion=completion,
             lock_manager=self.lock_manager,
             clock=runtime.clock,
-            chance=runtime.chance,
+            random_source=runtime.random_source,
             telemetry=self.telemetry,
             lease=settings.lease_ms,
             held=self._held,
@@ -708,7 +724,7 @@ class Composition:
             queues=self.queues,
             attempt_runner=attempt_runner,
             clock=runtime.clock,
-            chance=runtime.chance,
+            random_source=runtime.random_source,
             executor=runtime.executor,
             process=runtime.process,
             telemetry=self.telemetry,
@@ -743,7 +759,7 @@ def _graph_of(payload: bytes) -> Graph:
 
 def _bulk_request_of(kind: BulkKind, text: bytes) -> BulkRequest:
     # The same: pydantic.
-    from duetime.contract.bulk.requests import read_stored  # noqa: PLC0415 - see the line above
+    from duetime.contract.bulk.bodies import read_stored  # noqa: PLC0415 - see the line above
 
     return read_stored(kind, text)
 

@@ -53,7 +53,7 @@ class Accepted:
     """What a handler returns that has only accepted the work: `return context.defer()`."""
 
 
-class HandlerTwice(ValueError):
+class DuplicateHandler(ValueError):
     """Two handlers were registered for one task type."""
 
     def __init__(self, task_type: str) -> None:
@@ -176,14 +176,14 @@ def handler(task_type: str) -> Callable[[F], F]:
     Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable`.
 
     Raises:
-        HandlerTwice: the type has a handler already.
+        DuplicateHandler: the type has a handler already.
         HandlerIncomplete: a class has no method `run`.
     """
 
     def register(decorated: F) -> F:
         registered = registered_as(task_type, decorated)
         if task_type in REGISTRY:
-            raise HandlerTwice(task_type)
+            raise DuplicateHandler(task_type)
         REGISTRY[task_type] = registered
         return decorated
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.expiry import Expiry
+    from duetime.domain.tasks.payload_expiry import Expiry
     from duetime.domain.tasks.task import AttemptRecord
 
 _DATA = "b"
@@ -180,21 +180,21 @@ class SplitContentStore:
                 if schema.TTL not in item or int(item[schema.TTL]["N"]) < int(wanted["N"]):
                     self._expire_item({key: item[key] for key in (schema.PARTITION_KEY, schema.SORT_KEY)}, expiry)
 
-    def keep_line(self, task_id: TaskId, line: AttemptRecord) -> None:
+    def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
         """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
         with translated():
             self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: field_codecs.line(line)})
 
-    def lines_outside(self, task_id: TaskId) -> list[Content]:
+    def attempts_outside(self, task_id: TaskId) -> list[Content]:
         """The attempt records of a task that were kept, as the items that they are."""
         with translated():
             items = self._items(task_id, _LINE, "#s, #ttl")
             return [Content(ContentPlace.ITEM, str(item[schema.SORT_KEY]["S"])) for item in items]
 
-    def lines_of(self, task_id: TaskId) -> list[AttemptRecord]:
+    def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
         """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
         with translated():
-            return [field_codecs.read_line(item[_DATA]) for item in self._items(task_id, _LINE)]
+            return [field_codecs.read_attempt(item[_DATA]) for item in self._items(task_id, _LINE)]
 
     def _items(self, task_id: TaskId, prefix: str, attributes: str = "") -> Iterator[StoredItem]:
         """The items beside a record whose names begin with `prefix`, whole unless some attributes are named."""

@@ -14,7 +14,7 @@ from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN
 from duetime.contract.tasks.queries import page_size, read_query
 from duetime.domain import errors
-from duetime.domain.errors import LockUnknown
+from duetime.domain.errors import LockNotFound
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.locks import RESERVED
 from duetime.domain.times import to_iso
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _KEY = re.compile(LOCK_KEY_PATTERN)
 
 
-class HolderAnswer(TypedDict):
+class HolderResponse(TypedDict):
     """A task that holds a lock."""
 
     task_id: str
@@ -35,7 +35,7 @@ class HolderAnswer(TypedDict):
     until: Annotated[str, Field(description="When the hold ends, unless a heartbeat renews it.")]
 
 
-class WaiterAnswer(TypedDict):
+class WaiterResponse(TypedDict):
     """A task in a lock's line."""
 
     task_id: str
@@ -46,13 +46,13 @@ class LockEntry(TypedDict):
     """A lock as lists show it."""
 
     key: str
-    holders: list[HolderAnswer]
+    holders: list[HolderResponse]
 
 
-class LockAnswer(LockEntry):
+class LockResponse(LockEntry):
     """A lock, with the first of its line, in the order in which they will be let in."""
 
-    waiters: list[WaiterAnswer]
+    waiters: list[WaiterResponse]
 
 
 class LockPage(TypedDict):
@@ -87,10 +87,10 @@ def lock_key(text: str) -> str:
     """The key in a path.
 
     Raises:
-        LockUnknown: no lock can have it.
+        LockNotFound: no lock can have it.
     """
     if _KEY.fullmatch(text) is None:
-        raise LockUnknown(text)
+        raise LockNotFound(text)
     return text
 
 
@@ -99,15 +99,15 @@ def lock_entry(lock: Lock) -> LockEntry:
     return LockEntry(key=lock.name.key, holders=[_holder(holder) for holder in lock.holders])
 
 
-def lock_answer(lock: Lock, line: Sequence[Waiter]) -> LockAnswer:
+def lock_response(lock: Lock, line: Sequence[Waiter]) -> LockResponse:
     """A lock with its line."""
-    waiters = [WaiterAnswer(task_id=waiter.task_id.text, due_at=to_iso(waiter.due_at)) for waiter in line]
-    return LockAnswer(**lock_entry(lock), waiters=waiters)
+    waiters = [WaiterResponse(task_id=waiter.task_id.text, due_at=to_iso(waiter.due_at)) for waiter in line]
+    return LockResponse(**lock_entry(lock), waiters=waiters)
 
 
-def _holder(holder: Holder) -> HolderAnswer:
+def _holder(holder: Holder) -> HolderResponse:
     fence = None if holder.fence == RESERVED else holder.fence
-    return HolderAnswer(task_id=holder.task_id.text, fence=fence, until=to_iso(holder.until))
+    return HolderResponse(task_id=holder.task_id.text, fence=fence, until=to_iso(holder.until))
 
 
 LOCK_OPERATIONS = (
@@ -130,10 +130,10 @@ LOCK_OPERATIONS = (
         path=routes.LOCK,
         summary="See who holds a lock, and who waits for it",
         tag="locks",
-        answer=LockAnswer,
+        answer=LockResponse,
         answer_description="The lock.",
         headers=(OWNER,),
-        refusals=(*OWNED, errors.LockUnknown),
+        refusals=(*OWNED, errors.LockNotFound),
     ),
     Operation(
         id="freeLock",
@@ -146,6 +146,6 @@ LOCK_OPERATIONS = (
         answer=LockEntry,
         answer_description="The lock, as it is now.",
         headers=(OWNER,),
-        refusals=(*OWNED, errors.LockUnknown),
+        refusals=(*OWNED, errors.LockNotFound),
     ),
 )

@@ -13,11 +13,11 @@ from duetime.contract.http import routes
 from duetime.contract.http.operation import OWNED, OWNER, READ_BODY, Operation
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.tasks.answers import Instant  # noqa: TC001 - same
 from duetime.contract.tasks.bodies import Body
-from duetime.contract.tasks.decoding import refuse_marked
+from duetime.contract.tasks.decoding import reject_invalid_values
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
 from duetime.contract.tasks.queries import read_query
+from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain import errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
@@ -74,7 +74,7 @@ class SwitchQuery(Body):
     name: _Name = ""
 
 
-class SwitchAnswer(TypedDict):
+class SwitchResponse(TypedDict):
     """What is stopped or capped, and by whom."""
 
     scope: SwitchScope
@@ -86,7 +86,7 @@ class SwitchAnswer(TypedDict):
     changed_by: str
 
 
-class CircuitAnswer(TypedDict):
+class CircuitResponse(TypedDict):
     """An HTTP host that keeps failing an owner's calls, and is left alone by that owner."""
 
     owner: str
@@ -100,11 +100,11 @@ class CircuitAnswer(TypedDict):
     open_until: Annotated[Instant, Field(description="When the host is called again, once.")]
 
 
-class SwitchesAnswer(TypedDict):
+class SwitchesResponse(TypedDict):
     """What is held back."""
 
-    switches: Sequence[SwitchAnswer]
-    circuits: Annotated[Sequence[CircuitAnswer], Field(description="For operators only; at most 100.")]
+    switches: Sequence[SwitchResponse]
+    circuits: Annotated[Sequence[CircuitResponse], Field(description="For operators only; at most 100.")]
 
 
 def switch_of(document: Document) -> Switch:
@@ -113,7 +113,7 @@ def switch_of(document: Document) -> Switch:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    refuse_marked(document.value, document)
+    reject_invalid_values(document.value, document)
     body = validated(SwitchFields, document.value)
     if isinstance(body, tuple):
         raise FieldsInvalid(body)
@@ -139,9 +139,9 @@ def switch_key(raw: str) -> SwitchKey:
     return key
 
 
-def switch_answer(switch: Switch) -> SwitchAnswer:
+def switch_response(switch: Switch) -> SwitchResponse:
     """A switch."""
-    return SwitchAnswer(
+    return SwitchResponse(
         scope=switch.key.scope,
         name=switch.key.name,
         stopped=switch.stopped,
@@ -152,16 +152,16 @@ def switch_answer(switch: Switch) -> SwitchAnswer:
     )
 
 
-def switches_answer(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchesAnswer:
+def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchesResponse:
     """What is held back."""
-    return SwitchesAnswer(
-        switches=[switch_answer(switch) for switch in switches],
+    return SwitchesResponse(
+        switches=[switch_response(switch) for switch in switches],
         circuits=[_circuit(circuit, state) for circuit, state in circuits],
     )
 
 
-def _circuit(circuit: Circuit, state: CircuitState) -> CircuitAnswer:
-    return CircuitAnswer(
+def _circuit(circuit: Circuit, state: CircuitState) -> CircuitResponse:
+    return CircuitResponse(
         owner=circuit.owner,
         host=circuit.host,
         state="open" if state == "open" else "half_open",
@@ -193,7 +193,7 @@ SWITCH_OPERATIONS = (
         summary="See what is stopped or capped, and which HTTP hosts are left alone",
         description="Operators see all; others see the switches that concern them.",
         tag="switches",
-        answer=SwitchesAnswer,
+        answer=SwitchesResponse,
         answer_description="All there is to see.",
         headers=(OWNER,),
         refusals=OWNED,
@@ -207,7 +207,7 @@ SWITCH_OPERATIONS = (
         f"is lifted. A switch that neither stops nor caps is removed. {_WHO}",
         tag="switches",
         body=SwitchFields,
-        answer=SwitchAnswer,
+        answer=SwitchResponse,
         answer_description="The switch.",
         headers=(OWNER,),
         refusals=(*OWNED, *READ_BODY, errors.OperatorRequired, errors.SwitchesFull),
@@ -220,9 +220,9 @@ SWITCH_OPERATIONS = (
         description=_WHO,
         tag="switches",
         query=SwitchQuery,
-        answer=SwitchAnswer,
+        answer=SwitchResponse,
         answer_description="The switch as it was.",
         headers=(OWNER,),
-        refusals=(*OWNED, errors.OperatorRequired, errors.SwitchUnknown),
+        refusals=(*OWNED, errors.OperatorRequired, errors.SwitchNotFound),
     ),
 )

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE, MAX_HOST_LENGTH
-from duetime.domain.tasks.attempts import Deferred, Failed, Succeeded
+from duetime.domain.tasks.attempt_outcomes import Deferred, Failed, Succeeded
 from duetime.domain.tasks.task import HttpTarget
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.domain.tasks.attempt_outcomes import TargetEnding
     from duetime.domain.tasks.task import Target
     from duetime.domain.times import Millis
 

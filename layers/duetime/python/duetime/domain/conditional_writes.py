@@ -79,13 +79,13 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ConditionFailed:
     """The write was not applied; `task` is the record that refused it, `None` if there is none."""
 
     task: Task | None
 
 
-WriteResult = Applied | Refused
+WriteResult = Applied | ConditionFailed
 
 
 def permits(write: Write, task: Task) -> bool:

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Query, Task
 
 
-class RequestRefused(Exception):
+class RequestError(Exception):
     """A request that cannot be met; nothing was changed."""
 
 
-class FieldInvalid(RequestRefused):
+class FieldInvalid(RequestError):
     """A field of the request cannot be accepted."""
 
     def __init__(self, field: str, reason: str) -> None:
@@ -23,7 +23,7 @@ class FieldInvalid(RequestRefused):
         self.reason = reason
 
 
-class TaskUnknown(RequestRefused):
+class TaskNotFound(RequestError):
     """There is no such task, or it belongs to another owner."""
 
     def __init__(self, task_id: TaskId) -> None:
@@ -31,7 +31,7 @@ class TaskUnknown(RequestRefused):
         self.task_id = task_id
 
 
-class MoveRefused(RequestRefused):
+class StateConflict(RequestError):
     """The task's state does not allow what was asked."""
 
     def __init__(self, task: Task, wanted: str) -> None:
@@ -39,7 +39,7 @@ class MoveRefused(RequestRefused):
         self.task = task
 
 
-class VersionDiffers(RequestRefused):
+class VersionMismatch(RequestError):
     """The task has changed since the version that the request was made for."""
 
     def __init__(self, task: Task) -> None:
@@ -47,7 +47,7 @@ class VersionDiffers(RequestRefused):
         self.task = task
 
 
-class FenceDiffers(RequestRefused):
+class FenceMismatch(RequestError):
     """The fence of a request is not that of a running attempt, or the attempt's time is over."""
 
     def __init__(self, task: Task, why: str = "the attempt is over, or it is another's") -> None:
@@ -55,7 +55,7 @@ class FenceDiffers(RequestRefused):
         self.task = task
 
 
-class LockLost(RequestRefused):
+class LockLost(RequestError):
     """A running attempt no longer holds a lock that it needs: it was taken away by force."""
 
     def __init__(self, task: Task) -> None:
@@ -63,7 +63,7 @@ class LockLost(RequestRefused):
         self.task = task
 
 
-class LockUnknown(RequestRefused):
+class LockNotFound(RequestError):
     """There is no such lock: no task has taken it lately."""
 
     def __init__(self, key: str) -> None:
@@ -71,7 +71,7 @@ class LockUnknown(RequestRefused):
         self.key = key
 
 
-class AttemptOverdue(RequestRefused):
+class AttemptOverdue(RequestError):
     """A running attempt has taken longer than it may: its lease is not renewed any more."""
 
     def __init__(self, task: Task) -> None:
@@ -79,14 +79,14 @@ class AttemptOverdue(RequestRefused):
         self.task = task
 
 
-class LeaseUnknown(RequestRefused):
+class LeaseNotFound(RequestError):
     """There is no such lease: this deployment has not handed it out, or its task is gone."""
 
     def __init__(self) -> None:
         super().__init__("there is no such lease")
 
 
-class TypeNotPulled(RequestRefused):
+class TypeNotPulled(RequestError):
     """The settings do not let the caller pull a type; nobody learns whether they let others."""
 
     def __init__(self, task_type: str) -> None:
@@ -94,7 +94,7 @@ class TypeNotPulled(RequestRefused):
         self.task_type = task_type
 
 
-class NotifiedOtherwise(RequestRefused):
+class NotifiedOtherwise(RequestError):
     """The attempt has ended already, and differently."""
 
     def __init__(self, task: Task) -> None:
@@ -102,14 +102,14 @@ class NotifiedOtherwise(RequestRefused):
         self.task = task
 
 
-class OperatorRequired(RequestRefused):
+class OperatorRequired(RequestError):
     """What was asked concerns all owners, and only operators may ask it."""
 
     def __init__(self) -> None:
         super().__init__("only an operator of this deployment may do this: it concerns other owners too")
 
 
-class SwitchUnknown(RequestRefused):
+class SwitchNotFound(RequestError):
     """There is no such switch: nothing is stopped or capped by it."""
 
     def __init__(self, key: SwitchKey) -> None:
@@ -117,14 +117,14 @@ class SwitchUnknown(RequestRefused):
         self.key = key
 
 
-class SwitchesFull(RequestRefused):
+class SwitchesFull(RequestError):
     """There are as many switches as there may be."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"there are {most} switches already; remove one first")
 
 
-class QueryNotOffered(RequestRefused):
+class QueryNotOffered(RequestError):
     """The task's target does not say that it answers what was asked."""
 
     def __init__(self, query: Query) -> None:
@@ -132,15 +132,15 @@ class QueryNotOffered(RequestRefused):
         self.query = query
 
 
-class TargetUnreachable(RequestRefused):
+class TargetUnreachable(RequestError):
     """The task's endpoint may not be called, cannot be reached, or gives no answer that can be passed on."""
 
 
-class TargetSilent(RequestRefused):
+class TargetSilent(RequestError):
     """The task's endpoint did not answer in time."""
 
 
-class ScheduleUnknown(RequestRefused):
+class ScheduleNotFound(RequestError):
     """There is no such schedule, or it belongs to another owner."""
 
     def __init__(self, name: str) -> None:
@@ -148,7 +148,7 @@ class ScheduleUnknown(RequestRefused):
         self.name = name
 
 
-class ScheduleExists(RequestRefused):
+class ScheduleExists(RequestError):
     """There is a schedule of this name already."""
 
     def __init__(self, name: str) -> None:
@@ -156,7 +156,7 @@ class ScheduleExists(RequestRefused):
         self.name = name
 
 
-class ScheduleMoveRefused(RequestRefused):
+class ScheduleStateConflict(RequestError):
     """The schedule's state does not allow what was asked."""
 
     def __init__(self, name: str, state: str, wanted: str) -> None:
@@ -165,7 +165,7 @@ class ScheduleMoveRefused(RequestRefused):
         self.state = state
 
 
-class ScheduleVersionDiffers(RequestRefused):
+class ScheduleVersionMismatch(RequestError):
     """The schedule has changed since the version that the request was made for."""
 
     def __init__(self, name: str, version: int) -> None:
@@ -174,7 +174,7 @@ class ScheduleVersionDiffers(RequestRefused):
         self.version = version
 
 
-class BackfillUnknown(RequestRefused):
+class BackfillNotFound(RequestError):
     """The schedule has no such backfill, or has forgotten it."""
 
     def __init__(self, name: str, backfill_id: str) -> None:
@@ -183,7 +183,7 @@ class BackfillUnknown(RequestRefused):
         self.backfill_id = backfill_id
 
 
-class CalendarUnknown(RequestRefused):
+class CalendarNotFound(RequestError):
     """There is no such calendar, or it belongs to another owner."""
 
     def __init__(self, name: str) -> None:
@@ -191,7 +191,7 @@ class CalendarUnknown(RequestRefused):
         self.name = name
 
 
-class CalendarUsed(RequestRefused):
+class CalendarUsed(RequestError):
     """A calendar cannot be removed while a schedule names it."""
 
     def __init__(self, name: str, schedule: str) -> None:
@@ -200,7 +200,7 @@ class CalendarUsed(RequestRefused):
         self.schedule = schedule
 
 
-class BulkUnknown(RequestRefused):
+class BulkNotFound(RequestError):
     """There is no such bulk operation, or it belongs to another owner, or it ended long ago."""
 
     def __init__(self, operation_id: TaskId) -> None:
@@ -208,7 +208,7 @@ class BulkUnknown(RequestRefused):
         self.operation_id = operation_id
 
 
-class BulkEnded(RequestRefused):
+class BulkEnded(RequestError):
     """The bulk operation has ended by itself."""
 
     def __init__(self, operation_id: TaskId) -> None:
@@ -216,7 +216,7 @@ class BulkEnded(RequestRefused):
         self.operation_id = operation_id
 
 
-class BulkOfTopology(RequestRefused):
+class BulkOfTopology(RequestError):
     """The bulk operation does what was asked of a topology."""
 
     def __init__(self, operation_id: TaskId) -> None:
@@ -224,14 +224,14 @@ class BulkOfTopology(RequestRefused):
         self.operation_id = operation_id
 
 
-class KeyReused(RequestRefused):
+class KeyReused(RequestError):
     """The idempotency key was used before, with another body."""
 
     def __init__(self) -> None:
         super().__init__("this idempotency key was used before, with another body")
 
 
-class ContentExpired(RequestRefused):
+class ContentExpired(RequestError):
     """A payload, result or checkpoint that lies outside its record was removed before the record."""
 
     def __init__(self, task_id: TaskId, name: str) -> None:

@@ -96,7 +96,7 @@ LOCK_LIFE = DAY
 """A lock is removed this long after its last use; a place in its line this long after the longest hold before it."""
 LONGEST_LOCK_HOLD = 31 * DAY
 """No hold of a lock ends later than this after it was taken or renewed: a target may take as long as
-`MAX_DEADLINE_SECONDS` to notify, and a topology `TOPOLOGY_ROOM` longer."""
+`MAX_DEADLINE_SECONDS` to notify, and a topology `TOPOLOGY_MARGIN` longer."""
 
 MAX_EXPRESSION_LENGTH = 256
 """Characters of a cron expression, a rate or an interval."""
@@ -171,7 +171,7 @@ NODE_MARGIN = 2 * DAY
 Guide, "Using time to live"): whoever sees the topology sees its nodes, and a rerun of the last moment finds them."""
 RUN_STATE_LIFE = 400 * DAY
 """How long it is kept how far a topology has come, from the last change of it once its run has ended."""
-TOPOLOGY_ROOM = 15 * MINUTE
+TOPOLOGY_MARGIN = 15 * MINUTE
 """How much longer than its `deadline_seconds` a topology may take to have what runs end, and to end itself."""
 
 MAX_EVENT_AHEAD = 5 * MINUTE
@@ -283,13 +283,13 @@ CALLBACK_TIMEOUT = 5 * SECOND
 """How long one try of a callback may take."""
 CALLBACK_PAUSE = SECOND
 """Wait between the first try of a callback and the second; it doubles."""
-CALLBACK_ROOM = 20 * SECOND
+CALLBACK_MARGIN = 20 * SECOND
 """How much longer a worker may take to follow an outcome up, if there is a callback to be made."""
 HANDLERS_RETRY = MINUTE
 """A package of handlers that cannot be imported is tried again after this long, and so are the tasks that need it."""
 OVERDUE_GRACE = SECOND
 """How long after its deadline an attempt may still end by itself before its process is ended."""
-FUNCTION_END_ROOM = 10 * SECOND
+FUNCTION_END_MARGIN = 10 * SECOND
 """What follows an outcome is begun only if it ends so long before its function does; else another one does it."""
 PROCESS_END_TIME = 3 * SECOND
 """How long a process that must end may take to write down what has not ended in it, before it ends all the same."""

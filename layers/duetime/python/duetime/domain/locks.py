@@ -133,7 +133,7 @@ def claims_of(task: Task) -> tuple[LockClaim, ...]:
     return (LockClaim(LockName(task.owner, task.lock.key), task.lock.limit, task.lock.scope),)
 
 
-class Standing(Enum):
+class WaiterStatus(Enum):
     """How a task stands to the place that it took in a line."""
 
     WAITS = "it may be let in"
@@ -141,16 +141,16 @@ class Standing(Enum):
     GONE = "it waits no more"
 
 
-def standing(waiter: Waiter, task: Task | None) -> Standing:
+def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:
     """How a task stands to its place in a line."""
     if task is None or task.generation > waiter.generation:
-        return Standing.GONE
+        return WaiterStatus.GONE
     if task.generation < waiter.generation:
-        return Standing.COMING if task.state in LEASED else Standing.GONE
+        return WaiterStatus.COMING if task.state in LEASED else WaiterStatus.GONE
     is_put_back = task.lease_ends_at is None and task.finished_at is None
     if task.state in WAITING or (is_put_back and (task.state is State.ROLLING_BACK or task.is_terminal)):
-        return Standing.WAITS
-    return Standing.COMING if task.is_terminal and task.finished_at is None else Standing.GONE
+        return WaiterStatus.WAITS
+    return WaiterStatus.COMING if task.is_terminal and task.finished_at is None else WaiterStatus.GONE
 
 
 def is_dead(holder: Holder, task: Task | None) -> bool:

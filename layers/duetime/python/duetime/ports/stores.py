@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.shards import ShardHistory
     from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
+    from duetime.domain.incarnations import Incarnation
     from duetime.domain.locks import Holder, Lock, LockName, Waiter
-    from duetime.domain.name_editions import Edition
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.stored_schedule import Activity, StoredSchedule
     from duetime.domain.switches import Switches
-    from duetime.domain.tasks.expiry import Expiry
     from duetime.domain.tasks.idempotency_keys import RememberedKey
+    from duetime.domain.tasks.payload_expiry import Expiry
     from duetime.domain.tasks.task import AttemptRecord, Content, Task
     from duetime.domain.times import Millis
 
@@ -155,15 +155,15 @@ class ContentStore(Protocol):
         """Let all items beside a record be removed after an instant; those that expire later already stay so."""
         ...
 
-    def keep_line(self, task_id: TaskId, line: AttemptRecord) -> None:
+    def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
         """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
         ...
 
-    def lines_outside(self, task_id: TaskId) -> list[Content]:
+    def attempts_outside(self, task_id: TaskId) -> list[Content]:
         """The attempt records of a task that were kept, as the items that they are."""
         ...
 
-    def lines_of(self, task_id: TaskId) -> list[AttemptRecord]:
+    def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
         """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
         ...
 
@@ -399,7 +399,7 @@ class ScheduleStore(Protocol):
 class CalendarStore(Protocol):
     """Calendars."""
 
-    def put(self, owner: str, calendar: Calendar, edition: Edition, nonce: str) -> bool:
+    def put(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str) -> bool:
         """Store a calendar, if what is under its name is still at the edition that was read. Safe to resend.
 
         Returns:
@@ -414,11 +414,11 @@ class CalendarStore(Protocol):
         """Read a calendar, consistently; `None` if there is none."""
         ...
 
-    def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Edition]:
+    def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
         """Read a calendar and the edition of what is under its name, consistently; a deletion marker has one too."""
         ...
 
-    def remove(self, owner: str, calendar: Calendar, edition: Edition, nonce: str, expires_at: Millis) -> bool:
+    def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
         """Remove a calendar, if it is still at the edition that was read, or gone already.
 
         A deletion marker takes its place until `expires_at`.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.tasks.attempts import Failed, TargetEnding
+    from duetime.domain.tasks.attempt_outcomes import Failed, TargetEnding
     from duetime.domain.tasks.task import HttpTarget, Phase, Progress, Query, StopRequest, Task
     from duetime.domain.times import Millis
 
@@ -53,7 +53,7 @@ class TargetRunner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class QueryAnswer:
+class QueryResponse:
     """What an endpoint answered when it was asked about a task.
 
     Attributes:
@@ -68,7 +68,7 @@ class QueryAnswer:
 class TargetQueries(Protocol):
     """Asks HTTP endpoints about tasks."""
 
-    def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryAnswer:
+    def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
         """Ask an endpoint about a task; whatever it answers is its answer.
 
         Raises:

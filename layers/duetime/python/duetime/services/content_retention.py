@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.tasks.expiry import after_record
+from duetime.domain.tasks.payload_expiry import after_record
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import ContentPlace
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.conditional_writes import WriteResult
-    from duetime.domain.tasks.expiry import Expiry
+    from duetime.domain.tasks.payload_expiry import Expiry
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
     from duetime.ports.stores import ContentStore, TaskStore
@@ -59,7 +59,7 @@ def retain(contents: ContentStore, task: Task, expiry: Expiry | None = None) -> 
 
 def retain_open(tasks: TaskStore, contents: ContentStore, task: Task, expiry: Expiry) -> None:
     """Take away the expiry of the contents of a record that has just been opened, unless it has ended meanwhile."""
-    if task.contents_outside or task.may_have_lines_outside:
+    if task.contents_outside or task.may_have_attempts_outside:
         retain(contents, task, expiry)
         _expire_again(tasks, contents, task)
 
@@ -132,4 +132,4 @@ def _expire_again(tasks: TaskStore, contents: ContentStore, task: Task) -> None:
 
 
 def _lines(contents: ContentStore, task: Task) -> list[Content]:
-    return contents.lines_outside(task.id) if task.may_have_lines_outside else []
+    return contents.attempts_outside(task.id) if task.may_have_attempts_outside else []

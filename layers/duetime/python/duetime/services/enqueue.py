@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
-from duetime.domain.dispatch.timers import Message, Precision, Timer, delay_seconds, is_direct, placement
+from duetime.domain.dispatch.timers import Message, Precision, Timer, delay_seconds, enqueue_plan, is_direct
 from duetime.domain.tasks.states import LEGAL
 from duetime.ports.queues import Outgoing
 
@@ -37,7 +37,7 @@ class Enqueuer:
     tasks: TaskStore
     queues: WorkQueues
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     look_ahead: Millis
     precision: Precision
 
@@ -47,10 +47,10 @@ class Enqueuer:
         Returns:
             Whether the record is now this very task; `send_due` must follow.
         """
-        plan = placement(task.id, task.next_at, self.clock.now(), self.look_ahead)
+        plan = enqueue_plan(task.id, task.next_at, self.clock.now(), self.look_ahead)
         if plan.timer:
             self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))
-        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.chance.nonce()))
+        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.random_source.nonce()))
 
     def produce(self, task: Task) -> bool:
         """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
@@ -62,7 +62,7 @@ class Enqueuer:
         """
         now = self.clock.now()
         at = max(task.next_at, now)
-        plan = placement(task.id, at, now, self.look_ahead)
+        plan = enqueue_plan(task.id, at, now, self.look_ahead)
         if plan.timer:
             self.tasks.add_timer(_timer_for(task, task.generation, at, sent=plan.direct))
         return self.create(task)
@@ -90,14 +90,14 @@ class Enqueuer:
         """
         now = self.clock.now()
         at = max(at, now)
-        plan = placement(task.id, at, now, self.look_ahead)
+        plan = enqueue_plan(task.id, at, now, self.look_ahead)
         generation = task.generation + 1
         if plan.timer:
             changed = {name: sets[name] for name in ("priority", "target") if name in sets}
             after = replace(task, state=LEGAL[move].to or task.state, **changed)
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
-        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets))
+        result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), guard, sets))
         if isinstance(result, Applied):
             self.send_due([result.task])
         return result
@@ -105,7 +105,7 @@ class Enqueuer:
     def remind(self, task: Task, at: Millis) -> None:
         """Have a task looked at again at `at`, at its present turn, whatever becomes of its message."""
         now = self.clock.now()
-        plan = placement(task.id, at, now, self.look_ahead)
+        plan = enqueue_plan(task.id, at, now, self.look_ahead)
         if plan.timer:
             self.tasks.add_timer(_timer_for(task, task.generation, at, sent=plan.direct))
         if plan.direct:

@@ -28,7 +28,7 @@ def number(value: float) -> Value:
     return {"N": str(value)}
 
 
-def whole(value: Value) -> int:
+def integer(value: Value) -> int:
     """Read a whole number."""
     return int(value["N"])
 

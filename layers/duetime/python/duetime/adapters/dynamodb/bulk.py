@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.adapters.dynamodb.batch_get import read_items
-from duetime.adapters.dynamodb.task_items import told_unreadable
+from duetime.adapters.dynamodb.task_items import unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
 from duetime.domain.errors import RecordUnreadable
@@ -132,7 +132,7 @@ def _item_of(operation: BulkOperation) -> Item:
 
 
 def _operation(item: StoredItem) -> BulkOperation:
-    with told_unreadable(item):
+    with unreadable_as_error(item):
         examined, matched, changed = map(int, attribute_values.string(item[_COUNTS]).split())
         state = BulkState(attribute_values.string(item[_STATE]))
         progress = BulkProgress(
@@ -141,23 +141,23 @@ def _operation(item: StoredItem) -> BulkOperation:
             matched=matched,
             changed=changed,
             refused=json.loads(attribute_values.string(item[_REFUSED])),
-            next_at=attribute_values.whole(item[_NEXT_AT]),
+            next_at=attribute_values.integer(item[_NEXT_AT]),
             is_complete=state is BulkState.SUCCEEDED,
         )
         return BulkOperation(
             id=TaskId(attribute_values.string(item[schema.SORT_KEY])),
             owner=attribute_values.string(item[_OWNER]),
             kind=BulkKind(attribute_values.string(item[_KIND])),
-            created_at=attribute_values.whole(item[_CREATED_AT]),
+            created_at=attribute_values.integer(item[_CREATED_AT]),
             topology=TaskId(attribute_values.string(item[_TOPOLOGY])) if _TOPOLOGY in item else None,
             request=field_codecs.read_content(REQUEST, item[_REQUEST]) if _REQUEST in item else None,
             progress=progress,
             state=state,
             holder=attribute_values.string(item[_HOLDER]),
-            epoch=attribute_values.whole(item[_EPOCH]),
-            leased_until=attribute_values.whole(item[_LEASED_UNTIL]),
-            not_complete_before=attribute_values.whole(item[_NOT_BEFORE]),
-            ended_at=attribute_values.whole(item[_ENDED_AT]) if _ENDED_AT in item else None,
+            epoch=attribute_values.integer(item[_EPOCH]),
+            leased_until=attribute_values.integer(item[_LEASED_UNTIL]),
+            not_complete_before=attribute_values.integer(item[_NOT_BEFORE]),
+            ended_at=attribute_values.integer(item[_ENDED_AT]) if _ENDED_AT in item else None,
             reason=attribute_values.string(item[_REASON]),
             version=version_of(item),
         )

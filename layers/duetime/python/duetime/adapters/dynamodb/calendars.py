@@ -11,7 +11,7 @@ from duetime.adapters.dynamodb.owner_index import listed, place_in_list
 from duetime.adapters.dynamodb.schedule_codec import calendar_form, packed, read_calendar, unpacked
 from duetime.adapters.dynamodb.versioned_items import delete_next, deletion_marker, is_deleted, save_next, version_of
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.name_editions import Edition
+from duetime.domain.incarnations import Incarnation
 from duetime.domain.schedules.calendars import Calendar
 
 if TYPE_CHECKING:
@@ -34,32 +34,32 @@ class DynamoCalendarStore:
         self._table = table
         self._executor = executor
 
-    def put(self, owner: str, calendar: Calendar, edition: Edition, nonce: str) -> bool:
+    def put(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str) -> bool:
         """Store a calendar, if what is under its name is still at the edition that was read."""
-        item = _item_of(owner, calendar) | {_CREATED: attribute_values.number(edition.next.created)}
-        return save_next(self._client, self._table, item, edition.number, nonce)
+        item = _item_of(owner, calendar) | {_CREATED: attribute_values.number(incarnation.next.created)}
+        return save_next(self._client, self._table, item, incarnation.number, nonce)
 
     def read(self, owner: str, name: str) -> Calendar | None:
         """Read a calendar, consistently; `None` if there is none."""
         return self.read_edition(owner, name)[0]
 
-    def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Edition]:
+    def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
         """Read a calendar and the edition of what is under its name."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, name), ConsistentRead=True)
         if "Item" not in answer:
-            return None, Edition()
+            return None, Incarnation()
         item, number = answer["Item"], version_of(answer["Item"])
         if is_deleted(item):
-            return None, Edition(number)
+            return None, Incarnation(number)
         # An item that was stored before there were editions gets its first one when it is replaced.
-        return _calendar(item), Edition(number, attribute_values.whole(item[_CREATED]) if _CREATED in item else 1)
+        return _calendar(item), Incarnation(number, attribute_values.integer(item[_CREATED]) if _CREATED in item else 1)
 
-    def remove(self, owner: str, calendar: Calendar, edition: Edition, nonce: str, expires_at: Millis) -> bool:
+    def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
         """Replace a calendar by a marker, if it is still at the edition that was read, or gone already."""
         empty = Calendar(calendar.name, calendar.kind, calendar.zone)
         marker = deletion_marker(_item_of(owner, empty), expires_at)
-        return delete_next(self._client, self._table, marker, edition.number, nonce)
+        return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
         """An owner's calendars in order of their names, eventually consistently."""

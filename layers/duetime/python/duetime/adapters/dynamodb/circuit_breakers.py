@@ -91,10 +91,10 @@ def _circuit(item: StoredItem) -> Circuit:
     return Circuit(
         owner=owner,
         host=host,
-        openings=attribute_values.whole(item[_OPENINGS]),
-        open_until=attribute_values.whole(item[_OPEN_UNTIL]),
-        probe_until=attribute_values.whole(item[_PROBE_UNTIL]),
+        openings=attribute_values.integer(item[_OPENINGS]),
+        open_until=attribute_values.integer(item[_OPEN_UNTIL]),
+        probe_until=attribute_values.integer(item[_PROBE_UNTIL]),
         reason=attribute_values.unpacked(item[_REASON]).decode(),
-        opened_at=attribute_values.whole(item[_OPENED_AT]),
+        opened_at=attribute_values.integer(item[_OPENED_AT]),
         version=version_of(item),
     )

@@ -153,9 +153,9 @@ def _positions(cursors: Cursors) -> Value | None:
 
 
 def _cursors(item: StoredItem) -> Cursors:
-    minutes = [attribute_values.whole(minute) for minute in item[_MINUTES]["L"]]
+    minutes = [attribute_values.integer(minute) for minute in item[_MINUTES]["L"]]
     epoch, holder = (
-        attribute_values.whole(item[_EPOCH]),
+        attribute_values.integer(item[_EPOCH]),
         attribute_values.string(item[_HOLDER]) if _HOLDER in item else "",
     )
     if _POSITIONS not in item:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded, encoded
-from duetime.adapters.dynamodb.task_items import owner_of, told_unreadable
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, encoded
+from duetime.adapters.dynamodb.task_items import owner_of, unreadable_as_error
 from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import TIMER_LIFE
@@ -86,7 +86,7 @@ def entry_of(item: StoredItem) -> MinuteItem:
     Raises:
         RecordUnreadable: it is nothing that any duetime writes.
     """
-    with told_unreadable(item):
+    with unreadable_as_error(item):
         return _entry_of(item)
 
 

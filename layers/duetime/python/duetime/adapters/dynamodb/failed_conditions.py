@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import StoredItem
 
 
-def refusing_item(refusal: ClientError) -> StoredItem | None:
+def item_of_failed_condition(refusal: ClientError) -> StoredItem | None:
     """The item that refused a write which asked for it (`ALL_OLD`); `None` if there was none."""
     response: object = refusal.response
     # The published types of an error's response do not know this member.

@@ -254,7 +254,7 @@ def line(value: AttemptRecord) -> Value:
     return packed(_compact(_line(value)))
 
 
-def read_line(value: Value) -> AttemptRecord:
+def read_attempt(value: Value) -> AttemptRecord:
     """Read one attempt; before it could have an error it was a plain text."""
     text = unpacked(value).decode()
     return _read_line(json.loads(text) if text[0] in '"[' else text)

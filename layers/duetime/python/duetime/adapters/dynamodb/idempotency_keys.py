@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.failed_conditions import refusing_item
+from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.idempotency_keys import RememberedKey
 
@@ -41,7 +41,7 @@ class DynamoKeyStore:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
             except self._client.exceptions.ConditionalCheckFailedException as refusal:
-                kept = refusing_item(refusal)
+                kept = item_of_failed_condition(refusal)
                 return _remembered(kept) if kept else wanted
         return wanted
 
@@ -64,8 +64,8 @@ def _item_of(owner: str, key: str, remembered: RememberedKey) -> Item:
 def _remembered(item: StoredItem) -> RememberedKey:
     return RememberedKey(
         task_id=TaskId(attribute_values.string(item[_TASK])),
-        due_at=attribute_values.whole(item[_DUE_AT]),
-        created_at=attribute_values.whole(item[_CREATED_AT]),
+        due_at=attribute_values.integer(item[_DUE_AT]),
+        created_at=attribute_values.integer(item[_CREATED_AT]),
         body_hash=attribute_values.string(item[_BODY_HASH]),
-        expires_at=attribute_values.whole(item[_EXPIRES_AT]),
+        expires_at=attribute_values.integer(item[_EXPIRES_AT]),
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.batch_get import read_items
-from duetime.adapters.dynamodb.failed_conditions import refusing_item
+from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
 from duetime.adapters.dynamodb.versioned_items import VERSION, Condition, save_next, version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import OWNER_SPREAD
@@ -102,7 +102,7 @@ class DynamoLockStore:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
             except self._client.exceptions.ConditionalCheckFailedException as error:
-                return _is_held_by(holder, refusing_item(error))
+                return _is_held_by(holder, item_of_failed_condition(error))
         return True
 
     def join(self, name: LockName, waiter: Waiter, expires_at: Millis) -> None:
@@ -214,4 +214,4 @@ def _lock(name: LockName, item: StoredItem) -> Lock:
 
 def _waiter(item: StoredItem) -> Waiter:
     _mark, due_at, task_id = item[schema.SORT_KEY]["S"].split("#")
-    return Waiter(int(due_at), TaskId(task_id), attribute_values.whole(item[_GENERATION]))
+    return Waiter(int(due_at), TaskId(task_id), attribute_values.integer(item[_GENERATION]))

@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import attribute_values
-from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded, encoded
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, encoded
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
 from duetime.domain.schedules.definition import ScheduleSpec, Written

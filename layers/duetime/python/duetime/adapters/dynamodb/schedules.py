@@ -33,7 +33,7 @@ from duetime.adapters.dynamodb.versioned_items import (
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_schedule import Activity, Last, Remark, StoredSchedule
+from duetime.domain.schedules.stored_schedule import Activity, LastRun, Remark, StoredSchedule
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -87,7 +87,7 @@ class DynamoScheduleStore:
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
         item, identity = _item_of(stored), Identity(_UID, stored.uid.text)
-        return save_next(self._client, self._table, item, stored.edition, nonce, identity)
+        return save_next(self._client, self._table, item, stored.incarnation, nonce, identity)
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
         """Replace a schedule and its activity by markers, if it is still at the edition that was read, or gone already.
@@ -96,7 +96,7 @@ class DynamoScheduleStore:
         """
         marker = deletion_marker(_item_of(stored.removed()), expires_at)
         identity = Identity(_UID, stored.uid.text)
-        if not delete_next(self._client, self._table, marker, stored.edition, nonce, identity):
+        if not delete_next(self._client, self._table, marker, stored.incarnation, nonce, identity):
             return False
         self._end_activity(stored, expires_at)
         return True
@@ -223,16 +223,16 @@ def _stored(owner: str, item: StoredItem) -> StoredSchedule:
         payload=field_codecs.read_content("payload", item[_PAYLOAD]),
         created_at=created_at,
         changed_at=changed_at,
-        done=attribute_values.whole(item[_DONE]),
+        done=attribute_values.integer(item[_DONE]),
         state=ScheduleState(state),
         note=note,
         revision=revision,
         version=version,
-        edition=version_of(item),
-        generation=attribute_values.whole(item[_GENERATION]),
+        incarnation=version_of(item),
+        generation=attribute_values.integer(item[_GENERATION]),
         tzdata=tzdata,
         remaining_runs=remaining,
-        last=None if last is None else Last(TaskId(last[0]), *last[1:]),
+        last=None if last is None else LastRun(TaskId(last[0]), *last[1:]),
         owed=None if owed is None else Occurrence(*owed),
         backfills=tuple(map(read_run, runs)),
         log=tuple(Remark(*each) for each in unpacked(item[_LOG])) if _LOG in item else (),

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.attributes import ATTRIBUTES, decoded
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
@@ -57,7 +57,7 @@ def task_of(item: StoredItem) -> Task:
         SchemaUnknown: it was written by a newer or much older duetime.
         RecordUnreadable: something in it is not what any duetime writes.
     """
-    with told_unreadable(item):
+    with unreadable_as_error(item):
         version = item[schema.VERSION_OF_SCHEMA]["N"]
         if int(version) not in _READABLE:
             raise SchemaUnknown(sort_key_of(item), version)
@@ -65,7 +65,7 @@ def task_of(item: StoredItem) -> Task:
 
 
 @contextmanager
-def told_unreadable(item: StoredItem) -> Iterator[None]:
+def unreadable_as_error(item: StoredItem) -> Iterator[None]:
     """Name the item that cannot be read, whatever its reading stumbled over."""
     try:
         yield

@@ -18,10 +18,10 @@ from duetime.adapters.dynamodb.dispatch_items import (
     schedule_timer_item_of,
     timer_item_of,
 )
-from duetime.adapters.dynamodb.failed_conditions import refusing_item
+from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
 from duetime.adapters.dynamodb.task_items import item_of, key_of, task_of
 from duetime.adapters.dynamodb.update_expressions import update_of
-from duetime.domain.conditional_writes import Applied, Refused
+from duetime.domain.conditional_writes import Applied, ConditionFailed
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import MINUTE_PAGE, OWNER_SPREAD
@@ -102,7 +102,7 @@ class DynamoTaskStore:
                 existing = _refusing(refusal)
                 if existing is not None and existing.nonce == write.nonce:
                     return Applied(existing)
-                return Refused(existing)
+                return ConditionFailed(existing)
         return Applied(task_of(answer["Attributes"]))
 
     def add_timer(self, timer: Timer) -> None:
@@ -182,5 +182,5 @@ def _keyed_entry_of(item: StoredItem) -> tuple[str, MinuteItem]:
 
 
 def _refusing(refusal: ClientError) -> Task | None:
-    item = refusing_item(refusal)
+    item = item_of_failed_condition(refusal)
     return task_of(item) if item else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.failed_conditions import refusing_item
+from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of
 from duetime.domain.topologies.run_state import Begun, RunState
@@ -85,7 +85,7 @@ class DynamoTopologyStore:
             try:
                 before = _chunk(number, edges, self._client.update_item(**request).get("Attributes") or {})
             except self._client.exceptions.ConditionalCheckFailedException as refusal:
-                before = _chunk(number, edges, refusing_item(refusal) or {})
+                before = _chunk(number, edges, item_of_failed_condition(refusal) or {})
         return before, before.with_edge(position, outcome)
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
@@ -113,7 +113,7 @@ class DynamoTopologyStore:
             try:
                 return _join_count(edges, self._client.update_item(**request)["Attributes"])
             except self._client.exceptions.ConditionalCheckFailedException as refusal:
-                return _join_count(edges, refusing_item(refusal) or {})
+                return _join_count(edges, item_of_failed_condition(refusal) or {})
 
     def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
         """Read what a node's chunks have reported, consistently."""
@@ -152,7 +152,7 @@ def _head(topology: TaskId, item: StoredItem) -> RunState:
     return RunState(
         topology,
         runs=tuple(Begun(int(at), int(shards)) for at, shards in runs),
-        fence=attribute_values.whole(item[_FENCE]),
+        fence=attribute_values.integer(item[_FENCE]),
         ran=json.loads(attribute_values.unpacked(item[_RAN])) if _RAN in item else {},
         **{name: name in flags for name in _NAMES},
         version=version_of(item),

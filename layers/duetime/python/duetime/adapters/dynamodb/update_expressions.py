@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.attribute_values import text
-from duetime.adapters.dynamodb.attributes import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.domain.tasks.states import LEGAL, WAITING, State
 from duetime.domain.tasks.task import StopRequest, TopologyTarget

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.failed_conditions import refusing_item
+from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +102,7 @@ def is_deleted(item: StoredItem) -> bool:
 
 def version_of(item: StoredItem) -> int:
     """The version of an item that was read; 0 for one that was stored before it had versions."""
-    return attribute_values.whole(item[VERSION]) if VERSION in item else 0
+    return attribute_values.integer(item[VERSION]) if VERSION in item else 0
 
 
 def _conditions(version: int, identity: Identity | None, also: Condition | None) -> Condition:
@@ -144,7 +144,7 @@ def _put_next(
                 **request,
             )
         except client.exceptions.ConditionalCheckFailedException as refusal:
-            stored = refusing_item(refusal) or {}
+            stored = item_of_failed_condition(refusal) or {}
             return None if _NONCE in stored and attribute_values.string(stored[_NONCE]) == nonce else stored
     return None
 

@@ -11,7 +11,7 @@ from duetime.domain.tasks.task import Content, ContentPlace
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.expiry import Expiry
+    from duetime.domain.tasks.payload_expiry import Expiry
     from duetime.domain.tasks.task import AttemptRecord
     from duetime.domain.times import Millis
 
@@ -76,17 +76,17 @@ class MemoryContentStore:
                 if owner == task_id and self.expiries.get((owner, name), 0) < expiry.at:
                     self.expiries[owner, name] = expiry.at
 
-    def keep_line(self, task_id: TaskId, line: AttemptRecord) -> None:
+    def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
         """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
         with self._lock:
             self.lines[task_id, line.fence] = line
 
-    def lines_outside(self, task_id: TaskId) -> list[Content]:
+    def attempts_outside(self, task_id: TaskId) -> list[Content]:
         """The attempt records of a task that were kept, as the items that they are."""
         with self._lock:
             return [Content(ContentPlace.ITEM, _line(fence)) for owner, fence in self.lines if owner == task_id]
 
-    def lines_of(self, task_id: TaskId) -> list[AttemptRecord]:
+    def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
         """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
         with self._lock:
             return [line for (owner, _), line in self.lines.items() if owner == task_id]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.name_editions import Edition
+from duetime.domain.incarnations import Incarnation
 from duetime.domain.schedules.stored_schedule import Activity
 
 if TYPE_CHECKING:
@@ -48,9 +48,12 @@ class MemoryScheduleStore:
                 return True
             if stored is not None and stored.uid != stored_schedule.uid:
                 return False
-            if (self._deleted.get(key, 0) if stored is None else stored.edition) != stored_schedule.edition:
+            if (self._deleted.get(key, 0) if stored is None else stored.incarnation) != stored_schedule.incarnation:
                 return False
-            self._heads[key] = (replace(stored_schedule, payload=held, edition=stored_schedule.edition + 1), nonce)
+            self._heads[key] = (
+                replace(stored_schedule, payload=held, incarnation=stored_schedule.incarnation + 1),
+                nonce,
+            )
             self._deleted.pop(key, None)
             return True
 
@@ -62,10 +65,10 @@ class MemoryScheduleStore:
             stored, _ = self._heads.get(key, (None, ""))
             if stored is None or stored.uid != stored_schedule.uid:
                 return True
-            if stored.edition != stored_schedule.edition:
+            if stored.incarnation != stored_schedule.incarnation:
                 return False
             self._heads.pop(key)
-            self._deleted[key] = stored_schedule.edition + 1
+            self._deleted[key] = stored_schedule.incarnation + 1
             activity, _ = self._activities.get(key, (Activity(), ""))
             self._activities[key] = (Activity(stored_schedule.uid, version=activity.version + 1), "")
             return True
@@ -92,35 +95,35 @@ class MemoryCalendarStore:
     """`duetime.ports.stores.CalendarStore` in memory."""
 
     def __init__(self) -> None:
-        self._calendars: dict[tuple[str, str], tuple[Calendar | None, Edition, str]] = {}
+        self._calendars: dict[tuple[str, str], tuple[Calendar | None, Incarnation, str]] = {}
         self._lock = Lock()
 
-    def put(self, owner: str, calendar: Calendar, edition: Edition, nonce: str) -> bool:
+    def put(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str) -> bool:
         """Store a calendar, if what is under its name is still at the edition that was read."""
-        return self._put((owner, calendar.name), calendar, edition, nonce)
+        return self._put((owner, calendar.name), calendar, incarnation, nonce)
 
     def read(self, owner: str, name: str) -> Calendar | None:
         """Read a calendar; `None` if there is none."""
         return self.read_edition(owner, name)[0]
 
-    def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Edition]:
+    def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
         """Read a calendar and the edition of what is under its name."""
         with self._lock:
-            return self._calendars.get((owner, name), (None, Edition(), ""))[:2]
+            return self._calendars.get((owner, name), (None, Incarnation(), ""))[:2]
 
-    def remove(self, owner: str, calendar: Calendar, edition: Edition, nonce: str, expires_at: Millis) -> bool:
+    def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
         """Remove a calendar, if it is still at the edition that was read, or gone already."""
         del expires_at  # memory forgets with its process
-        return self._put((owner, calendar.name), None, edition, nonce) or self.read(owner, calendar.name) is None
+        return self._put((owner, calendar.name), None, incarnation, nonce) or self.read(owner, calendar.name) is None
 
-    def _put(self, key: tuple[str, str], calendar: Calendar | None, edition: Edition, nonce: str) -> bool:
+    def _put(self, key: tuple[str, str], calendar: Calendar | None, incarnation: Incarnation, nonce: str) -> bool:
         with self._lock:
-            _, stored, stored_nonce = self._calendars.get(key, (None, Edition(), ""))
+            _, stored, stored_nonce = self._calendars.get(key, (None, Incarnation(), ""))
             if stored_nonce == nonce:
                 return True
-            if stored.number != edition.number:
+            if stored.number != incarnation.number:
                 return False
-            after = Edition(edition.number + 1) if calendar is None else edition.next
+            after = Incarnation(incarnation.number + 1) if calendar is None else incarnation.next
             self._calendars[key] = (calendar, after, nonce)
             return True
 

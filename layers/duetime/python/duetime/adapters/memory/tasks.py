@@ -6,7 +6,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import Applied, Refused, applied, permits
+from duetime.domain.conditional_writes import Applied, ConditionFailed, applied, permits
 from duetime.domain.dispatch.timers import Entry
 from duetime.domain.ids import partition_of
 from duetime.domain.limits import MINUTE_PAGE
@@ -58,11 +58,11 @@ class MemoryTaskStore:
         with self._lock:
             task = self._tasks.get(write.task_id)
             if task is None:
-                return Refused(None)
+                return ConditionFailed(None)
             if task.nonce == write.nonce:
                 return Applied(task)
             if not permits(write, task):
-                return Refused(task)
+                return ConditionFailed(task)
             return Applied(self._put(applied(write, task)))
 
     def add_timer(self, timer: Timer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.attempts import NotSent
+from duetime.domain.tasks.attempt_outcomes import NotSent
 from duetime.domain.tasks.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Task, TopologyTarget
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.adapters.targets.http_target import HttpRunner
     from duetime.adapters.targets.python_handlers import HandlerRunner
     from duetime.adapters.targets.topology_target import TopologyRunner
-    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.domain.tasks.attempt_outcomes import TargetEnding
     from duetime.ports.targets import Work
 
 

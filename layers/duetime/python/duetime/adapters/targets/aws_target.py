@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError, ParamValidationError
 from duetime.adapters.aws_clients import is_throttled, is_transient
 from duetime.adapters.sqs.messages import group_of
 from duetime.adapters.targets.envelope import compact, envelope, result_of
-from duetime.adapters.targets.http_calls import TIMEOUT
+from duetime.adapters.targets.http_messages import TIMEOUT
 from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService
-from duetime.domain.tasks.attempts import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.aws_resource_clients import Resources

@@ -9,17 +9,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.adapters.targets.http_calls import Call, NoAnswer
+from duetime.adapters.targets.http_messages import Call, NoResponse
 from duetime.adapters.targets.http_target import OK, passes_with_time
 from duetime.domain.limits import CALLBACK_TIMEOUT
-from duetime.domain.tasks.attempts import failure
+from duetime.domain.tasks.attempt_outcomes import failure
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.adapters.targets.http_calls import Caller
-    from duetime.domain.tasks.attempts import Failed
+    from duetime.adapters.targets.http_messages import Caller
+    from duetime.domain.tasks.attempt_outcomes import Failed
     from duetime.domain.tasks.task import Task
 
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "duetime"}
@@ -54,7 +54,7 @@ class HttpCallbacks:
                 owner=task.owner,
             )
         )
-        if isinstance(reply, NoAnswer):
+        if isinstance(reply, NoResponse):
             return failure(reply.kind, reply.message, retriable=reply.retriable)
         if reply.status in OK:
             return None

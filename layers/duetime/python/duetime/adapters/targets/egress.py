@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, EndpointConnectionError
 
 from duetime.adapters.aws_clients import is_refused_invocation
-from duetime.adapters.targets.http_calls import (
+from duetime.adapters.targets.http_messages import (
     EGRESS_FAILED,
     EGRESS_UNAVAILABLE,
     TIMEOUT,
-    NoAnswer,
+    NoResponse,
     Reply,
     calls_in,
     packed_call,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from mypy_boto3_lambda import LambdaClient
 
-    from duetime.adapters.targets.http_calls import Call, Caller
+    from duetime.adapters.targets.http_messages import Call, Caller
     from duetime.ports.runtime import Executor
 
 WINDOW = 0.005
@@ -136,7 +136,7 @@ class EgressCaller:
             # On a thread of its own: this one must not wait longer than the call may take.
             Thread(target=self._send, args=(group,), name="egress", daemon=True).start()
         if not waiting.done.wait(max(0.0, until - time.monotonic())) or waiting.reply is None:
-            return NoAnswer(TIMEOUT, f"no answer of the endpoint came within {call.seconds:g} s")
+            return NoResponse(TIMEOUT, f"no answer of the endpoint came within {call.seconds:g} s")
         return waiting.reply
 
     def _join(self, key: tuple[str, float], waiting: _Waiting) -> tuple[_Group, bool]:
@@ -164,9 +164,9 @@ class EgressCaller:
             data = self._invoke(packed_calls([one.packed for one in group.waiting]))
             replies = replies_in(data, len(group.waiting))
         except EgressUnavailable as error:
-            replies = [NoAnswer(EGRESS_UNAVAILABLE, f"the call was not handed on: {error}")] * len(group.waiting)
+            replies = [NoResponse(EGRESS_UNAVAILABLE, f"the call was not handed on: {error}")] * len(group.waiting)
         except Exception as error:  # noqa: BLE001 - whatever it was, each call must hear of it
-            replies = [NoAnswer(EGRESS_FAILED, f"the call could not be handed on: {error}")] * len(group.waiting)
+            replies = [NoResponse(EGRESS_FAILED, f"the call could not be handed on: {error}")] * len(group.waiting)
         for waiting, reply in zip(group.waiting, replies, strict=True):
             waiting.reply = reply
             waiting.done.set()

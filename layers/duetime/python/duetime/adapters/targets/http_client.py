@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import urllib3
 from urllib3.connection import HTTPConnection
 
-from duetime.adapters.targets.destinations import Destination, DestinationRefused, find
-from duetime.adapters.targets.http_calls import SIGNING_KEY_MISSING, TIMEOUT, Answer, NoAnswer, Reply
+from duetime.adapters.targets.address_check import AddressForbidden, Destination, find
+from duetime.adapters.targets.http_messages import SIGNING_KEY_MISSING, TIMEOUT, HttpResponse, NoResponse, Reply
 from duetime.adapters.targets.signing import SigningKeyMissing
 
 if TYPE_CHECKING:
     from urllib3.response import HTTPResponse
 
-    from duetime.adapters.targets.http_calls import Call
+    from duetime.adapters.targets.http_messages import Call
     from duetime.adapters.targets.signing import Signer
 
 _CONNECT_SECONDS = 5.0
@@ -27,11 +27,11 @@ _GRACE_SECONDS = 1.0
 _CHUNK = 16_384
 
 
-class AnswerTooLarge(ValueError):
+class ResponseTooLarge(ValueError):
     """The endpoint's answer is larger than anybody wants it."""
 
 
-class Line:
+class Connection:
     """A connection that another thread can cut off, in whatever it waits for.
 
     It holds a second descriptor of the socket: TLS takes the first one over before its handshake, and to shut one
@@ -103,56 +103,56 @@ class DirectCaller:
         A socket's own timeout begins anew with every byte, and a look-up has none: so a thread works, and this one
         keeps the time.
         """
-        line, done = Line(call.seconds), Event()
+        connection, done = Connection(call.seconds), Event()
         replies: list[Reply] = []
 
         def work() -> None:
             try:
-                replies.append(self._reply(call, line))
+                replies.append(self._reply(call, connection))
             except Exception as error:  # noqa: BLE001 - one call's defect must not take its neighbours with it
-                replies.append(NoAnswer("CallDefect", repr(error)))
+                replies.append(NoResponse("CallDefect", repr(error)))
             done.set()
 
         Thread(target=work, name="call", daemon=True).start()
         in_time = done.wait(call.seconds)
-        line.cut()
+        connection.cut()
         if in_time:
             return replies[0]
-        return NoAnswer(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
+        return NoResponse(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
 
-    def _reply(self, call: Call, line: Line) -> Reply:
+    def _reply(self, call: Call, connection: Connection) -> Reply:
         try:
             destination = find(call.url, self._allowed)
-        except DestinationRefused as error:
-            return NoAnswer("DestinationRefused", str(error), retriable=False)
+        except AddressForbidden as error:
+            return NoResponse("DestinationRefused", str(error), retriable=False)
         except (OSError, ValueError) as error:  # UnicodeError, of a name that IDNA refuses, is a ValueError
-            return NoAnswer("HostUnknown", f"{call.url}: {error}")
+            return NoResponse("HostUnknown", f"{call.url}: {error}")
         try:
-            return self._answer(call, destination, line)
-        except AnswerTooLarge as error:
-            return NoAnswer("AnswerTooLarge", str(error), retriable=False)
+            return self._response(call, destination, connection)
+        except ResponseTooLarge as error:
+            return NoResponse("AnswerTooLarge", str(error), retriable=False)
         except SigningKeyMissing as error:
-            return NoAnswer(SIGNING_KEY_MISSING, str(error))
+            return NoResponse(SIGNING_KEY_MISSING, str(error))
         except (urllib3.exceptions.HTTPError, HTTPException, OSError) as error:
-            return NoAnswer(type(error).__name__, f"{destination.host}: {error}")
+            return NoResponse(type(error).__name__, f"{destination.host}: {error}")
 
-    def _answer(self, call: Call, destination: Destination, line: Line) -> Answer:
+    def _response(self, call: Call, destination: Destination, connection: Connection) -> HttpResponse:
         signature = self._signer.headers(call.id, call.body) if self._signer else {}
-        opened = line.open(destination)
+        opened = connection.open(destination)
         try:
             if destination.scheme == "https":
                 opened = self._context().wrap_socket(opened, server_hostname=destination.host)
-            connection = HTTPConnection(destination.address, destination.port, timeout=line.socket_seconds)
-            connection.sock = opened
-            connection.request(
+            http = HTTPConnection(destination.address, destination.port, timeout=connection.socket_seconds)
+            http.sock = opened
+            http.request(
                 call.method,
                 destination.path,
                 body=call.body or None,
                 headers={"Host": destination.authority, **call.headers, **signature},
                 preload_content=False,
             )
-            answer = connection.getresponse()
-            return Answer(answer.status, answer.headers.get("Retry-After", ""), _read(answer, call.most))
+            response = http.getresponse()
+            return HttpResponse(response.status, response.headers.get("Retry-After", ""), _read(response, call.most))
         finally:
             opened.close()
 
@@ -170,5 +170,5 @@ def _read(answer: HTTPResponse, most: int) -> bytes:
         for chunk in answer.stream(_CHUNK):
             data += chunk
             if len(data) > most:
-                raise AnswerTooLarge(f"the answer has more than {most} bytes")
+                raise ResponseTooLarge(f"the answer has more than {most} bytes")
     return bytes(data)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.envelope import envelope, result_of
-from duetime.adapters.targets.http_calls import NOT_SENT, OURS, TIMEOUT, Answer, Call, Caller, NoAnswer
+from duetime.adapters.targets.http_messages import NOT_SENT, OURS, TIMEOUT, Call, Caller, HttpResponse, NoResponse
 from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
 from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, MAX_RESULT_BYTES, QUERY_TIMEOUT
-from duetime.domain.tasks.attempts import Deferred, Ending, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, NotSent, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.task import Phase
 from duetime.domain.times import DAY, SECOND, to_iso
-from duetime.ports.targets import QueryAnswer
+from duetime.ports.targets import QueryResponse
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import HttpTarget, Query, Task
@@ -56,13 +56,13 @@ class HttpRunner:
                 owner=task.owner,
             )
         )
-        if isinstance(reply, NoAnswer):
+        if isinstance(reply, NoResponse):
             if reply.kind in NOT_SENT:
                 return NotSent(f"{reply.kind}: {reply.message}")
             return failure(reply.kind, reply.message, retriable=reply.retriable)
         return _ending(reply, work.phase)
 
-    def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryAnswer:
+    def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
         """Ask the endpoint about a task; whatever it answers is its answer.
 
         Raises:
@@ -82,8 +82,8 @@ class HttpRunner:
                 owner=task.owner,
             )
         )
-        if isinstance(reply, Answer):
-            return QueryAnswer(reply.status, result_of(reply.body))
+        if isinstance(reply, HttpResponse):
+            return QueryResponse(reply.status, result_of(reply.body))
         if reply.kind == TIMEOUT:
             raise TargetSilent(reply.message)
         if reply.kind in OURS:
@@ -106,7 +106,7 @@ def _facts(task: Task) -> dict[str, str]:
     }
 
 
-def _ending(answer: Answer, phase: Phase) -> Ending:
+def _ending(answer: HttpResponse, phase: Phase) -> Ending:
     status = answer.status
     if status == _ACCEPTED and phase is Phase.RUN:
         return Deferred()

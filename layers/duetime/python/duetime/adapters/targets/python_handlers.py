@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import HANDLERS_RETRY, MAX_PROGRESS_MESSAGE_LENGTH
-from duetime.domain.tasks.attempts import Deferred, Ending, Stopped, Succeeded, Yielded, failure
+from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.task import Phase, Progress
 from duetime.domain.times import to_datetime
 from duetime.handlers import (

@@ -12,8 +12,8 @@ from duetime.contract.http import routes
 from duetime.contract.http.operation import OWNED, OWNER, READ_BODY, Operation
 from duetime.contract.http.problems import code_of
 from duetime.contract.tasks import attempt_bodies
-from duetime.contract.tasks.answers import Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.encoding import instant
+from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain import errors
 from duetime.domain.bulk.operation import BulkKind, BulkState
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOCATION = {"Location": "Path of the bulk operation."}
 
 
-class BulkAnswer(TypedDict):
+class BulkResponse(TypedDict):
     """A bulk operation, and how far it has come."""
 
     id: str
@@ -52,16 +52,16 @@ class BulkAnswer(TypedDict):
 class BulkPage(TypedDict):
     """The latest bulk operations of an owner."""
 
-    operations: Sequence[BulkAnswer]
+    operations: Sequence[BulkResponse]
 
 
-def bulk_answer(operation: BulkOperation) -> BulkAnswer:
+def bulk_response(operation: BulkOperation) -> BulkResponse:
     """An operation as it stands."""
     progress = operation.progress
     refused: dict[str, int] = {}
     for name, count in progress.refused.items():
         refused[code_of(name)] = refused.get(code_of(name), 0) + count
-    return BulkAnswer(
+    return BulkResponse(
         id=operation.id.text,
         kind=operation.kind,
         state=operation.state,
@@ -99,10 +99,10 @@ BULK_OPERATIONS = (
         description="Counts are exact unless whoever carries it out crashes: tasks of the page that it was at may then "
         "be counted twice, or not.",
         tag="bulk operations",
-        answer=BulkAnswer,
+        answer=BulkResponse,
         answer_description="The operation.",
         headers=(OWNER,),
-        refusals=(*OWNED, errors.BulkUnknown),
+        refusals=(*OWNED, errors.BulkNotFound),
     ),
     Operation(
         id="cancelBulkOperation",
@@ -113,9 +113,9 @@ BULK_OPERATIONS = (
         "it again changes nothing. One on a topology is stopped by asking the topology for something else.",
         tag="bulk operations",
         body=attempt_bodies.NoFields,
-        answer=BulkAnswer,
+        answer=BulkResponse,
         answer_description="The operation as it was stopped.",
         headers=(OWNER,),
-        refusals=(*OWNED, *READ_BODY, errors.BulkUnknown, errors.BulkEnded, errors.BulkOfTopology),
+        refusals=(*OWNED, *READ_BODY, errors.BulkNotFound, errors.BulkEnded, errors.BulkOfTopology),
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-WHOLE = "body"
+BODY = "body"
 """What the whole body is called."""
 _LONGEST_KEY = 64
 
@@ -16,13 +16,13 @@ _LONGEST_KEY = 64
 def joined(path: str, part: str | int) -> str:
     """The name of a place one step below a place; the empty path is the body itself."""
     if isinstance(part, int):
-        return f"{path or WHOLE}[{part}]"
+        return f"{path or BODY}[{part}]"
     return f"{path}.{shown(part)}" if path else shown(part)
 
 
 def path_of(parts: Iterable[str | int]) -> str:
     """The name of a place, given the steps that lead to it."""
-    return reduce(joined, parts, "") or WHOLE
+    return reduce(joined, parts, "") or BODY
 
 
 def shown(key: str) -> str:

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter
 
 from duetime.contract import locks, switches
-from duetime.contract.bulk import operations, requests
+from duetime.contract.bulk import bodies as requests
+from duetime.contract.bulk import operations
 from duetime.contract.http import problems
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.version import CONTRACT_VERSION
 from duetime.contract.pull import leases
 from duetime.contract.pull.lease_tokens import TOKEN_PATTERN
-from duetime.contract.schedules import answers as schedule_answers
 from duetime.contract.schedules import bodies as schedule_bodies
 from duetime.contract.schedules import calendars
-from duetime.contract.tasks import answers, attempt_bodies, bodies
+from duetime.contract.schedules import responses as schedule_responses
+from duetime.contract.tasks import attempt_bodies, bodies, responses
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
-from duetime.contract.topologies import answers as topology_answers
 from duetime.contract.topologies import bodies as topology_bodies
+from duetime.contract.topologies import responses as topology_responses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,42 +41,42 @@ _DESCRIBED: tuple[tuple[type, Literal["validation", "serialization"]], ...] = (
     (requests.CancelMany, "validation"),
     (requests.ChangeMany, "validation"),
     (requests.RedriveMany, "validation"),
-    (operations.BulkAnswer, "serialization"),
+    (operations.BulkResponse, "serialization"),
     (operations.BulkPage, "serialization"),
     (switches.SwitchFields, "validation"),
-    (leases.LeaseAsk, "validation"),
+    (leases.LeaseRequest, "validation"),
     (leases.LeaseHeartbeat, "validation"),
     (leases.Completion, "validation"),
     (leases.LeaseFailure, "validation"),
     (leases.LeasePause, "validation"),
-    (leases.LeasesAnswer, "serialization"),
+    (leases.LeasesResponse, "serialization"),
     (leases.LeaseState, "serialization"),
-    (answers.TaskAnswer, "serialization"),
-    (answers.PageAnswer, "serialization"),
-    (answers.AttemptsAnswer, "serialization"),
-    (answers.TargetReply, "serialization"),
-    (answers.BatchAnswer, "serialization"),
-    (requests.SweptAnswer, "serialization"),
-    (switches.SwitchAnswer, "serialization"),
-    (switches.SwitchesAnswer, "serialization"),
+    (responses.TaskResponse, "serialization"),
+    (responses.PageResponse, "serialization"),
+    (responses.AttemptsResponse, "serialization"),
+    (responses.TargetReply, "serialization"),
+    (responses.BatchResponse, "serialization"),
+    (requests.FilterActionResponse, "serialization"),
+    (switches.SwitchResponse, "serialization"),
+    (switches.SwitchesResponse, "serialization"),
     (locks.LockPage, "serialization"),
-    (locks.LockAnswer, "serialization"),
+    (locks.LockResponse, "serialization"),
     (locks.LockEntry, "serialization"),
     (schedule_bodies.ScheduleCreate, "validation"),
     (schedule_bodies.SchedulePatch, "validation"),
     (schedule_bodies.PreviewRequest, "validation"),
     (schedule_bodies.PauseRequest, "validation"),
     (schedule_bodies.BackfillRequest, "validation"),
-    (schedule_answers.ScheduleAnswer, "serialization"),
-    (schedule_answers.SchedulePage, "serialization"),
-    (schedule_answers.PreviewAnswer, "serialization"),
-    (schedule_answers.OccurrencesAnswer, "serialization"),
+    (schedule_responses.ScheduleResponse, "serialization"),
+    (schedule_responses.SchedulePage, "serialization"),
+    (schedule_responses.PreviewResponse, "serialization"),
+    (schedule_responses.OccurrencesResponse, "serialization"),
     (calendars.CalendarFields, "validation"),
-    (calendars.CalendarAnswer, "serialization"),
+    (calendars.CalendarResponse, "serialization"),
     (calendars.CalendarPage, "serialization"),
     (topology_bodies.TopologyCreate, "validation"),
-    (topology_answers.TopologyAnswer, "serialization"),
-    (answers.HealthAnswer, "serialization"),
+    (topology_responses.TopologyResponse, "serialization"),
+    (responses.HealthResponse, "serialization"),
     (problems.Problem, "serialization"),
 )
 
@@ -209,8 +210,8 @@ def _successes(operation: Operation) -> dict[str, Schema]:
     found = {str(operation.status): answered}
     if operation.accepted:
         found["202"] = {**answered, "description": operation.accepted}
-        if operation.accepted_answer is not None:
-            found["202"]["content"] = {"application/json": {"schema": _reference(operation.accepted_answer)}}
+        if operation.accepted_response is not None:
+            found["202"]["content"] = {"application/json": {"schema": _reference(operation.accepted_response)}}
         if operation.accepted_headers:
             headers = {**operation.answer_headers, **operation.accepted_headers}
             found["202"]["headers"] = {

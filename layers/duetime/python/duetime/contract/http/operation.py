@@ -41,14 +41,14 @@ ETAG = {"ETag": "The task's version."}
 CACHED = {**ETAG, "Cache-Control": "`no-store` until the task has ended, then how long its outcome may be kept."}
 
 EVERYWHERE = (request_errors.ParametersInvalid,)
-OWNED = (*EVERYWHERE, request_errors.CallerUnknown, request_errors.CallerRefused, errors.Unavailable)
+OWNED = (*EVERYWHERE, request_errors.CallerUnknown, request_errors.CallerForbidden, errors.Unavailable)
 READ_BODY = (
     request_errors.BodyUnreadable,
     request_errors.BodyTooLarge,
     request_errors.MediaTypeUnsupported,
     request_errors.FieldsInvalid,
 )
-ONE_CHANGED = (errors.TaskUnknown, errors.MoveRefused, errors.VersionDiffers)
+ONE_CHANGED = (errors.TaskNotFound, errors.StateConflict, errors.VersionMismatch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Operation:
         answer: model of its answer's body.
         answer_schema: instead of a reference to that model.
         accepted: what its 202 means, if it answers that besides `status`.
-        accepted_answer: model of that answer's body, if it is another.
+        accepted_response: model of that answer's body, if it is another.
         accepted_headers: of that answer, besides the others.
         query: model of its parameters.
         has_not_modified: it may answer 304.
@@ -85,7 +85,7 @@ class Operation:
     answer_headers: Mapping[str, str] = field(default_factory=dict)
     headers: tuple[Header, ...] = ()
     accepted: str = ""
-    accepted_answer: type | None = None
+    accepted_response: type | None = None
     accepted_headers: Mapping[str, str] = field(default_factory=dict)
     query: type[Body] | None = None
     has_not_modified: bool = False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from duetime.contract.bulk.bodies import FILTER_ACTION_OPERATIONS
 from duetime.contract.bulk.operations import BULK_OPERATIONS
-from duetime.contract.bulk.requests import SWEEP_OPERATIONS
 from duetime.contract.http import routes
 from duetime.contract.http.operation import (
     CACHED,
@@ -22,9 +22,9 @@ from duetime.contract.locks import LOCK_OPERATIONS
 from duetime.contract.pull.leases import LEASE_OPERATIONS
 from duetime.contract.schedules.operations import SCHEDULE_OPERATIONS
 from duetime.contract.switches import SWITCH_OPERATIONS
-from duetime.contract.tasks import answers, bodies, queries
+from duetime.contract.tasks import bodies, queries, responses
 from duetime.contract.tasks.dead_letters import DEAD_LETTER_OPERATIONS
-from duetime.contract.tasks.task_operations import ACTIONS
+from duetime.contract.tasks.operations import ACTIONS
 from duetime.contract.topologies.operations import TOPOLOGY_OPERATIONS
 from duetime.domain import errors
 from duetime.domain.limits import MAX_BATCH
@@ -41,7 +41,7 @@ OPERATIONS = (
         query=queries.CreationQuery,
         accepted="The task is durable, but has no outcome yet.",
         body=bodies.TaskCreate,
-        answer=answers.TaskAnswer,
+        answer=responses.TaskResponse,
         answer_description="The task.",
         answer_headers={**ETAG, "Location": "Path of the task."},
         headers=(KEY, OWNER),
@@ -55,7 +55,7 @@ OPERATIONS = (
         description=f"Up to {MAX_BATCH} at once, each with its own result: one that is refused stops no other. "
         "The idempotency key holds for each task together with its place in the list.",
         body=bodies.TaskBatch,
-        answer=answers.BatchAnswer,
+        answer=responses.BatchResponse,
         answer_description="What became of each task, in the order they were given.",
         headers=(KEY, OWNER),
         refusals=(*OWNED, *READ_BODY),
@@ -66,7 +66,7 @@ OPERATIONS = (
         path=routes.TASKS,
         summary="List one's tasks",
         description="In order of their due times. A page may be short, or empty, and still name a next one.",
-        answer=answers.PageAnswer,
+        answer=responses.PageResponse,
         answer_description="A page of the list.",
         headers=(OWNER,),
         query=queries.TaskListQuery,
@@ -77,12 +77,12 @@ OPERATIONS = (
         method="GET",
         path=routes.TASK,
         summary="Read a task",
-        answer=answers.TaskAnswer,
+        answer=responses.TaskResponse,
         answer_description="The task.",
         answer_headers=CACHED,
         headers=(IF_NONE_MATCH, OWNER),
         has_not_modified=True,
-        refusals=(*OWNED, errors.TaskUnknown),
+        refusals=(*OWNED, errors.TaskNotFound),
     ),
     Operation(
         id="changeTask",
@@ -90,7 +90,7 @@ OPERATIONS = (
         path=routes.TASK,
         summary="Change a task that has not started",
         body=bodies.TaskPatch,
-        answer=answers.TaskAnswer,
+        answer=responses.TaskResponse,
         answer_description="The task after the change.",
         answer_headers=ETAG,
         headers=(IF_MATCH, OWNER),
@@ -105,14 +105,14 @@ OPERATIONS = (
         "`force` is true: then it is asked to stop, which it does when it can.",
         query=queries.CancelQuery,
         accepted="The running task is asked to stop.",
-        answer=answers.TaskAnswer,
+        answer=responses.TaskResponse,
         answer_description="The cancelled task.",
         answer_headers=ETAG,
         headers=(IF_MATCH, OWNER),
         refusals=(*OWNED, *ONE_CHANGED),
     ),
     *ACTIONS,
-    *SWEEP_OPERATIONS,
+    *FILTER_ACTION_OPERATIONS,
     *BULK_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
     *LOCK_OPERATIONS,
@@ -126,7 +126,7 @@ OPERATIONS = (
         path=routes.HEALTH,
         summary="Ask whether the API answers",
         tag="service",
-        answer=answers.HealthAnswer,
+        answer=responses.HealthResponse,
         answer_description="It does.",
         refusals=EVERYWHERE,
     ),

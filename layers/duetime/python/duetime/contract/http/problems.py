@@ -53,33 +53,33 @@ KINDS: Mapping[type[Exception], Kind] = {
         HTTPStatus.BAD_REQUEST, "parameters_invalid", "A parameter cannot be accepted"
     ),
     request_errors.CallerUnknown: Kind(HTTPStatus.UNAUTHORIZED, "caller_unknown", "The caller is not known"),
-    request_errors.CallerRefused: Kind(HTTPStatus.FORBIDDEN, "caller_refused", "The caller cannot own tasks"),
-    request_errors.PathUnknown: Kind(HTTPStatus.NOT_FOUND, "path_unknown", "There is nothing at this path"),
-    errors.TaskUnknown: Kind(HTTPStatus.NOT_FOUND, "task_unknown", "There is no such task"),
+    request_errors.CallerForbidden: Kind(HTTPStatus.FORBIDDEN, "caller_refused", "The caller cannot own tasks"),
+    request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, "path_unknown", "There is nothing at this path"),
+    errors.TaskNotFound: Kind(HTTPStatus.NOT_FOUND, "task_unknown", "There is no such task"),
     errors.ContentExpired: Kind(HTTPStatus.GONE, "content_expired", "What it needs has expired"),
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, "operator_required", "Only an operator may do this"),
-    errors.SwitchUnknown: Kind(HTTPStatus.NOT_FOUND, "switch_unknown", "There is no such switch"),
+    errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, "switch_unknown", "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, "switches_full", "There are too many switches"),
-    errors.BulkUnknown: Kind(HTTPStatus.NOT_FOUND, "bulk_operation_unknown", "There is no such bulk operation"),
+    errors.BulkNotFound: Kind(HTTPStatus.NOT_FOUND, "bulk_operation_unknown", "There is no such bulk operation"),
     errors.BulkEnded: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
     errors.BulkOfTopology: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
-    errors.LockUnknown: Kind(HTTPStatus.NOT_FOUND, "lock_unknown", "There is no such lock"),
-    errors.ScheduleUnknown: Kind(HTTPStatus.NOT_FOUND, "schedule_unknown", "There is no such schedule"),
-    errors.BackfillUnknown: Kind(HTTPStatus.NOT_FOUND, "backfill_unknown", "There is no such backfill"),
+    errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, "lock_unknown", "There is no such lock"),
+    errors.ScheduleNotFound: Kind(HTTPStatus.NOT_FOUND, "schedule_unknown", "There is no such schedule"),
+    errors.BackfillNotFound: Kind(HTTPStatus.NOT_FOUND, "backfill_unknown", "There is no such backfill"),
     errors.ScheduleExists: Kind(HTTPStatus.CONFLICT, "schedule_exists", "There is a schedule of this name"),
-    errors.ScheduleMoveRefused: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
-    errors.ScheduleVersionDiffers: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
-    errors.CalendarUnknown: Kind(HTTPStatus.NOT_FOUND, "calendar_unknown", "There is no such calendar"),
+    errors.ScheduleStateConflict: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
+    errors.ScheduleVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
+    errors.CalendarNotFound: Kind(HTTPStatus.NOT_FOUND, "calendar_unknown", "There is no such calendar"),
     errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, "calendar_used", "A schedule names the calendar"),
     request_errors.MethodUnsupported: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "method_unsupported", "Not with this method"),
-    errors.MoveRefused: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
-    errors.FenceDiffers: Kind(HTTPStatus.CONFLICT, "fence_differs", "The attempt is over, or it is another's"),
+    errors.StateConflict: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
+    errors.FenceMismatch: Kind(HTTPStatus.CONFLICT, "fence_differs", "The attempt is over, or it is another's"),
     errors.LockLost: Kind(HTTPStatus.CONFLICT, "lock_lost", "The attempt has lost its lock"),
     errors.AttemptOverdue: Kind(HTTPStatus.CONFLICT, "attempt_overdue", "The attempt has taken too long"),
     errors.TypeNotPulled: Kind(HTTPStatus.FORBIDDEN, "type_not_pulled", "The caller may not pull this type"),
-    errors.LeaseUnknown: Kind(HTTPStatus.NOT_FOUND, "lease_unknown", "There is no such lease"),
+    errors.LeaseNotFound: Kind(HTTPStatus.NOT_FOUND, "lease_unknown", "There is no such lease"),
     errors.NotifiedOtherwise: Kind(HTTPStatus.CONFLICT, "notified_otherwise", "The attempt has ended differently"),
-    errors.VersionDiffers: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
+    errors.VersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
     request_errors.BodyTooLarge: Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", "The body is too large"),
     request_errors.MediaTypeUnsupported: Kind(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media_type_unsupported", "The body is not declared to be JSON"
@@ -96,9 +96,18 @@ KINDS: Mapping[type[Exception], Kind] = {
 }
 
 
+_FORMER_NAMES: Mapping[str, type[Exception]] = {
+    "MoveRefused": errors.StateConflict,
+    "TaskUnknown": errors.TaskNotFound,
+    "VersionDiffers": errors.VersionMismatch,
+}
+"""Names that bulk operations stored before their classes were renamed; the last of them expire with their records."""
+
+
 def code_of(name: str) -> str:
-    """The code of a refusal whose class is called so, as a stored bulk operation counts it."""
-    return next((kind.code for refusal, kind in KINDS.items() if refusal.__name__ == name), "refused")
+    """The code of an error whose class is called so, as a stored bulk operation counts it."""
+    named = {error.__name__: kind.code for error, kind in KINDS.items()}
+    return named.get(_FORMER_NAMES[name].__name__ if name in _FORMER_NAMES else name, "refused")
 
 
 def kind_of(error: Exception) -> Kind:
@@ -135,11 +144,11 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return (Fault("Content-Type", str(error)),)
     if isinstance(error, errors.KeyReused):
         return (Fault("Idempotency-Key", str(error)),)
-    if isinstance(error, errors.VersionDiffers | errors.ScheduleVersionDiffers):
+    if isinstance(error, errors.VersionMismatch | errors.ScheduleVersionMismatch):
         return (Fault("If-Match", str(error)),)
     return ()
 
 
 def _detail(error: Exception, kind: Kind) -> str:
     # The message of an unavailable service is for the log: it may name what we stand on.
-    return str(error) if isinstance(error, errors.RequestRefused) else kind.title
+    return str(error) if isinstance(error, errors.RequestError) else kind.title

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import RequestRefused
+from duetime.domain.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ class Fault:
     reason: str
 
 
-class FaultyRequest(RequestRefused):
+class FaultyRequest(RequestError):
     """A request with faults that can be named."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
@@ -57,21 +57,21 @@ class ParametersInvalid(FaultyRequest):
         return cls([Fault(name, reason)])
 
 
-class MediaTypeUnsupported(RequestRefused):
+class MediaTypeUnsupported(RequestError):
     """The body is declared to be something other than JSON."""
 
     def __init__(self) -> None:
         super().__init__("send the body as application/json")
 
 
-class PathUnknown(RequestRefused):
+class PathNotFound(RequestError):
     """Nothing is found at this path."""
 
     def __init__(self) -> None:
         super().__init__("there is nothing at this path")
 
 
-class MethodUnsupported(RequestRefused):
+class MethodUnsupported(RequestError):
     """The path exists, but not with this method."""
 
     def __init__(self, allowed: Sequence[str]) -> None:
@@ -79,14 +79,14 @@ class MethodUnsupported(RequestRefused):
         self.allowed = tuple(allowed)
 
 
-class CallerUnknown(RequestRefused):
+class CallerUnknown(RequestError):
     """The request does not say on whose behalf it comes."""
 
     def __init__(self) -> None:
         super().__init__("the request carries no identity that this deployment accepts")
 
 
-class CallerRefused(RequestRefused):
+class CallerForbidden(RequestError):
     """The caller's identity cannot own tasks."""
 
     def __init__(self, reason: str) -> None:

@@ -12,8 +12,8 @@ import binascii
 import re
 from dataclasses import dataclass
 
-from duetime.contract.http.json_marks import SURROGATE, Reader
-from duetime.contract.http.json_paths import WHOLE, shown
+from duetime.contract.http.json_parser import SURROGATE, Reader
+from duetime.contract.http.json_paths import BODY, shown
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FieldsInvalid
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
 
@@ -46,7 +46,7 @@ def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEP
     text = text_of(body or "", is_base64=is_base64)
     if not text.strip():
         raise BodyUnreadable("is empty")
-    _refuse_deep(text, depth)
+    _reject_deep(text, depth)
     reader = Reader()
     value = reader.parse(text)
     suspect = reader.marked or _SURROGATE_ESCAPE.search(text) or SURROGATE.search(text)
@@ -83,7 +83,7 @@ def _decoded(body: str) -> str:
         raise BodyUnreadable(f"is not UTF-8 at byte {error.start}") from None
 
 
-def _refuse_deep(text: str, limit: int) -> None:
+def _reject_deep(text: str, limit: int) -> None:
     if text.count("[") + text.count("{") <= limit:
         return
     depth = 0
@@ -96,5 +96,5 @@ def _refuse_deep(text: str, limit: int) -> None:
             depth += 1 if first in "[{" else -1
             if depth > limit:
                 raise FieldsInvalid(
-                    [Fault(shown(key.strip('"')) if key else WHOLE, f"is nested deeper than {limit} levels")]
+                    [Fault(shown(key.strip('"')) if key else BODY, f"is nested deeper than {limit} levels")]
                 )

@@ -8,11 +8,11 @@ from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.pull import leases
 from duetime.contract.pull.lease_tokens import token_of
 from duetime.contract.pull.leases import LeaseState
-from duetime.contract.tasks.attempt_reports import read_body
+from duetime.contract.tasks.attempt_decoding import read_body
 from duetime.contract.tasks.decoding import compact
 from duetime.contract.tasks.encoding import entry, json_of, json_text
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WORKER_NAME_LENGTH
-from duetime.domain.tasks.attempts import Succeeded, Yielded, failure
+from duetime.domain.tasks.attempt_outcomes import Succeeded, Yielded, failure
 from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.contract.http.safe_json import Document
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.domain.tasks.pull_leases import LeaseKey
     from duetime.domain.tasks.task import Task
 
 
 def lease_request(document: Document, caller: str) -> LeaseRequest:
     """What a worker asks for; one without a name goes by its caller's."""
-    body = read_body(leases.LeaseAsk, document)
+    body = read_body(leases.LeaseRequest, document)
     return LeaseRequest(
         types=tuple(body.types),
         most=body.max,

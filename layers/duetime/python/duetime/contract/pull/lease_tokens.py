@@ -11,7 +11,7 @@ import binascii
 import json
 import re
 
-from duetime.domain.errors import LeaseUnknown
+from duetime.domain.errors import LeaseNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_LEASE_SECONDS, MAX_LEASE_TOKEN_LENGTH, MAX_TYPE_LENGTH, MIN_LEASE_SECONDS
 from duetime.domain.tasks.pull_leases import LeaseKey
@@ -36,27 +36,27 @@ def key_of(token: str) -> LeaseKey:
     """The lease of an id.
 
     Raises:
-        LeaseUnknown: no lease can have it.
+        LeaseNotFound: no lease can have it.
     """
     match _decoded(token):
         case [1, str(task_id), int(fence), str(pull_queue), int(seconds), str(receipt)]:
             fits = 0 < fence < 10**_MOST_DIGITS and MIN_LEASE_SECONDS <= seconds <= MAX_LEASE_SECONDS
             if fits and len(pull_queue) <= MAX_TYPE_LENGTH and _RECEIPT.fullmatch(receipt):
                 return LeaseKey(_task_id(task_id), int(fence), pull_queue, seconds * SECOND, receipt)
-    raise LeaseUnknown
+    raise LeaseNotFound
 
 
 def _decoded(token: str) -> object:
     if _TOKEN.fullmatch(token) is None:
-        raise LeaseUnknown
+        raise LeaseNotFound
     try:
         return json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
     except (binascii.Error, ValueError, RecursionError):
-        raise LeaseUnknown from None
+        raise LeaseNotFound from None
 
 
 def _task_id(text: str) -> TaskId:
     try:
         return TaskId.parse(text)
     except InvalidTaskId:
-        raise LeaseUnknown from None
+        raise LeaseNotFound from None

@@ -11,10 +11,10 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 from duetime.contract.http import routes
 from duetime.contract.http.operation import OWNED, OWNER, READ_BODY, Operation
 from duetime.contract.tasks import attempt_bodies
-from duetime.contract.tasks.answers import Instant, TaskEntry
 from duetime.contract.tasks.attempt_bodies import NotifiedError  # noqa: TC001 - same
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import Percent, ProgressMessage, TaskType, each_once, printable
+from duetime.contract.tasks.responses import Instant, TaskEntry
 from duetime.domain import errors
 from duetime.domain.limits import (
     LEASE_SECONDS,
@@ -31,7 +31,7 @@ from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task import StopRequest  # noqa: TC001 - same
 
 
-class LeaseAsk(Body):
+class LeaseRequest(Body):
     """What a worker can do, and how much of it now."""
 
     types: Annotated[
@@ -103,7 +103,7 @@ class LeasedTask(TaskEntry):
     payload: Any
 
 
-class LeasedAnswer(TypedDict):
+class LeasedResponse(TypedDict):
     """A lease, and what it is about."""
 
     lease: Annotated[str, Field(description="The lease's id, for all that is said of it.")]
@@ -115,10 +115,10 @@ class LeasedAnswer(TypedDict):
     task: LeasedTask
 
 
-class LeasesAnswer(TypedDict):
+class LeasesResponse(TypedDict):
     """What was leased; nothing, if no task was due."""
 
-    leases: Sequence[LeasedAnswer]
+    leases: Sequence[LeasedResponse]
 
 
 class LeaseState(TypedDict):
@@ -130,7 +130,7 @@ class LeaseState(TypedDict):
     ends_at: Annotated[Instant | None, Field(description="When the lease ends; null once the attempt has ended.")]
 
 
-_OF_A_LEASE = (*OWNED, *READ_BODY, errors.TypeNotPulled, errors.LeaseUnknown, errors.FenceDiffers)
+_OF_A_LEASE = (*OWNED, *READ_BODY, errors.TypeNotPulled, errors.LeaseNotFound, errors.FenceMismatch)
 _ENDING = (*_OF_A_LEASE, errors.NotifiedOtherwise)
 
 
@@ -162,8 +162,8 @@ LEASE_OPERATIONS = (
         "answer that is lost has leased its tasks all the same: they come back after the lease, at the cost of an "
         "attempt.",
         tag="leases",
-        body=LeaseAsk,
-        answer=LeasesAnswer,
+        body=LeaseRequest,
+        answer=LeasesResponse,
         answer_description="The leases.",
         headers=(OWNER,),
         refusals=(*OWNED, *READ_BODY, errors.TypeNotPulled),
@@ -203,12 +203,12 @@ LEASE_OPERATIONS = (
         routes.LEASE_PAUSE,
         "Leave a task that its user wants paused",
         body=LeasePause,
-        refusals=(*_ENDING, errors.MoveRefused),
+        refusals=(*_ENDING, errors.StateConflict),
     ),
     _told(
         "cancelLease",
         routes.LEASE_CANCEL,
         "Leave a task that its user wants cancelled",
-        refusals=(*_ENDING, errors.MoveRefused),
+        refusals=(*_ENDING, errors.StateConflict),
     ),
 )

@@ -14,12 +14,12 @@ from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.schedules.bodies import Timezone  # noqa: TC001 - same
-from duetime.contract.tasks.answers import Instant  # noqa: TC001 - same
-from duetime.contract.tasks.attempt_reports import read_body
+from duetime.contract.tasks.attempt_decoding import read_body
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
 from duetime.contract.tasks.queries import page_size, read_query
-from duetime.domain.errors import CalendarUnknown
+from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
+from duetime.domain.errors import CalendarNotFound
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_NAME_LENGTH, MAX_PAGE
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
 from duetime.domain.schedules.time_zones import zone_named
@@ -124,7 +124,7 @@ class CalendarFields(Body):
     )
 
 
-class WindowAnswer(TypedDict):
+class WindowResponse(TypedDict):
     """A time of each day."""
 
     start: str
@@ -133,7 +133,7 @@ class WindowAnswer(TypedDict):
     label: str
 
 
-class SpanAnswer(TypedDict):
+class SpanResponse(TypedDict):
     """A stretch of time."""
 
     start: Instant
@@ -141,7 +141,7 @@ class SpanAnswer(TypedDict):
     reason: str
 
 
-class CalendarAnswer(TypedDict):
+class CalendarResponse(TypedDict):
     """A named set of times."""
 
     name: str
@@ -150,14 +150,14 @@ class CalendarAnswer(TypedDict):
     dates: Mapping[str, str]
     except_dates: Sequence[str]
     weekdays: Sequence[Weekday]
-    windows: Sequence[WindowAnswer]
-    spans: Sequence[SpanAnswer]
+    windows: Sequence[WindowResponse]
+    spans: Sequence[SpanResponse]
 
 
 class CalendarPage(TypedDict):
     """Some of an owner's calendars."""
 
-    calendars: Sequence[CalendarAnswer]
+    calendars: Sequence[CalendarResponse]
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
 
 
@@ -186,10 +186,10 @@ def calendar_name(text: str) -> str:
     """The name in a path.
 
     Raises:
-        CalendarUnknown: no calendar can have it.
+        CalendarNotFound: no calendar can have it.
     """
     if _NAME.fullmatch(text) is None:
-        raise CalendarUnknown(text)
+        raise CalendarNotFound(text)
     return text
 
 
@@ -230,7 +230,7 @@ def calendar_of(document: Document, name: str) -> Calendar:
         FieldInvalid: one of them cannot.
     """
     body = read_body(CalendarFields, document)
-    _refuse_empty(body.spans)
+    _reject_empty(body.spans)
     return Calendar(
         name,
         body.kind,
@@ -243,9 +243,9 @@ def calendar_of(document: Document, name: str) -> Calendar:
     )
 
 
-def calendar_answer(calendar: Calendar) -> CalendarAnswer:
+def calendar_response(calendar: Calendar) -> CalendarResponse:
     """A calendar."""
-    return CalendarAnswer(
+    return CalendarResponse(
         name=calendar.name,
         kind=calendar.kind,
         timezone=calendar.zone.name,
@@ -253,18 +253,18 @@ def calendar_answer(calendar: Calendar) -> CalendarAnswer:
         except_dates=[str(day) for day in sorted(calendar.except_dates)],
         weekdays=_names(calendar.weekdays),
         windows=[
-            WindowAnswer(
+            WindowResponse(
                 start=_clock(each.start), end=_clock(each.end), weekdays=_names(each.weekdays), label=each.label
             )
             for each in calendar.windows
         ],
         spans=[
-            SpanAnswer(start=to_iso(each.start), end=to_iso(each.end), reason=each.reason) for each in calendar.spans
+            SpanResponse(start=to_iso(each.start), end=to_iso(each.end), reason=each.reason) for each in calendar.spans
         ],
     )
 
 
-def _refuse_empty(spans: Sequence[SpanFields]) -> None:
+def _reject_empty(spans: Sequence[SpanFields]) -> None:
     faults = [
         Fault(path_of(("spans", index, "end")), "should be after start")
         for index, span in enumerate(spans)

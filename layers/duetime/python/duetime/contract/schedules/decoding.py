@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_paths import WHOLE
+from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.schedules.bodies import (
     TIMINGS,
@@ -16,10 +16,10 @@ from duetime.contract.schedules.bodies import (
     ScheduleCreate,
     SchedulePatch,
 )
-from duetime.contract.tasks.attempt_reports import read_body
+from duetime.contract.tasks.attempt_decoding import read_body
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
-from duetime.domain.errors import ScheduleUnknown
+from duetime.domain.errors import ScheduleNotFound
 from duetime.domain.schedules.definition import ScheduleChange, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence, following
 from duetime.domain.schedules.recurrences import Clock
@@ -53,7 +53,7 @@ _KEPT_AS_IT_IS = (
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewAsked:
+class PreviewSpec:
     """A preview that is asked for.
 
     Attributes:
@@ -83,10 +83,10 @@ def schedule_name(text: str) -> str:
     """The name in a path.
 
     Raises:
-        ScheduleUnknown: no schedule can have it.
+        ScheduleNotFound: no schedule can have it.
     """
     if _NAME.fullmatch(text) is None:
-        raise ScheduleUnknown(text)
+        raise ScheduleNotFound(text)
     return text
 
 
@@ -118,7 +118,7 @@ def schedule_change(document: Document) -> ScheduleChange:
     body = read_body(SchedulePatch, document)
     given = body.model_fields_set
     if not given:
-        raise FieldsInvalid([Fault(WHOLE, "names no field to change")])
+        raise FieldsInvalid([Fault(BODY, "names no field to change")])
     kept = (*_KEPT_AS_IT_IS, "dst_gap", "dst_fold")
     fields: dict[str, Any] = {name: getattr(body, name) for name in kept if name in given}
     if given & {*TIMINGS, "dialect"}:
@@ -132,7 +132,7 @@ def schedule_change(document: Document) -> ScheduleChange:
     return ScheduleChange(fields)
 
 
-def preview_asked(document: Document, owner: str, now: Millis) -> PreviewAsked:
+def preview_request(document: Document, owner: str, now: Millis) -> PreviewSpec:
     """The preview that a body asks for; a rate without a start is counted from its first moment.
 
     Raises:
@@ -154,7 +154,7 @@ def preview_asked(document: Document, owner: str, now: Millis) -> PreviewAsked:
         end_at=body.end_at,
         remaining_runs=body.remaining_runs,
     )
-    return PreviewAsked(check(schedule), tuple(body.calendars), start - 1, body.count)
+    return PreviewSpec(check(schedule), tuple(body.calendars), start - 1, body.count)
 
 
 def pause_note(document: Document) -> str:
@@ -166,7 +166,7 @@ def pause_note(document: Document) -> str:
     return read_body(PauseRequest, document).note
 
 
-def backfill_asked(document: Document) -> BackfillRequest:
+def backfill_request(document: Document) -> BackfillRequest:
     """The stretch and the pace of a backfill.
 
     Raises:

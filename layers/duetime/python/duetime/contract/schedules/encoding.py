@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from duetime.contract.schedules.answers import (
-    BackfillAnswer,
-    LastAnswer,
-    OccurrenceAnswer,
-    PreviewedAnswer,
-    ScheduleAnswer,
+from duetime.contract.schedules.responses import (
+    BackfillResponse,
+    LastRunResponse,
+    OccurrenceResponse,
+    PreviewedResponse,
     ScheduleEntry,
-    SkipAnswer,
-    TemplateAnswer,
+    ScheduleResponse,
+    SkipResponse,
+    TemplateResponse,
 )
-from duetime.contract.tasks.encoding import instant, json_of, lock_spec_answer, retry_answer, target_answer
+from duetime.contract.tasks.encoding import instant, json_of, lock_spec_response, retry_response, target_response
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -69,21 +69,25 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleEn
     )
 
 
-def schedule_answer(stored: StoredSchedule, next_at: Millis | None, upcoming: Sequence[Occurrence]) -> ScheduleAnswer:
+def schedule_response(
+    stored: StoredSchedule, next_at: Millis | None, upcoming: Sequence[Occurrence]
+) -> ScheduleResponse:
     """A schedule, whole."""
     last = stored.last
-    return ScheduleAnswer(
+    return ScheduleResponse(
         **schedule_entry(stored, next_at),
         upcoming=[previewed(each) for each in upcoming],
-        last=None if last is None else LastAnswer(task_id=str(last.task_id), at=to_iso(last.nominal)),
-        skips=[SkipAnswer(at=to_iso(each.at), local=each.key or None, note=each.note) for each in reversed(stored.log)],
+        last=None if last is None else LastRunResponse(task_id=str(last.task_id), at=to_iso(last.nominal)),
+        skips=[
+            SkipResponse(at=to_iso(each.at), local=each.key or None, note=each.note) for each in reversed(stored.log)
+        ],
         backfills=[_backfill(each) for each in stored.backfills],
     )
 
 
-def previewed(occurrence: Occurrence) -> PreviewedAnswer:
+def previewed(occurrence: Occurrence) -> PreviewedResponse:
     """One time of a timing."""
-    return PreviewedAnswer(
+    return PreviewedResponse(
         at=to_iso(occurrence.nominal),
         local=occurrence.key,
         runs=occurrence.runs,
@@ -92,26 +96,28 @@ def previewed(occurrence: Occurrence) -> PreviewedAnswer:
     )
 
 
-def occurrence_answer(occurrence: Occurrence, task_id: TaskId | None, task: Task | None, note: str) -> OccurrenceAnswer:
+def occurrence_response(
+    occurrence: Occurrence, task_id: TaskId | None, task: Task | None, note: str
+) -> OccurrenceResponse:
     """One time of a schedule, with its task, and what became of it in words."""
     shown = previewed(occurrence)
     shown["note"] = note or shown["note"]
-    return OccurrenceAnswer(
+    return OccurrenceResponse(
         **shown, task_id=None if task_id is None else str(task_id), state=None if task is None else task.state
     )
 
 
-def _template(stored: StoredSchedule) -> TemplateAnswer:
+def _template(stored: StoredSchedule) -> TemplateResponse:
     task = stored.spec.task
-    answer = TemplateAnswer(
+    answer = TemplateResponse(
         type=task.type,
         priority=task.priority,
-        target=None if task.target is None else target_answer(task.target),
-        retry=retry_answer(task.retry),
+        target=None if task.target is None else target_response(task.target),
+        retry=retry_response(task.retry),
         timeout_seconds=task.timeout_seconds,
         deadline_seconds=task.deadline_seconds,
         rollback=task.rollback,
-        lock=lock_spec_answer(task.lock),
+        lock=lock_spec_response(task.lock),
         callback_url=task.callback_url,
         name=task.name or None,
         tags=task.tags,
@@ -121,9 +127,9 @@ def _template(stored: StoredSchedule) -> TemplateAnswer:
     return answer
 
 
-def _backfill(run: BackfillRun) -> BackfillAnswer:
+def _backfill(run: BackfillRun) -> BackfillResponse:
     asked, cursor = run.backfill, run.cursor
-    return BackfillAnswer(
+    return BackfillResponse(
         {
             "id": run.id,
             "from": to_iso(asked.start),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from duetime.contract.http import routes
 from duetime.contract.http.operation import ETAG, IF_MATCH, OWNED, OWNER, READ_BODY, Operation
-from duetime.contract.schedules import answers as schedule_answers
 from duetime.contract.schedules import bodies, calendars, queries
-from duetime.contract.tasks import answers, attempt_bodies
+from duetime.contract.schedules import responses as schedule_responses
+from duetime.contract.tasks import attempt_bodies, responses
 from duetime.domain import errors
 
 _SCHEDULES = "schedules"
 _CALENDARS = "calendars"
 _VERSIONED = {"ETag": "The schedule's version."}
-_ONE = (*OWNED, errors.ScheduleUnknown)
-_ONE_CHANGED = (*_ONE, errors.ScheduleMoveRefused, errors.ScheduleVersionDiffers)
+_ONE = (*OWNED, errors.ScheduleNotFound)
+_ONE_CHANGED = (*_ONE, errors.ScheduleStateConflict, errors.ScheduleVersionMismatch)
 
 SCHEDULE_OPERATIONS = (
     Operation(
@@ -26,7 +26,7 @@ SCHEDULE_OPERATIONS = (
         tag=_SCHEDULES,
         status=201,
         body=bodies.ScheduleCreate,
-        answer=schedule_answers.ScheduleAnswer,
+        answer=schedule_responses.ScheduleResponse,
         answer_description="The schedule.",
         answer_headers={**_VERSIONED, "Location": "Path of the schedule."},
         headers=(OWNER,),
@@ -39,7 +39,7 @@ SCHEDULE_OPERATIONS = (
         summary="List one's schedules",
         description="In the order of their names.",
         tag=_SCHEDULES,
-        answer=schedule_answers.SchedulePage,
+        answer=schedule_responses.SchedulePage,
         answer_description="A page of the list.",
         headers=(OWNER,),
         query=queries.ScheduleListQuery,
@@ -54,7 +54,7 @@ SCHEDULE_OPERATIONS = (
         "calendars in words. Nothing is created.",
         tag=_SCHEDULES,
         body=bodies.PreviewRequest,
-        answer=schedule_answers.PreviewAnswer,
+        answer=schedule_responses.PreviewResponse,
         answer_description="What comes.",
         headers=(OWNER,),
         refusals=(*OWNED, *READ_BODY),
@@ -66,7 +66,7 @@ SCHEDULE_OPERATIONS = (
         summary="Read a schedule",
         description="With the next five occurrences, and why others did not run lately.",
         tag=_SCHEDULES,
-        answer=schedule_answers.ScheduleAnswer,
+        answer=schedule_responses.ScheduleResponse,
         answer_description="The schedule.",
         answer_headers=_VERSIONED,
         headers=(OWNER,),
@@ -81,7 +81,7 @@ SCHEDULE_OPERATIONS = (
         "made anew from now on. A new timing takes the place of the old one, of whatever kind.",
         tag=_SCHEDULES,
         body=bodies.SchedulePatch,
-        answer=schedule_answers.ScheduleAnswer,
+        answer=schedule_responses.ScheduleResponse,
         answer_description="The schedule after the change.",
         answer_headers=_VERSIONED,
         headers=(IF_MATCH, OWNER),
@@ -94,10 +94,10 @@ SCHEDULE_OPERATIONS = (
         summary="Remove a schedule",
         description="What is queued of it does not run any more; what runs goes on.",
         tag=_SCHEDULES,
-        answer=schedule_answers.ScheduleAnswer,
+        answer=schedule_responses.ScheduleResponse,
         answer_description="The schedule as it was.",
         headers=(IF_MATCH, OWNER),
-        refusals=(*_ONE, errors.ScheduleVersionDiffers),
+        refusals=(*_ONE, errors.ScheduleVersionMismatch),
     ),
     Operation(
         id="pauseSchedule",
@@ -107,7 +107,7 @@ SCHEDULE_OPERATIONS = (
         description="What is queued of it does not run; what runs goes on.",
         tag=_SCHEDULES,
         body=bodies.PauseRequest,
-        answer=schedule_answers.ScheduleAnswer,
+        answer=schedule_responses.ScheduleResponse,
         answer_description="The paused schedule.",
         answer_headers=_VERSIONED,
         headers=(IF_MATCH, OWNER),
@@ -121,7 +121,7 @@ SCHEDULE_OPERATIONS = (
         description="From now on; what the pause missed does not run.",
         tag=_SCHEDULES,
         body=attempt_bodies.NoFields,
-        answer=schedule_answers.ScheduleAnswer,
+        answer=schedule_responses.ScheduleResponse,
         answer_description="The schedule.",
         answer_headers=_VERSIONED,
         headers=(IF_MATCH, OWNER),
@@ -136,7 +136,7 @@ SCHEDULE_OPERATIONS = (
         tag=_SCHEDULES,
         status=201,
         body=attempt_bodies.NoFields,
-        answer=answers.TaskAnswer,
+        answer=responses.TaskResponse,
         answer_description="The task.",
         answer_headers={**ETAG, "Location": "Path of the task."},
         headers=(OWNER,),
@@ -151,7 +151,7 @@ SCHEDULE_OPERATIONS = (
         tag=_SCHEDULES,
         status=202,
         body=bodies.BackfillRequest,
-        answer=schedule_answers.ScheduleAnswer,
+        answer=schedule_responses.ScheduleResponse,
         answer_description="The schedule, with the backfill that has begun.",
         answer_headers=_VERSIONED,
         headers=(OWNER,),
@@ -164,11 +164,11 @@ SCHEDULE_OPERATIONS = (
         summary="End a backfill before it is done",
         description="What it has placed already runs.",
         tag=_SCHEDULES,
-        answer=schedule_answers.ScheduleAnswer,
+        answer=schedule_responses.ScheduleResponse,
         answer_description="The schedule.",
         answer_headers=_VERSIONED,
         headers=(OWNER,),
-        refusals=(*_ONE, errors.BackfillUnknown),
+        refusals=(*_ONE, errors.BackfillNotFound),
     ),
     Operation(
         id="listOccurrences",
@@ -178,7 +178,7 @@ SCHEDULE_OPERATIONS = (
         description="In order of time, past ones and those to come, each with its task when there is one, and why it "
         "does not run when it does not.",
         tag=_SCHEDULES,
-        answer=schedule_answers.OccurrencesAnswer,
+        answer=schedule_responses.OccurrencesResponse,
         answer_description="The occurrences.",
         headers=(OWNER,),
         query=queries.OccurrencesQuery,
@@ -203,10 +203,10 @@ SCHEDULE_OPERATIONS = (
         path=routes.CALENDAR,
         summary="Read a calendar",
         tag=_CALENDARS,
-        answer=calendars.CalendarAnswer,
+        answer=calendars.CalendarResponse,
         answer_description="The calendar.",
         headers=(OWNER,),
-        refusals=(*OWNED, errors.CalendarUnknown),
+        refusals=(*OWNED, errors.CalendarNotFound),
     ),
     Operation(
         id="putCalendar",
@@ -219,10 +219,10 @@ SCHEDULE_OPERATIONS = (
         query=calendars.ICalendarQuery,
         body=calendars.CalendarFields,
         body_types=("text/calendar",),
-        answer=calendars.CalendarAnswer,
+        answer=calendars.CalendarResponse,
         answer_description="The calendar.",
         headers=(OWNER,),
-        refusals=(*OWNED, *READ_BODY, errors.CalendarUnknown),
+        refusals=(*OWNED, *READ_BODY, errors.CalendarNotFound),
     ),
     Operation(
         id="deleteCalendar",
@@ -231,9 +231,9 @@ SCHEDULE_OPERATIONS = (
         summary="Remove a calendar",
         description="Refused while a schedule names it.",
         tag=_CALENDARS,
-        answer=calendars.CalendarAnswer,
+        answer=calendars.CalendarResponse,
         answer_description="The calendar as it was.",
         headers=(OWNER,),
-        refusals=(*OWNED, errors.CalendarUnknown, errors.CalendarUsed),
+        refusals=(*OWNED, errors.CalendarNotFound, errors.CalendarUsed),
     ),
 )

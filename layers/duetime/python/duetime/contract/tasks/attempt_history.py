@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.contract.tasks.answers import AttemptAnswer, AttemptsAnswer
-from duetime.contract.tasks.encoding import error_answer
-from duetime.domain.tasks.attempts import Run, has_untold_error
+from duetime.contract.tasks.encoding import error_response
+from duetime.contract.tasks.responses import AttemptResponse, AttemptsResponse
+from duetime.domain.tasks.attempt_outcomes import Run, has_unreported_error
 from duetime.domain.tasks.costs import dollars_of
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.task import AttemptOutcome, PullTarget
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptsAnswer:
+def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptsResponse:
     """The attempts of a task that have ended, oldest first.
 
     Args:
@@ -30,17 +30,17 @@ def attempts(task: Task, older: Iterable[AttemptRecord]) -> AttemptsAnswer:
     # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
     ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_ends_at else task.attempt_history
     lines = {line.fence: line for line in (*older, *ended)}
-    if has_untold_error(task):
+    if has_unreported_error(task):
         # The attempt history would tell it again, and cut.
         last = task.attempt_history[-1]
         lines[last.fence] = replace(last, error=task.error)
-    return AttemptsAnswer(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
+    return AttemptsResponse(attempts=[_attempt(lines[fence], task) for fence in sorted(lines)])
 
 
-def _attempt(line: AttemptRecord, task: Task) -> AttemptAnswer:
+def _attempt(line: AttemptRecord, task: Task) -> AttemptResponse:
     if line.outcome is AttemptOutcome.LOST:
         return _lost(line)
-    return AttemptAnswer(
+    return AttemptResponse(
         attempt=line.attempt,
         fence=line.fence,
         holder=line.holder,
@@ -49,7 +49,7 @@ def _attempt(line: AttemptRecord, task: Task) -> AttemptAnswer:
         lateness_ms=line.late,
         duration_ms=line.took,
         outcome=line.outcome,
-        error=error_answer(line.error),
+        error=error_response(line.error),
         cost_dollars=dollars_of(_worked_here(line, task)),
     )
 
@@ -59,8 +59,8 @@ def _worked_here(line: AttemptRecord, task: Task) -> Millis:
     return 0 if isinstance(task.target, PullTarget) else min(line.took, task.timeout_seconds * SECOND)
 
 
-def _lost(line: AttemptRecord) -> AttemptAnswer:
-    return AttemptAnswer(
+def _lost(line: AttemptRecord) -> AttemptResponse:
+    return AttemptResponse(
         attempt=line.attempt,
         fence=line.fence,
         holder=None,

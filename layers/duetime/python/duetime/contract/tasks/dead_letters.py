@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from duetime.contract.bulk.operations import LOCATION, BulkAnswer
-from duetime.contract.bulk.requests import ACCEPTED, BULK, REFUSALS, RedriveMany, SweptAnswer
+from duetime.contract.bulk.bodies import ACCEPTED, BULK, REFUSALS, FilterActionResponse, RedriveMany
+from duetime.contract.bulk.operations import LOCATION, BulkResponse
 from duetime.contract.http import routes
 from duetime.contract.http.operation import KEY, OWNED, OWNER, Operation
-from duetime.contract.tasks import answers, queries
+from duetime.contract.tasks import queries, responses
 
 DEAD_LETTER_OPERATIONS = (
     Operation(
@@ -16,7 +16,7 @@ DEAD_LETTER_OPERATIONS = (
         summary="List one's tasks that gave up",
         description="Tasks that are `failed`, in order of their due times, each with its last error. A page may be "
         "short, or empty, and still name a next one.",
-        answer=answers.PageAnswer,
+        answer=responses.PageResponse,
         answer_description="A page of the list.",
         headers=(OWNER,),
         query=queries.DeadLetterQuery,
@@ -30,10 +30,10 @@ DEAD_LETTER_OPERATIONS = (
         description="Each as `retryTask` would: from its first attempt on, by its whole retry policy. One that gives "
         f"up again is a dead letter again, and meant again by a piece that is repeated. {BULK}",
         body=RedriveMany,
-        answer=SweptAnswer,
+        answer=FilterActionResponse,
         answer_description="What was done.",
         accepted=ACCEPTED,
-        accepted_answer=BulkAnswer,
+        accepted_response=BulkResponse,
         accepted_headers=LOCATION,
         headers=(KEY, OWNER),
         refusals=REFUSALS,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_marks import faults_in
-from duetime.contract.http.json_paths import WHOLE, path_of
+from duetime.contract.http.json_parser import faults_in
+from duetime.contract.http.json_paths import BODY, path_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import (
@@ -63,7 +63,7 @@ def task_spec(document: Document) -> TaskSpec:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    refuse_marked(document.value, document)
+    reject_invalid_values(document.value, document)
     return _spec(document.value, _ROOT)
 
 
@@ -73,8 +73,8 @@ def task_spec_at(value: object, place: tuple[str | int, ...], document: Document
     Raises:
         FieldsInvalid: it is nested too deeply, or some fields cannot be accepted.
     """
-    _refuse_deep(value, place)
-    refuse_marked(value, document, place)
+    _reject_deep(value, place)
+    reject_invalid_values(value, document, place)
     return _spec(value, place)
 
 
@@ -84,7 +84,7 @@ def task_change(document: Document) -> TaskChange:
     Raises:
         FieldsInvalid: some fields cannot be accepted, or there are none.
     """
-    refuse_marked(document.value, document)
+    reject_invalid_values(document.value, document)
     body = validated(TaskPatch, document.value)
     if isinstance(body, tuple):
         raise FieldsInvalid(body)
@@ -97,10 +97,10 @@ def change_of(body: TaskPatch, place: _Place = _ROOT) -> TaskChange:
     Raises:
         FieldsInvalid: it contradicts itself, or names no field.
     """
-    _refuse_contradictions(body, place)
+    _reject_contradictions(body, place)
     given = body.model_fields_set
     if not given:
-        raise FieldsInvalid([Fault(path_of(place) if place else WHOLE, "names no field to change")])
+        raise FieldsInvalid([Fault(path_of(place) if place else BODY, "names no field to change")])
     return TaskChange(
         fields={name: value for name, value in _plain_fields(body).items() if name in given},
         due_at=body.at,
@@ -115,7 +115,7 @@ def batch_items(document: Document) -> list[BatchItem]:
     Raises:
         FieldsInvalid: the body is no list of as many tasks as a batch may have.
     """
-    refuse_marked(_around_tasks(document.value), document)
+    reject_invalid_values(_around_tasks(document.value), document)
     envelope = validated(BatchEnvelope, document.value)
     if isinstance(envelope, tuple):
         raise FieldsInvalid(envelope)
@@ -127,7 +127,7 @@ def compact(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def refuse_marked(value: object, document: Document, place: _Place = _ROOT) -> None:
+def reject_invalid_values(value: object, document: Document, place: _Place = _ROOT) -> None:
     """Refuse a part of a document in which the guard has marked something."""
     if document.marked and (faults := faults_in(value, path_of(place) if place else "")):
         raise FieldsInvalid(faults)
@@ -147,7 +147,7 @@ def _item(value: object, place: _Place, document: Document) -> TaskSpec | Fields
         return refusal
 
 
-def _refuse_deep(value: object, place: _Place) -> None:
+def _reject_deep(value: object, place: _Place) -> None:
     """Refuse one task of a batch that is nested too deeply; the guard has bounded the batch as a whole."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH):
@@ -176,7 +176,7 @@ def spec_of(body: TaskCreate, place: _Place = _ROOT) -> TaskSpec:
     Raises:
         FieldsInvalid: it contradicts itself, or its payload is too large.
     """
-    _refuse_contradictions(body, place)
+    _reject_contradictions(body, place)
     spec = TaskSpec(
         type=body.type,
         payload=_payload(body, place),
@@ -202,7 +202,7 @@ def _plain_fields(body: TaskFields) -> dict[str, Any]:
     }
 
 
-def _refuse_contradictions(body: TaskFields, place: _Place) -> None:
+def _reject_contradictions(body: TaskFields, place: _Place) -> None:
     """Refuse what cannot hold together: two due times, and a rollback that the target named does not offer."""
     if {"at", "delay_seconds"} <= body.model_fields_set:
         reason = "cannot be given together with"
@@ -227,7 +227,7 @@ def _graph(payload: object, place: _Place) -> Graph:
         raise FieldsInvalid([Fault(f"{path_of(place)}.{refusal.field}", refusal.reason)]) from None
     except FieldsInvalid as refusal:
         where = path_of(place)
-        faults = [Fault(where if f.field == WHOLE else f"{where}.{f.field}", f.reason) for f in refusal.faults]
+        faults = [Fault(where if f.field == BODY else f"{where}.{f.field}", f.reason) for f in refusal.faults]
         raise FieldsInvalid(faults) from None
 
 

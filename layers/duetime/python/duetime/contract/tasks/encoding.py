@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Literal
 
-from duetime.contract.tasks.answers import (
-    AwsTargetAnswer,
-    ErrorAnswer,
-    EventBridgeTargetAnswer,
-    HandlerTargetAnswer,
-    HttpTargetAnswer,
-    LambdaTargetAnswer,
-    LeaseAnswer,
-    LockSpecAnswer,
-    MemberAnswer,
-    OccasionAnswer,
-    ProgressAnswer,
-    PullTargetAnswer,
-    RetryAnswer,
+from duetime.contract.tasks.responses import (
+    AwsTargetResponse,
+    ErrorResponse,
+    EventBridgeTargetResponse,
+    HandlerTargetResponse,
+    HttpTargetResponse,
+    LambdaTargetResponse,
+    LeaseResponse,
+    LockSpecResponse,
+    MemberResponse,
+    OccasionResponse,
+    ProgressResponse,
+    PullTargetResponse,
+    RetryResponse,
     TaskEntry,
-    TopologyTargetAnswer,
+    TopologyTargetResponse,
 )
 from duetime.domain.tasks import task as domain
 from duetime.domain.tasks.arns import AwsService
@@ -30,7 +30,7 @@ from duetime.domain.times import to_iso
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.tasks.answers import TargetAnswer
+    from duetime.contract.tasks.responses import TargetResponse
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
@@ -48,8 +48,8 @@ def entry(task: Task) -> TaskEntry:
         name=task.name or None,
         tags=task.tags,
         priority=task.priority,
-        target=target_answer(task.target),
-        retry=retry_answer(task.retry),
+        target=target_response(task.target),
+        retry=retry_response(task.retry),
         timeout_seconds=task.timeout_seconds,
         deadline_seconds=task.deadline_seconds,
         rollback=task.rollback,
@@ -63,13 +63,13 @@ def entry(task: Task) -> TaskEntry:
         lease=_lease(task),
         deferred=task.deferred,
         asked=task.stop_request,
-        lock=lock_spec_answer(task.lock),
+        lock=lock_spec_response(task.lock),
         waits_for=task.waits_for if task.state in WAITING else None,
         callback_url=task.callback_url,
         schedule=_schedule_ref(task.schedule_ref),
         member=_node_ref(task.node_ref),
         progress=_progress(task.progress),
-        error=error_answer(task.error),
+        error=error_response(task.error),
         lateness_ms=task.lateness,
         version=task.version,
     )
@@ -108,22 +108,22 @@ def instant(at: Millis | None) -> str | None:
     return None if at is None else to_iso(at)
 
 
-def _lease(task: Task) -> LeaseAnswer | None:
+def _lease(task: Task) -> LeaseResponse | None:
     """The lease of an attempt. A worker that does what follows an outcome holds one, but works no more."""
     if task.state not in LEASED or task.lease_ends_at is None:
         return None
-    return LeaseAnswer(holder=task.lease_holder or "", ends_at=to_iso(task.lease_ends_at))
+    return LeaseResponse(holder=task.lease_holder or "", ends_at=to_iso(task.lease_ends_at))
 
 
-def lock_spec_answer(lock: domain.LockSpec | None) -> LockSpecAnswer | None:
+def lock_spec_response(lock: domain.LockSpec | None) -> LockSpecResponse | None:
     """What a task needs for itself while it runs."""
-    return None if lock is None else LockSpecAnswer(key=lock.key, limit=lock.limit, scope=lock.scope)
+    return None if lock is None else LockSpecResponse(key=lock.key, limit=lock.limit, scope=lock.scope)
 
 
-def _schedule_ref(schedule_ref: domain.ScheduleRef | None) -> OccasionAnswer | None:
+def _schedule_ref(schedule_ref: domain.ScheduleRef | None) -> OccasionResponse | None:
     if schedule_ref is None:
         return None
-    return OccasionAnswer(
+    return OccasionResponse(
         name=schedule_ref.schedule,
         revision=schedule_ref.revision,
         at=to_iso(schedule_ref.nominal),
@@ -131,58 +131,58 @@ def _schedule_ref(schedule_ref: domain.ScheduleRef | None) -> OccasionAnswer | N
     )
 
 
-def _node_ref(node_ref: domain.NodeRef | None) -> MemberAnswer | None:
+def _node_ref(node_ref: domain.NodeRef | None) -> MemberResponse | None:
     if node_ref is None:
         return None
-    return MemberAnswer(
+    return MemberResponse(
         topology=node_ref.topology.text, run=node_ref.run, node=node_ref.key, note=node_ref.note or None
     )
 
 
-def _progress(progress: domain.Progress | None) -> ProgressAnswer | None:
-    return None if progress is None else ProgressAnswer(percent=progress.percent, message=progress.message)
+def _progress(progress: domain.Progress | None) -> ProgressResponse | None:
+    return None if progress is None else ProgressResponse(percent=progress.percent, message=progress.message)
 
 
-def error_answer(error: domain.TaskError | None) -> ErrorAnswer | None:
+def error_response(error: domain.TaskError | None) -> ErrorResponse | None:
     """Why an attempt failed."""
-    return None if error is None else ErrorAnswer({"class": error.kind, "message": error.message})
+    return None if error is None else ErrorResponse({"class": error.kind, "message": error.message})
 
 
-def target_answer(target: domain.Target) -> TargetAnswer:
+def target_response(target: domain.Target) -> TargetResponse:
     """What a task calls."""
     if isinstance(target, domain.AwsTarget):
         return _aws_target(target)
     if isinstance(target, domain.PullTarget):
-        return PullTargetAnswer(kind="pull")
+        return PullTargetResponse(kind="pull")
     if isinstance(target, domain.TopologyTarget):
-        return TopologyTargetAnswer(kind="topology")
+        return TopologyTargetResponse(kind="topology")
     if isinstance(target, domain.HttpTarget):
-        return HttpTargetAnswer(
+        return HttpTargetResponse(
             kind="http",
             url=target.url,
             phases=[phase for phase in _OFFERED if phase in target.phases],
             queries=[query for query in _ANSWERED if query in target.queries],
         )
-    return HandlerTargetAnswer(kind="handler")
+    return HandlerTargetResponse(kind="handler")
 
 
-def _aws_target(target: domain.AwsTarget) -> TargetAnswer:
+def _aws_target(target: domain.AwsTarget) -> TargetResponse:
     match target.service:
         case AwsService.LAMBDA:
-            return LambdaTargetAnswer(kind="lambda", arn=target.arn, mode="sync" if target.waits else "async")
+            return LambdaTargetResponse(kind="lambda", arn=target.arn, mode="sync" if target.waits else "async")
         case AwsService.EVENTBRIDGE:
-            return EventBridgeTargetAnswer(kind="eventbridge", arn=target.arn, detail_type=target.detail_type or None)
+            return EventBridgeTargetResponse(kind="eventbridge", arn=target.arn, detail_type=target.detail_type or None)
         case AwsService.SQS:
-            return AwsTargetAnswer(kind="sqs", arn=target.arn)
+            return AwsTargetResponse(kind="sqs", arn=target.arn)
         case AwsService.SNS:
-            return AwsTargetAnswer(kind="sns", arn=target.arn)
+            return AwsTargetResponse(kind="sns", arn=target.arn)
         case AwsService.STEP_FUNCTIONS:
-            return AwsTargetAnswer(kind="step_functions", arn=target.arn)
+            return AwsTargetResponse(kind="step_functions", arn=target.arn)
 
 
-def retry_answer(policy: RetryPolicy) -> RetryAnswer:
+def retry_response(policy: RetryPolicy) -> RetryResponse:
     """How often and how patiently a task is tried."""
-    return RetryAnswer(
+    return RetryResponse(
         max_attempts=policy.max_attempts,
         initial_seconds=policy.initial_seconds,
         multiplier=policy.multiplier,

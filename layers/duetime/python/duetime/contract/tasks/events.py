@@ -10,7 +10,7 @@ from duetime.contract.http import safe_json
 from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.tasks.decoding import refuse_marked, task_spec_at
+from duetime.contract.tasks.decoding import reject_invalid_values, task_spec_at
 from duetime.domain.limits import MAX_EVENT_NAME_LENGTH, MAX_JSON_DEPTH
 from duetime.domain.tasks.creation import Origin
 from duetime.domain.times import Millis
@@ -50,7 +50,7 @@ def task_of_event(body: str, delivered: Origin) -> tuple[TaskSpec, Origin]:
     if not isinstance(value, dict) or _DETAIL not in value:
         return task_spec_at(value, (), document), delivered
     around = {name: part for name, part in value.items() if name in Event.model_fields}
-    refuse_marked(around, document)
+    reject_invalid_values(around, document)
     event = validated(Event, around)
     if isinstance(event, tuple):
         raise FieldsInvalid(event)

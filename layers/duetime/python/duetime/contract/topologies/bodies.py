@@ -37,7 +37,7 @@ class TopologyNode(TaskCreate):
     ]
     expected_seconds: Annotated[
         float | None,
-        Field(ge=0, le=MAX_EXPECTED_SECONDS, description="How long it should run: its weight in the whole's progress."),
+        Field(ge=0, le=MAX_EXPECTED_SECONDS, description="How long it should run: its weight in the run's progress."),
     ] = None
 
 
@@ -55,7 +55,7 @@ class TopologyGraph(Body):
     ] = OnFailure.STOP
     deadline_seconds: Annotated[
         int | None,
-        Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long the whole may take; null for as long as it needs."),
+        Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long the run may take; null for as long as it needs."),
     ] = None
 
 

@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.json_paths import WHOLE
+from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.tasks.attempt_reports import read_body
+from duetime.contract.tasks.attempt_decoding import read_body
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.decoding import compact, spec_of
 from duetime.domain.errors import FieldInvalid
@@ -27,14 +27,14 @@ _OF_THE_GRAPH = ("nodes", "on_failure", "deadline_seconds")
 
 
 @dataclass(frozen=True, slots=True)
-class TopologyAsked:
+class TopologyRequest:
     """A topology that is asked for: its task, and its graph."""
 
     spec: TaskSpec
     graph: Graph
 
 
-def topology_asked(document: Document) -> TopologyAsked:
+def topology_request(document: Document) -> TopologyRequest:
     """The topology that a body asks for.
 
     Raises:
@@ -51,7 +51,7 @@ def topology_asked(document: Document) -> TopologyAsked:
     payload = compact({name: value[name] for name in _OF_THE_GRAPH if name in value})
     if len(payload) > MAX_GRAPH_BYTES:
         raise FieldInvalid("nodes", f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed")
-    return TopologyAsked(spec_of(task).of_graph(payload, graph.lasts_seconds), graph)
+    return TopologyRequest(spec_of(task).of_graph(payload, graph.lasts_seconds), graph)
 
 
 def read_graph(payload: bytes) -> Graph:
@@ -66,7 +66,7 @@ def read_graph(payload: bytes) -> Graph:
         raise FieldInvalid("payload", "should be a graph") from None
     except FieldsInvalid as refusal:
         fault = refusal.faults[0]
-        raise FieldInvalid("payload" if fault.field == WHOLE else fault.field, fault.reason) from None
+        raise FieldInvalid("payload" if fault.field == BODY else fault.field, fault.reason) from None
 
 
 def graph_of(value: object) -> Graph:

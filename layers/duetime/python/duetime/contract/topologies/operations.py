@@ -6,12 +6,12 @@ from typing import Any
 
 from duetime.contract.http import routes
 from duetime.contract.http.operation import ETAG, IF_MATCH, KEY, ONE_CHANGED, OWNED, OWNER, READ_BODY, Operation
-from duetime.contract.tasks import answers, attempt_bodies
-from duetime.contract.topologies.answers import TopologyAnswer
+from duetime.contract.tasks import attempt_bodies, responses
 from duetime.contract.topologies.bodies import TopologyCreate
+from duetime.contract.topologies.responses import TopologyResponse
 from duetime.domain import errors
 
-_GOES_ON = " What is asked holds for the whole at once; with many nodes, a bulk operation has them heed it."
+_GOES_ON = " What is asked holds for the run at once; with many nodes, a bulk operation has them heed it."
 
 
 def _action(
@@ -33,7 +33,7 @@ def _action(
         description=description,
         tag="topologies",
         body=attempt_bodies.NoFields,
-        answer=answers.TaskAnswer,
+        answer=responses.TaskResponse,
         answer_description="The topology's task.",
         answer_headers=ETAG,
         headers=(IF_MATCH, OWNER),
@@ -53,7 +53,7 @@ TOPOLOGY_OPERATIONS = (
         tag="topologies",
         status=201,
         body=TopologyCreate,
-        answer=answers.TaskAnswer,
+        answer=responses.TaskResponse,
         answer_description="The topology's task; its payload is the graph.",
         answer_headers={**ETAG, "Location": "Path of the topology."},
         headers=(KEY, OWNER),
@@ -65,10 +65,10 @@ TOPOLOGY_OPERATIONS = (
         path=routes.TOPOLOGY,
         summary="See where a topology and its nodes stand",
         tag="topologies",
-        answer=TopologyAnswer,
+        answer=TopologyResponse,
         answer_description="The topology.",
         headers=(OWNER,),
-        refusals=(*OWNED, errors.TaskUnknown, errors.ContentExpired),
+        refusals=(*OWNED, errors.TaskNotFound, errors.ContentExpired),
     ),
     _action(
         "rerunTopology",

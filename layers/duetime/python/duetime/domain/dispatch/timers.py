@@ -105,7 +105,7 @@ class BulkTimer:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class EnqueuePlan:
     """What it takes for a task to be looked at in time.
 
     Attributes:
@@ -117,7 +117,7 @@ class Placement:
     direct: bool
 
 
-def placement(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> Placement:
+def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> EnqueuePlan:
     """Decide how a task is placed for a look at `at`.
 
     A record is its own timer in its home minute. Its home also serves for a look soon after that is sent
@@ -128,7 +128,7 @@ def placement(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> P
     recovered_at = start_of(task_id.minute + 1) + RECOVERY_SCAN_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
     is_patrolled = start_of(task_id.minute) <= at and max(at, now + LATEST_ARRIVAL) < recovered_at
     in_own_minute = minute_of(at) == task_id.minute or (direct and is_patrolled)
-    return Placement(timer=not in_own_minute, direct=direct)
+    return EnqueuePlan(timer=not in_own_minute, direct=direct)
 
 
 def first_unread(now: Millis, look_ahead: Millis) -> Millis:

@@ -21,7 +21,7 @@ def written(wall: Wall, offset: Millis) -> str:
     return moment.isoformat(timespec="milliseconds" if wall % SECOND else "seconds")
 
 
-def gap_words(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> str:
+def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> str:
     """What became of wall times that a clock jumped over.
 
     Args:

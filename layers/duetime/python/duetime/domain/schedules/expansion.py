@@ -61,7 +61,7 @@ class Expansion:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DueOccurrences:
     """What one look at a schedule found.
 
     Attributes:
@@ -79,7 +79,9 @@ class Look:
     remaining_runs: int | None
 
 
-def look(schedule: Schedule, done: Millis, now: Millis, horizon: Millis, limit: int = MAX_EXPANSION) -> Look:
+def due_occurrences(
+    schedule: Schedule, done: Millis, now: Millis, horizon: Millis, limit: int = MAX_EXPANSION
+) -> DueOccurrences:
     """Look at a schedule.
 
     Args:
@@ -92,7 +94,9 @@ def look(schedule: Schedule, done: Millis, now: Millis, horizon: Millis, limit: 
     caught_up = catch_up(schedule, done, now)
     run = () if caught_up.run is None else (caught_up.run,)
     expansion = expand(schedule, max(done, now), horizon, limit, taken=len(run))
-    return Look(caught_up, run + expansion.occurrences, expansion.until, expansion.next_at, expansion.remaining_runs)
+    return DueOccurrences(
+        caught_up, run + expansion.occurrences, expansion.until, expansion.next_at, expansion.remaining_runs
+    )
 
 
 def expand(

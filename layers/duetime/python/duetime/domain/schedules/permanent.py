@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.schedules.calendars import next_working_moment
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.schedule import ScheduleState, next_permanent_run
-from duetime.domain.schedules.stored_schedule import Last
+from duetime.domain.schedules.stored_schedule import LastRun
 from duetime.domain.schedules.timings import Permanent
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def first_run(schedule: Schedule, since: Millis) -> Millis | None:
     return _working(schedule, next_permanent_run(schedule, since - pause))
 
 
-def run_after(schedule: Schedule, last: Last, ended_at: Millis) -> Millis | None:
+def run_after(schedule: Schedule, last: LastRun, ended_at: Millis) -> Millis | None:
     """When the run after one is that has ended; `None` if there is to be none."""
     at = next_permanent_run(schedule, ended_at)
     # Never the instant of the one before, which its id stands for.
@@ -44,7 +44,7 @@ def continued(stored: StoredSchedule, nominal: Millis | None) -> StoredSchedule:
     task_id = stored.id_of(run_of(stored, nominal))
     return replace(
         stored,
-        last=Last(task_id, nominal, stored.revision_of(nominal)),
+        last=LastRun(task_id, nominal, stored.revision_of(nominal)),
         remaining_runs=None if remaining is None else remaining - 1,
         placed=stored.placed + 1,
     )

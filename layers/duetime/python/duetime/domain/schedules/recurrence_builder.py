@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.calendar_periods import Steps
+from duetime.domain.schedules.calendar_intervals import Steps
 from duetime.domain.schedules.cron import Cron
-from duetime.domain.schedules.dst_notes import gap_words, twice, written
+from duetime.domain.schedules.dst_notes import gap_note, twice, written
 from duetime.domain.schedules.local_time import clock_text
 from duetime.domain.schedules.recurrences import Clock, EvenRecurrence, ListedRecurrence, Lost, Recurrence
 from duetime.domain.schedules.time_zones import Fold, Gap, Zone
@@ -76,10 +76,10 @@ def _listed(moments: Sequence[Moment], clock: Clock) -> ListedRecurrence:
             at = zone.instant_after_gap(moment.wall)
             if clock.gap is Gap.SHIFT_FORWARD:
                 instead = f"runs at {clock_text(zone.wall_at(at))} instead"
-                notes[at] = gap_words([moment.wall], 1, zone, instead)
+                notes[at] = gap_note([moment.wall], 1, zone, instead)
             else:
-                key = written(moment.wall, zone.piece_at(at).before)
-                losses[at] = Lost(at, key, gap_words([moment.wall], 1, zone, "skipped"))
+                key = written(moment.wall, zone.period_at(at).before)
+                losses[at] = Lost(at, key, gap_note([moment.wall], 1, zone, "skipped"))
         both = clock.fold is Fold.BOTH
         decision = "runs both times" if both else "runs the first time only"
         for at in instants if both else instants[:1]:

@@ -26,7 +26,7 @@ _MARK = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
+class LastRun:
     """The latest occurrence that was placed, which may lie ahead.
 
     Attributes:
@@ -105,7 +105,7 @@ class StoredSchedule:
         revision_ends: when each of the revisions before it ended that had the same timing, the latest last: what stands
             for an instant up to an end belongs to that revision, and still runs.
         version: grows with all that its owner, or a failure, does to it: the ETag.
-        edition: grows with every write.
+        incarnation: grows with every write.
         generation: grows with every expansion; timers carry it, and a stale one is dropped by it.
         done: the instant up to which its occurrences were placed, or why not was remarked.
         remaining_runs: how many may still run after those that were placed.
@@ -128,11 +128,11 @@ class StoredSchedule:
     note: str = ""
     revision: int = 1
     version: int = 1
-    edition: int = 0
+    incarnation: int = 0
     generation: int = 0
     tzdata: str = ""
     remaining_runs: int | None = None
-    last: Last | None = None
+    last: LastRun | None = None
     owed: Occurrence | None = None
     backfills: tuple[BackfillRun, ...] = ()
     log: tuple[Remark, ...] = ()
@@ -161,7 +161,7 @@ class StoredSchedule:
         return tuple(each for each in self.backfills if each.ended_at is None)
 
     @property
-    def is_looked_at(self) -> bool:
+    def is_expandable(self) -> bool:
         """Whether there is anything to place, now or later."""
         return self.state is ScheduleState.ACTIVE or bool(self.open_backfills)
 
@@ -201,7 +201,7 @@ class StoredSchedule:
         """The revision that an occurrence belongs to, whoever places it, and whenever."""
         return revision_of(nominal, self.revision, self.revision_ends)
 
-    def is_current(self, last: Last) -> bool:
+    def is_current(self, last: LastRun) -> bool:
         """Whether an occurrence that was placed may still run."""
         return last.revision == self.revision_of(last.nominal)
 
@@ -257,7 +257,7 @@ class StoredSchedule:
         # The next run of a chain is at its time all the same.
         key = self.spec.clock.zone.text_at(last.nominal)
         task_id = after.id_of(Occurrence(last.nominal, last.nominal, last.nominal, key))
-        return replace(after, last=Last(task_id, last.nominal, after.revision), remaining_runs=self.remaining_runs)
+        return replace(after, last=LastRun(task_id, last.nominal, after.revision), remaining_runs=self.remaining_runs)
 
     def paused(self, now: Millis, note: str, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
         """Held, with a note that says why."""

@@ -59,7 +59,7 @@ class Fold(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class UtcOffsetPeriod:
     """A stretch of time in which a zone's clock runs evenly; a year of a zone is one to a few of them.
 
     Attributes:
@@ -91,27 +91,27 @@ class Zone:
 
     name: str
 
-    def pieces_from(self, at: Millis) -> Iterator[Piece]:
+    def periods_from(self, at: Millis) -> Iterator[UtcOffsetPeriod]:
         """The piece that an instant lies in, and those after it."""
         for year in range(_year_of(at), _END_YEAR):
-            for piece in _pieces(self.name, year):
-                if piece.end > at:
-                    yield piece
+            for period in _periods(self.name, year):
+                if period.end > at:
+                    yield period
 
-    def pieces_until(self, at: Millis) -> Iterator[Piece]:
+    def periods_until(self, at: Millis) -> Iterator[UtcOffsetPeriod]:
         """The piece that an instant lies in, and those before it, backwards."""
         for year in range(_year_of(at + _NEAR), FIRST_YEAR - 1, -1):
-            for piece in reversed(_pieces(self.name, year)):
-                if piece.start <= at:
-                    yield piece
+            for period in reversed(_periods(self.name, year)):
+                if period.start <= at:
+                    yield period
 
-    def piece_at(self, at: Millis) -> Piece:
+    def period_at(self, at: Millis) -> UtcOffsetPeriod:
         """The piece that an instant lies in."""
-        return next(self.pieces_from(at))
+        return next(self.periods_from(at))
 
     def wall_at(self, at: Millis) -> Wall:
         """What the zone's clock shows."""
-        return at + self.piece_at(at).offset
+        return at + self.period_at(at).offset
 
     def text_at(self, at: Millis) -> str:
         """An instant in local time with its offset: `2026-11-21T02:33:00+00:00`; it names that one instant."""
@@ -120,31 +120,31 @@ class Zone:
 
     def even_offset(self, start: Wall, end: Wall) -> Millis | None:
         """How far ahead of UTC the clock is in [start, end], if it is not changed then, nor in the two days around."""
-        piece = self.piece_at(max(0, start - 2 * DAY))
-        from_start, to_end = start - piece.offset - piece.start, piece.end + piece.offset - end
-        return piece.offset if from_start >= 2 * DAY and to_end >= 2 * DAY else None
+        period = self.period_at(max(0, start - 2 * DAY))
+        from_start, to_end = start - period.offset - period.start, period.end + period.offset - end
+        return period.offset if from_start >= 2 * DAY and to_end >= 2 * DAY else None
 
     def instants_of(self, wall: Wall) -> tuple[Millis, ...]:
         """The instants at which the clock shows a wall time: one, none in a gap, two in a fold."""
         return tuple(
-            wall - piece.offset for piece in self._around(wall) if piece.start <= wall - piece.offset < piece.end
+            wall - period.offset for period in self._around(wall) if period.start <= wall - period.offset < period.end
         )
 
     def instant_after_gap(self, wall: Wall) -> Millis:
         """The first instant at which the clock shows this wall time, or has jumped over it."""
-        for piece in self._around(wall):
-            if wall - piece.offset < piece.start:
-                return piece.start
-            if wall - piece.offset < piece.end:
-                return wall - piece.offset
+        for period in self._around(wall):
+            if wall - period.offset < period.start:
+                return period.start
+            if wall - period.offset < period.end:
+                return wall - period.offset
         raise AssertionError(wall)
 
-    def _around(self, wall: Wall) -> Iterator[Piece]:
+    def _around(self, wall: Wall) -> Iterator[UtcOffsetPeriod]:
         """The pieces in which a wall time may lie: no clock is more than a day from UTC, and no jump longer."""
-        for piece in self.pieces_from(max(0, wall - 2 * DAY)):
-            if piece.start > wall + 2 * DAY:
+        for period in self.periods_from(max(0, wall - 2 * DAY)):
+            if period.start > wall + 2 * DAY:
                 return
-            yield piece
+            yield period
 
 
 UTC_ZONE = Zone("UTC")
@@ -191,7 +191,7 @@ def _year_of(at: Millis) -> int:
 
 
 @lru_cache(maxsize=8192)
-def _pieces(name: str, year: int) -> tuple[Piece, ...]:
+def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
     """A year (of UTC) of a zone: from looks at it every few days, and a search by halves where the clock jumped."""
     info = _zone_info(name)
     start, end = _bound(info, year), _bound(info, year + 1)
@@ -204,7 +204,8 @@ def _pieces(name: str, year: int) -> tuple[Piece, ...]:
     ]
     bounds = [start, *(jump for jump in jumps if jump > start), end]
     return tuple(
-        Piece(first, last, _offset(info, first), _offset(info, first - SECOND)) for first, last in pairwise(bounds)
+        UtcOffsetPeriod(first, last, _offset(info, first), _offset(info, first - SECOND))
+        for first, last in pairwise(bounds)
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.dst_notes import gap_words, twice, written
+from duetime.domain.schedules.dst_notes import gap_note, twice, written
 from duetime.domain.schedules.local_time import LAST_WALL, LocalTimePattern, Wall, clock_text
 from duetime.domain.schedules.recurrences import Clock, Lost
-from duetime.domain.schedules.time_zones import Fold, Gap, Piece
+from duetime.domain.schedules.time_zones import Fold, Gap, UtcOffsetPeriod
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,16 +29,16 @@ class ZonedRecurrence:
     def after(self, at: Millis) -> Millis | None:
         """The first instant after `at`."""
         start = max(at, -1) + 1
-        for number, piece in enumerate(self.clock.zone.pieces_from(start)):
-            first = max(start, piece.start)
-            if first == piece.start and self._shifted(piece):
+        for number, period in enumerate(self.clock.zone.periods_from(start)):
+            first = max(start, period.start)
+            if first == period.start and self._shifted(period):
                 return first
-            wall = self.pattern.next(max(first + piece.offset, self._unseen(piece)))
+            wall = self.pattern.next(max(first + period.offset, self._unseen(period)))
             if wall is None or wall > LAST_WALL:
                 if number:
                     return None
-            elif wall - piece.offset < piece.end:
-                return wall - piece.offset
+            elif wall - period.offset < period.end:
+                return wall - period.offset
         return None
 
     def before(self, at: Millis) -> Millis | None:
@@ -46,36 +46,36 @@ class ZonedRecurrence:
         end = min(at, LAST_WALL + 1) - 1
         if end < 0:
             return None
-        for number, piece in enumerate(self.clock.zone.pieces_until(end)):
-            wall = self.pattern.previous(min(end, piece.end - 1) + piece.offset)
+        for number, period in enumerate(self.clock.zone.periods_until(end)):
+            wall = self.pattern.previous(min(end, period.end - 1) + period.offset)
             if wall is None and number:
                 return None
-            if wall is not None and wall >= max(piece.start + piece.offset, self._unseen(piece)):
-                return wall - piece.offset
-            if self._shifted(piece):
-                return piece.start
+            if wall is not None and wall >= max(period.start + period.offset, self._unseen(period)):
+                return wall - period.offset
+            if self._shifted(period):
+                return period.start
         return None
 
     def count(self, after: Millis, until: Millis) -> int:
         """How many instants lie in (after, until]."""
         start, end = max(after, -1) + 1, min(until, LAST_WALL) + 1
         total = 0
-        for piece in self._pieces(start, end):
-            first = max(start, piece.start)
-            from_wall = max(first + piece.offset, self._unseen(piece))
-            total += self.pattern.count(from_wall, min(end, piece.end) + piece.offset)
-            if first == piece.start and self._shifted(piece):
+        for period in self._periods(start, end):
+            first = max(start, period.start)
+            from_wall = max(first + period.offset, self._unseen(period))
+            total += self.pattern.count(from_wall, min(end, period.end) + period.offset)
+            if first == period.start and self._shifted(period):
                 total += self.pattern.count(from_wall, from_wall + 1) == 0
         return total
 
     def note(self, at: Millis) -> str:
         """What was decided about one of its instants."""
-        pieces = self.clock.zone.pieces_from(at)
-        piece, following = next(pieces), next(pieces)
-        if at == piece.start and self._shifted(piece):
-            return self._words(piece, f"runs at {clock_text(at + piece.offset)} instead")
-        wall = at + piece.offset
-        for fold, which in ((piece.fold, "second"), (following.fold, "first")):
+        periods = self.clock.zone.periods_from(at)
+        period, following = next(periods), next(periods)
+        if at == period.start and self._shifted(period):
+            return self._words(period, f"runs at {clock_text(at + period.offset)} instead")
+        wall = at + period.offset
+        for fold, which in ((period.fold, "second"), (following.fold, "first")):
             if fold is not None and fold[0] <= wall < fold[1]:
                 return self._fold_words(wall, which)
         return ""
@@ -85,50 +85,50 @@ class ZonedRecurrence:
         found: list[Lost] = []
         if self.pattern.follows_clock or self.clock.gap is Gap.SHIFT_FORWARD:
             return found
-        for piece in self._pieces(max(after, -1) + 1, until + 1):
-            if self.pattern.next(piece.start + piece.before) is None:
+        for period in self._periods(max(after, -1) + 1, until + 1):
+            if self.pattern.next(period.start + period.before) is None:
                 break
-            if piece.start > after and self._skips(piece):
-                found.append(Lost(piece.start, self._key_in_gap(piece), self._words(piece, "skipped")))
+            if period.start > after and self._skips(period):
+                found.append(Lost(period.start, self._key_in_gap(period), self._words(period, "skipped")))
         return found
 
-    def _pieces(self, start: Millis, end: Millis) -> Iterator[Piece]:
+    def _periods(self, start: Millis, end: Millis) -> Iterator[UtcOffsetPeriod]:
         """The pieces that have a part in [start, end)."""
         if start < end:
-            for piece in self.clock.zone.pieces_from(start):
-                if piece.start >= end:
+            for period in self.clock.zone.periods_from(start):
+                if period.start >= end:
                     return
-                yield piece
+                yield period
 
-    def _unseen(self, piece: Piece) -> Wall:
+    def _unseen(self, period: UtcOffsetPeriod) -> Wall:
         """The first wall time of a piece that counts: what the clock has shown before may not."""
         again = self.pattern.follows_clock or self.clock.fold is Fold.BOTH
-        return piece.start + (piece.offset if again else max(piece.offset, piece.before))
+        return period.start + (period.offset if again else max(period.offset, period.before))
 
-    def _skips(self, piece: Piece) -> bool:
+    def _skips(self, period: UtcOffsetPeriod) -> bool:
         """Whether the jump at the start of a piece leaves out any wall time of the pattern."""
-        gap = piece.gap
+        gap = period.gap
         if gap is None:
             return False
         wall = self.pattern.next(gap[0])
         return wall is not None and wall < gap[1]
 
-    def _shifted(self, piece: Piece) -> bool:
+    def _shifted(self, period: UtcOffsetPeriod) -> bool:
         """Whether wall times that the clock jumped over come at the start of a piece."""
-        return self.clock.gap is Gap.SHIFT_FORWARD and not self.pattern.follows_clock and self._skips(piece)
+        return self.clock.gap is Gap.SHIFT_FORWARD and not self.pattern.follows_clock and self._skips(period)
 
-    def _key_in_gap(self, piece: Piece) -> str:
-        wall = self.pattern.next(piece.start + piece.before)
-        return written(wall or 0, piece.before)
+    def _key_in_gap(self, period: UtcOffsetPeriod) -> str:
+        wall = self.pattern.next(period.start + period.before)
+        return written(wall or 0, period.before)
 
-    def _words(self, piece: Piece, decision: str) -> str:
-        start, end = piece.start + piece.before, piece.start + piece.offset
+    def _words(self, period: UtcOffsetPeriod, decision: str) -> str:
+        start, end = period.start + period.before, period.start + period.offset
         walls: list[Wall] = []
         wall = self.pattern.next(start)
         while wall is not None and wall < end and len(walls) < _NAMED:
             walls.append(wall)
             wall = self.pattern.next(wall + 1)
-        return gap_words(walls, self.pattern.count(start, end), self.clock.zone, decision)
+        return gap_note(walls, self.pattern.count(start, end), self.clock.zone, decision)
 
     def _fold_words(self, wall: Wall, which: str) -> str:
         if self.pattern.follows_clock:

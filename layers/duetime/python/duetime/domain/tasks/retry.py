@@ -36,14 +36,14 @@ class RetryPolicy:
         seconds = min(self.initial_seconds * self.multiplier**exponent, self.max_seconds)
         return int(seconds * 1000)
 
-    def wait(self, attempt: int, chance: float) -> Millis:
+    def wait(self, attempt: int, fraction: float) -> Millis:
         """The wait after the given attempt, drawn evenly between nothing and its bound.
 
         Args:
             attempt: the attempt that failed, from 1.
-            chance: a random number, 0 <= chance < 1.
+            fraction: a random number, 0 <= fraction < 1.
         """
-        return int(self.bound(attempt) * chance)
+        return int(self.bound(attempt) * fraction)
 
     def allows_after(self, attempt: int) -> bool:
         """Whether another attempt may follow the given one."""

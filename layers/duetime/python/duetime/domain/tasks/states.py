@@ -73,7 +73,7 @@ class Move(StrEnum):
     FAIL = "fail"
     YIELD = "yield"
     STOP = "stop"
-    HOLD_BACK = "hold_back"
+    POSTPONE = "hold_back"
     SKIP = "skip"
     CLAIM_FOLLOW_UP = "claim_follow_up"
     CLOSE = "close"
@@ -87,7 +87,7 @@ class Move(StrEnum):
     CANCEL = "cancel"
     PAUSE = "pause"
     RESUME = "resume"
-    ASK = "ask"
+    REQUEST_STOP = "ask"
     REOPEN = "reopen"
     REQUEST_ROLLBACK = "request_rollback"
     REPLACE = "replace"
@@ -110,7 +110,7 @@ LEGAL: dict[Move, Rule] = {
     Move.FAIL: Rule(_ATTEMPTED, State.FAILED, "the last attempt failed, or no other would help"),
     Move.YIELD: Rule(_ATTEMPTED, State.PAUSED, "the attempt stopped because its user asked for a pause"),
     Move.STOP: Rule(_ATTEMPTED, State.CANCELLED, "the attempt stopped because its user asked for a cancel"),
-    Move.HOLD_BACK: Rule(
+    Move.POSTPONE: Rule(
         _ATTEMPTED, State.POSTPONED, "something the attempt needs is not free, or held back; it counts for nothing"
     ),
     Move.SKIP: Rule(_ATTEMPTED, State.CANCELLED, "its schedule no longer wants it, or the run before is still going"),
@@ -128,7 +128,7 @@ LEGAL: dict[Move, Rule] = {
     Move.CANCEL: Rule(NOT_STARTED, State.CANCELLED, "its user took it back before it started"),
     Move.PAUSE: Rule(WAITING, State.PAUSED, "its user holds it before it starts"),
     Move.RESUME: Rule(frozenset({State.PAUSED}), State.SCHEDULED, "its user lets it go on"),
-    Move.ASK: Rule(_ATTEMPTED, None, "its user asks the running attempt to pause or to stop"),
+    Move.REQUEST_STOP: Rule(_ATTEMPTED, None, "its user asks the running attempt to pause or to stop"),
     Move.REOPEN: Rule(frozenset({State.FAILED}), State.SCHEDULED, "its user had the failed task tried again"),
     Move.REQUEST_ROLLBACK: Rule(
         frozenset({State.SUCCEEDED, State.FAILED}), State.ROLLING_BACK, "its user had the ended task undone"

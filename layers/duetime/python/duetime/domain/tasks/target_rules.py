@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.arns import ArnPatterns
-from duetime.domain.tasks.destinations import refusal
 from duetime.domain.tasks.task import AwsTarget, HandlerTarget, HttpTarget, PullTarget, TopologyTarget
+from duetime.domain.tasks.url_policy import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -433,14 +433,14 @@ class Task:
         return tuple(content for content in kept if content and content.is_outside)
 
     @property
-    def may_have_lines_outside(self) -> bool:
+    def may_have_attempts_outside(self) -> bool:
         """Whether its record may have had no more room for its first attempts."""
         return len(self.attempt_history) >= ATTEMPTS_INLINE and self.fence > ATTEMPTS_INLINE
 
     @property
     def has_contents_to_expire(self) -> bool:
         """Whether anything outside its record must be let expire once it has ended."""
-        return bool(self.contents_without_expiry) or self.may_have_lines_outside
+        return bool(self.contents_without_expiry) or self.may_have_attempts_outside
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:

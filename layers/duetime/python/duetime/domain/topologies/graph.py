@@ -70,7 +70,7 @@ class Graph:
     """Nodes without a cycle among them; made by `checking.checked`.
 
     Attributes:
-        deadline_seconds: how long after its start the whole may take; `None` for as long as it needs.
+        deadline_seconds: how long after its start the run may take; `None` for as long as it needs.
     """
 
     nodes: tuple[Node, ...]
@@ -79,7 +79,7 @@ class Graph:
 
     @property
     def lasts_seconds(self) -> int:
-        """How long the attempt at its topology's task lasts: as long as the whole may take."""
+        """How long the attempt at its topology's task lasts: as long as the run may take."""
         return self.deadline_seconds or MAX_DEADLINE_SECONDS
 
     @cached_property

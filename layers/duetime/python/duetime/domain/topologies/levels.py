@@ -33,7 +33,7 @@ def reverse_levels(graph: Graph, among: Collection[str]) -> tuple[tuple[str, ...
 
 
 def to_be_undone(status: NodeStatus) -> bool:
-    """Whether a rollback of the whole rolls this node back.
+    """Whether a rollback of the run rolls this node back.
 
     What succeeded is undone, and what failed after it had begun, because it may have had effects. What never began has
     none, what was rolled back has none left, and one whose rollback failed is left to a person.
@@ -44,7 +44,7 @@ def to_be_undone(status: NodeStatus) -> bool:
 
 
 def rollback_levels(graph: Graph, statuses: Statuses) -> tuple[tuple[str, ...], ...]:
-    """What a rollback of the whole undoes, level by level: before a node, everything that depends on it."""
+    """What a rollback of the run undoes, level by level: before a node, everything that depends on it."""
     return reverse_levels(graph, {key for key, status in statuses.items() if to_be_undone(status)})
 
 

@@ -1,4 +1,4 @@
-"""What becomes of the whole: from the states of its nodes and what was asked to the next thing to do.
+"""What becomes of the run: from the states of its nodes and what was asked to the next thing to do.
 
 It is asked again after each event and by recovery scans, and takes nothing from what it said before: whoever crashed
 half-way through a course finds the rest of it by asking once more.
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
-    """Where the whole stands, and what to do about its nodes now, in the order given.
+    """Where the run stands, and what to do about its nodes now, in the order given.
 
     Attributes:
-        state: of the whole; terminal only if there is nothing left to do and nothing to wait for.
+        state: of the run; terminal only if there is nothing left to do and nothing to wait for.
         cancel: nodes to be cancelled, with the reason `stopped`; children before parents, so that the end of one
             starts no other.
         stop: nodes that run and are still to be asked to stop.
@@ -47,7 +47,7 @@ def next_action(
     """What to do next.
 
     A failure under `stop` and `rollback` cancels what has not begun and lets the rest run to its end, with its retries.
-    A cancel, or the end of the whole's time, also cancels what waits for another attempt and asks what runs to stop.
+    A cancel, or the end of the run's time, also cancels what waits for another attempt and asks what runs to stop.
     Under `rollback`, a failure or the end of its time then rolls back (`levels.to_be_undone`); a cancel does not.
 
     Args:
@@ -72,12 +72,12 @@ def next_action(
 
 
 def is_stopped(graph: Graph, statuses: Statuses) -> bool:
-    """Whether a failure has stopped the whole: from then on nothing of it may be started."""
+    """Whether a failure has stopped the run: from then on nothing of it may be started."""
     return graph.on_failure is not OnFailure.CONTINUE and any(status.is_failure for status in statuses.values())
 
 
 def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
-    """The nodes whose failure makes the whole fail, once all have ended.
+    """The nodes whose failure makes the run fail, once all have ended.
 
     A failure is passed on to the children: one that cannot start counts as failed itself, and one that runs under
     `one_failed` or `one_success` has dealt with it, and answers for itself. Children under `all_done` and `always`

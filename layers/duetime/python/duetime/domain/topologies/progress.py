@@ -22,11 +22,11 @@ _WHOLE = 100
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """The chain of nodes that the end of the whole waits for.
+    """The chain of nodes that the end of the run waits for.
 
     Attributes:
         nodes: their names, from the first to the last.
-        seconds: how long they take together: with any number of workers the whole cannot take less.
+        seconds: how long they take together: with any number of workers the run cannot take less.
     """
 
     nodes: tuple[str, ...]
@@ -39,7 +39,7 @@ def counted(statuses: Statuses) -> Mapping[str, int]:
 
 
 def percent(graph: Graph, statuses: Statuses) -> int:
-    """How far the whole has come, 0 to 100, each node weighing as much as it is expected to take.
+    """How far the run has come, 0 to 100, each node weighing as much as it is expected to take.
 
     What has ended, in whatever way, is done. 100 means that everything has ended.
     """

@@ -35,10 +35,10 @@ def checked(
             a node that it does not depend on; a time is out of bounds.
     """
     given = tuple(nodes)
-    _refuse_size(given)
+    _reject_size(given)
     known = _names(given)
     for node in given:
-        _refuse_node(node, known)
+        _reject_node(node, known)
     if deadline_seconds is not None and not 1 <= deadline_seconds <= MAX_DEADLINE_SECONDS:
         raise FieldInvalid("deadline_seconds", f"should be 1 to {MAX_DEADLINE_SECONDS}")
     graph = Graph(given, on_failure, deadline_seconds)
@@ -47,7 +47,7 @@ def checked(
     return graph
 
 
-def _refuse_size(nodes: tuple[Node, ...]) -> None:
+def _reject_size(nodes: tuple[Node, ...]) -> None:
     if not 1 <= len(nodes) <= MAX_NODES:
         raise FieldInvalid("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}")
     if (edges := sum(len(node.depends_on) for node in nodes)) > MAX_EDGES:
@@ -65,31 +65,31 @@ def _names(nodes: tuple[Node, ...]) -> Collection[str]:
     return names
 
 
-def _refuse_node(node: Node, known: Collection[str]) -> None:
-    def refuse(field: str, reason: str) -> None:
+def _reject_node(node: Node, known: Collection[str]) -> None:
+    def reject(field: str, reason: str) -> None:
         raise FieldInvalid(f"nodes.{node.key}.{field}", reason)
 
-    _refuse_parents(node, known, refuse)
+    _reject_parents(node, known, reject)
     for name, times in Counter(node.inputs).items():
         if name not in node.depends_on:
-            refuse("inputs", f"names {_short(name)}, which is not among its depends_on")
+            reject("inputs", f"names {_short(name)}, which is not among its depends_on")
         if times > 1:
-            refuse("inputs", f"names {name!r} {times} times")
+            reject("inputs", f"names {name!r} {times} times")
     if node.spec.due_at is not None:
-        refuse("at", "cannot be given: a node is due when its parents let it; use delay_seconds to have it wait longer")
+        reject("at", "cannot be given: a node is due when its parents let it; use delay_seconds to have it wait longer")
     expected = node.expected_seconds
     if expected is not None and not 0 <= expected <= MAX_EXPECTED_SECONDS:
-        refuse("expected_seconds", f"should be 0 to {MAX_EXPECTED_SECONDS}")
+        reject("expected_seconds", f"should be 0 to {MAX_EXPECTED_SECONDS}")
 
 
-def _refuse_parents(node: Node, known: Collection[str], refuse: Callable[[str, str], None]) -> None:
+def _reject_parents(node: Node, known: Collection[str], reject: Callable[[str, str], None]) -> None:
     for name, times in Counter(node.depends_on).items():
         if name == node.key:
-            refuse("depends_on", "names the node itself")
+            reject("depends_on", "names the node itself")
         if name not in known:
-            refuse("depends_on", f"names {_short(name)}, which is not a node")
+            reject("depends_on", f"names {_short(name)}, which is not a node")
         if times > 1:
-            refuse("depends_on", f"names {name!r} {times} times")
+            reject("depends_on", f"names {name!r} {times} times")
 
 
 def _short(name: str) -> str:

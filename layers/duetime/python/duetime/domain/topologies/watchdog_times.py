@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.timers import first_unread
-from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL, TOPOLOGY_ROOM
+from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL, TOPOLOGY_MARGIN
 from duetime.domain.tasks.task import TopologyTarget
 from duetime.domain.times import SECOND
 
@@ -23,7 +23,7 @@ _GROWTH = 1.05
 
 
 def pause_before_check(looks: int, took: Millis) -> int:
-    """Seconds until an execution, whose nodes have all been waited for, looks again whether the whole is at its end.
+    """Seconds until an execution, whose nodes have all been waited for, looks again whether the run is at its end.
 
     A twentieth of what the run has taken, and a minute at most. Each look writes nine events into the execution's
     history, which has room for 25 000: after hours of looking, the pause grows to an hour.
@@ -42,9 +42,9 @@ def pause_before_check(looks: int, took: Millis) -> int:
 def deferred_until(task: Task, started_at: Millis) -> Millis:
     """Until when a deferred attempt's lease lasts: its target's deadline.
 
-    A topology is given longer than its graph's time: what runs then must end, and the whole be brought to its end.
+    A topology is given longer than its graph's time: what runs then must end, and the run be brought to its end.
     """
-    room = TOPOLOGY_ROOM if isinstance(task.target, TopologyTarget) else 0
+    room = TOPOLOGY_MARGIN if isinstance(task.target, TopologyTarget) else 0
     return started_at + task.deadline_seconds * SECOND + room
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkState
-from duetime.domain.errors import RequestRefused, Unavailable
+from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.limits import BULK_INVOCATION, BULK_STEP
 from duetime.domain.times import SECOND
-from duetime.services.bulk.operations import REPLACED
+from duetime.services.bulk.manage import REPLACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,12 +33,12 @@ class BulkExecutor:
 
     Attributes:
         step: does as much of an operation as fits before an instant, and tells how far it is then. It may raise
-            `Replaced`, `RequestRefused` if the operation cannot be carried out, and `Unavailable`.
+            `Replaced`, `RequestError` if the operation cannot be carried out, and `Unavailable`.
     """
 
     store: BulkStore
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     telemetry: Telemetry
     step: Callable[[BulkOperation, Millis], BulkProgress]
 
@@ -60,7 +60,7 @@ class BulkExecutor:
             if stored is None or not stored.is_free(now):
                 return None
             taken = stored.taken(holder, now)
-            if self.store.save(taken, self.chance.nonce()):
+            if self.store.save(taken, self.random_source.nonce()):
                 return replace(taken, version=taken.version + 1)
         return None
 
@@ -71,7 +71,7 @@ class BulkExecutor:
             progress = self.step(operation, min(now + BULK_STEP, operation.leased_until))
         except Replaced:
             return self._ended(operation, BulkState.CANCELLED, REPLACED)
-        except RequestRefused as refusal:
+        except RequestError as refusal:
             return self._ended(operation, BulkState.CANCELLED, str(refusal))
         except Unavailable as error:
             self.telemetry.note("a step is tried again", operation=operation.id.text, error=str(error))
@@ -93,7 +93,7 @@ class BulkExecutor:
     def _saved(self, operation: BulkOperation) -> BulkOperation | None:
         """The operation as it is stored now; `None` if it is no longer this holder's, or the store stays away."""
         try:
-            if self.store.save(operation, self.chance.nonce()):
+            if self.store.save(operation, self.random_source.nonce()):
                 return replace(operation, version=operation.version + 1)
             stored = self.store.read(operation.id)
         except Unavailable as error:

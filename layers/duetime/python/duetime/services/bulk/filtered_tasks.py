@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.request import FilterResult
-from duetime.domain.errors import FieldInvalid, RequestRefused, Unavailable, VersionDiffers
+from duetime.domain.bulk.filter_action import FilterResult
+from duetime.domain.errors import FieldInvalid, RequestError, Unavailable, VersionMismatch
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
@@ -17,7 +17,7 @@ from duetime.ports.stores import ListQuery
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.bulk.request import FilterAction
+    from duetime.domain.bulk.filter_action import FilterAction
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import Task
@@ -47,7 +47,7 @@ class _JoinCount:
     examined: int = 0
     matched: int = 0
     changed: int = 0
-    refused: Counter[type[RequestRefused]] = field(default_factory=Counter)
+    refused: Counter[type[RequestError]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class FilteredTasks:
                 if self.executor and len(meant) > 1
                 else [attempt(each) for each in meant]
             )
-        refusals = [end for end in ends if isinstance(end, RequestRefused)]
+        refusals = [end for end in ends if isinstance(end, RequestError)]
         failures = [end for end in ends if isinstance(end, Unavailable)]
         for refusal in refusals:
             if isinstance(refusal, FieldInvalid) and not join_count.changed and action.after is None:
@@ -162,7 +162,7 @@ def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
     """What kept a task from being acted on."""
     try:
         act(task)
-    except (NoLongerMatched, RequestRefused, Unavailable) as error:
+    except (NoLongerMatched, RequestError, Unavailable) as error:
         return error
     return None
 
@@ -182,12 +182,12 @@ def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: 
 
     Raises:
         NoLongerMatched: its user, or an attempt, has made it something that is not meant.
-        VersionDiffers: others keep writing it.
+        VersionMismatch: others keep writing it.
     """
     for _ in range(_TRIES - 1):
         try:
             act(task)
-        except VersionDiffers as refusal:
+        except VersionMismatch as refusal:
             task = refusal.task
             if not action.means(task):
                 raise NoLongerMatched from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import LockUnknown, Unavailable
+from duetime.domain.errors import LockNotFound, Unavailable
 from duetime.domain.locks import LockName
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class LockAdmin:
     locks: LockStore
     lock_manager: LockManager
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[Lock], str | None]:
         """A page of an owner's locks that were used lately, and the key to go on behind, if there are more."""
@@ -40,11 +40,11 @@ class LockAdmin:
         """One lock, with the first of its line.
 
         Raises:
-            LockUnknown: no task has taken it lately.
+            LockNotFound: no task has taken it lately.
         """
         lock, line = self.locks.read(LockName(owner, key), _LINE_SHOWN)
         if not lock.version and not line:
-            raise LockUnknown(key)
+            raise LockNotFound(key)
         return lock.living(self.clock.now()), line
 
     def free(self, owner: str, key: str) -> Lock:
@@ -53,13 +53,13 @@ class LockAdmin:
         Whoever held it learns of it by its next heartbeat, and stops.
 
         Raises:
-            LockUnknown: no task has taken it lately.
+            LockNotFound: no task has taken it lately.
             Unavailable: others kept changing it.
         """
         for _ in range(_TRIES):
             lock, _line = self.get(owner, key)
             emptied = replace(lock, holders=())
-            if self.locks.save(emptied, self.chance.nonce(), emptied.expires_at(self.clock.now())):
-                self.lock_manager.hand_on(lock.name)
+            if self.locks.save(emptied, self.random_source.nonce(), emptied.expires_at(self.clock.now())):
+                self.lock_manager.hand_over(lock.name)
                 return self.get(owner, key)[0]
         raise Unavailable("others kept changing the lock")

@@ -9,12 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import Guard, Refused
+from duetime.domain.conditional_writes import ConditionFailed, Guard
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
-from duetime.domain.locks import RESERVED, Holder, Lock, LockClaim, Standing, Waiter, claims_of, is_dead, standing
+from duetime.domain.locks import (
+    RESERVED,
+    Holder,
+    Lock,
+    LockClaim,
+    Waiter,
+    WaiterStatus,
+    claims_of,
+    is_dead,
+    waiter_status,
+)
 from duetime.domain.switches import SYSTEM
-from duetime.domain.tasks.attempts import HeldBack
+from duetime.domain.tasks.attempt_outcomes import Postponed
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.task import LockScope
 from duetime.domain.times import SECOND
@@ -55,7 +65,7 @@ class LockManager:
     tasks: TaskStore
     enqueuer: Enqueuer
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     telemetry: Telemetry
     lease: Millis
     caps: Callable[[Task], tuple[LockClaim, ...]] = field(default=_no_caps)
@@ -65,12 +75,12 @@ class LockManager:
         claims = (*claims_of(task), *self.caps(task))
         return tuple(sorted((claim for claim in claims if claim.scope in scopes), key=lambda claim: claim.name))
 
-    def take(self, task: Task, claim: LockClaim) -> HeldBack | None:
+    def take(self, task: Task, claim: LockClaim) -> Postponed | None:
         """Take one lock for the attempt that holds the task's lease.
 
         Returns:
             Nothing if it is taken; else the task has joined the line as of its next turn, must be held back as the
-            answer says, and `hand_on` must follow.
+            answer says, and `hand_over` must follow.
         """
         for _ in range(_TRIES):
             now = self.clock.now()
@@ -79,13 +89,13 @@ class LockManager:
             taken = Holder(task.id, task.fence, now + self.lease)
             if lock.is_held_by_later(taken):
                 # This attempt's lease is over. To hold it back will be refused; it must not join the line either.
-                return HeldBack(now + _BUSY_PAUSE, f"lock {claim.name.key}")
+                return Postponed(now + _BUSY_PAUSE, f"lock {claim.name.key}")
             place = Waiter(task.due_at, task.id, task.generation)
             ahead = sum(1 for waiter in line if waiter < place and waiter.task_id != task.id)
             if lock.holder(task.id) is None and lock.room(claim.limit) <= ahead:
                 return self._in_line(task, claim, lock, ahead, now)
             held = lock.held_by(taken)
-            if self.locks.save(held, self.chance.nonce(), held.expires_at(now), taken):
+            if self.locks.save(held, self.random_source.nonce(), held.expires_at(now), taken):
                 return None
         return self._in_line(task, claim, Lock(claim.name), 0, self.clock.now())
 
@@ -97,7 +107,7 @@ class LockManager:
 
     def give_back(self, task: Task, claim: LockClaim) -> None:
         """End a task's hold, and let in the first of the line."""
-        self.hand_on(claim.name, task)
+        self.hand_over(claim.name, task)
 
     def release_reservation(self, task: Task) -> None:
         """Hand on at once what is reserved for a task that does not come for it: it was cancelled, paused or put off.
@@ -113,11 +123,11 @@ class LockManager:
             for claim in self.claims(task):
                 holder = self.locks.read(claim.name, 0)[0].holder(task.id)
                 if holder is not None and holder.fence == RESERVED:
-                    self.hand_on(claim.name, task)
+                    self.hand_over(claim.name, task)
         except Unavailable as error:
             self.telemetry.note("a reserved lock was not handed on", task=task.id.text, error=str(error))
 
-    def hand_on(self, name: LockName, leaving: Task | None = None) -> None:
+    def hand_over(self, name: LockName, leaving: Task | None = None) -> None:
         """Let in as many of the line as there is room for, in order of their due times, and place them.
 
         Args:
@@ -137,10 +147,10 @@ class LockManager:
         gone: list[Waiter] = []
         for waiter in line:
             task = self.tasks.read(waiter.task_id)
-            how = standing(waiter, task)
-            if how is Standing.COMING:
+            how = waiter_status(waiter, task)
+            if how is WaiterStatus.COMING:
                 continue
-            claim = None if task is None or how is Standing.GONE else self._claim(task, name)
+            claim = None if task is None or how is WaiterStatus.GONE else self._claim(task, name)
             if task is None or claim is None:
                 gone.append(waiter)
                 lock = lock.without(waiter.task_id, RESERVED)
@@ -151,7 +161,7 @@ class LockManager:
                     break
                 lock = lock.held_by(Holder(task.id, RESERVED, now + self.lease))
             let_in.append((waiter, task))
-        if lock != stored and not self.locks.save(lock, self.chance.nonce(), lock.expires_at(now)):
+        if lock != stored and not self.locks.save(lock, self.random_source.nonce(), lock.expires_at(now)):
             return False
         came = [self._let_in(name, waiter, task) for waiter, task in let_in]
         for waiter in gone:
@@ -163,7 +173,7 @@ class LockManager:
         now = self.clock.now()
         if task.is_terminal:
             self.enqueuer.remind(task, now)
-        elif isinstance(self.enqueuer.move(task, Move.REPLACE, now, Guard(version=task.version), {}), Refused):
+        elif isinstance(self.enqueuer.move(task, Move.REPLACE, now, Guard(version=task.version), {}), ConditionFailed):
             return False
         self.telemetry.count("locks_handed_on")
         self.locks.leave(name, waiter)
@@ -172,17 +182,17 @@ class LockManager:
     def _claim(self, task: Task, name: LockName) -> LockClaim | None:
         return next((claim for claim in self.claims(task) if claim.name == name), None)
 
-    def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> HeldBack:
+    def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> Postponed:
         """Join the line. Only the first looks when the hold ends: the others would all come at once for one place."""
         # Being held back sets a new look, in a new turn; an ended task that is to clean up keeps its own.
         generation = task.generation if task.is_terminal else task.generation + 1
         # Whoever holds the lock longest still finds the task in its line when it gives it back.
         expires_at = Lock.renewal_expires_at(now, now)
         self.locks.join(claim.name, Waiter(task.due_at, task.id, generation), expires_at)
-        until = now + LOCK_CHECK_INTERVAL // 2 + self.chance.below(LOCK_CHECK_INTERVAL // 2)
+        until = now + LOCK_CHECK_INTERVAL // 2 + self.random_source.below(LOCK_CHECK_INTERVAL // 2)
         if not ahead:
             until = min(until, max(lock.frees_at(claim.limit), now) + _BUSY_PAUSE)
-        return HeldBack(until, f"lock {claim.name.key}")
+        return Postponed(until, f"lock {claim.name.key}")
 
     def _living(self, lock: Lock, limit: int, now: Millis) -> Lock:
         """The lock without holders that are dead, even if their hold would last: asked only where it matters."""

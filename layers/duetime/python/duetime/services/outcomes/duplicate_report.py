@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.attempts import Ending, Failed, Stopped, Succeeded, Yielded
+from duetime.domain.tasks.attempt_outcomes import Ending, Failed, Stopped, Succeeded, Yielded
 from duetime.domain.tasks.task import AttemptOutcome
 
 if TYPE_CHECKING:

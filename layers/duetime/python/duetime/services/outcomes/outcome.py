@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, WriteResult
+from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, WriteResult
 from duetime.domain.limits import (
     ATTEMPTS_INLINE,
     LEASE_RETURN_MARGIN,
@@ -14,12 +14,12 @@ from duetime.domain.limits import (
     MAX_RESULT_BYTES,
     MAX_WAIT_REASON_LENGTH,
 )
-from duetime.domain.tasks.attempts import (
+from duetime.domain.tasks.attempt_outcomes import (
     SKIPPED,
     Deferred,
     Ending,
     Failed,
-    HeldBack,
+    Postponed,
     Run,
     Skipped,
     Stopped,
@@ -27,7 +27,7 @@ from duetime.domain.tasks.attempts import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.expiry import after_record, unless_referenced
+from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Phase, StopRequest, TopologyTarget
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock, RandomSource, Telemetry
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.services.enqueue import Enqueuer
-    from duetime.services.outcomes.completion import CompletionSteps
+    from duetime.services.outcomes.completion_steps import CompletionSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class OutcomeWriter:
     enqueuer: Enqueuer
     completion: CompletionSteps
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     telemetry: Telemetry
     retention: Millis
 
@@ -81,12 +81,12 @@ class OutcomeWriter:
                 return self._yield(run, checkpoint, phases)
             case Stopped():
                 return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
-            case HeldBack():
-                return self.hold_back(run.task, ending)
+            case Postponed():
+                return self.postpone(run.task, ending)
             case Skipped():
                 return self.skip(run.task, ending)
 
-    def hold_back(self, task: Task, held: HeldBack) -> WriteResult:
+    def postpone(self, task: Task, held: Postponed) -> WriteResult:
         """Put a claimed task back before its target was called: no attempt, no attempt record, and a look later.
 
         Args:
@@ -106,7 +106,7 @@ class OutcomeWriter:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
         # A topology's own run has its nodes stopped; its next attempt heeds what was asked of this one.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
-        end = self.enqueuer.move(task, Move.HOLD_BACK, held.until, guard, sets)
+        end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not _is_cancelled(task, end):
             return end
         del sets["lease_ends_at"]
@@ -132,7 +132,7 @@ class OutcomeWriter:
         if task.started_at == task.run_at:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
-        end = self.tasks.apply(Write(task.id, Move.SKIP, self.chance.nonce(), Guard(fence=task.fence), sets))
+        end = self.tasks.apply(Write(task.id, Move.SKIP, self.random_source.nonce(), Guard(fence=task.fence), sets))
         if isinstance(end, Applied):
             self.telemetry.count("tasks_skipped")
             let_expire(self.contents, end.task, now + self.retention)
@@ -205,16 +205,16 @@ class OutcomeWriter:
             sets["lease_ends_at"] = None
         if lingers_until is not None:
             sets["lease_ends_at"] = lingers_until
-        write = Write(task.id, move, self.chance.nonce(), guard or Guard(fence=task.fence), sets)
+        write = Write(task.id, move, self.random_source.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.tasks.apply(write)
         if isinstance(end, Applied):
             self.telemetry.count(f"tasks_{end.task.state}")
         return end
 
-    def keep_old_lines(self, run: Run, outcome: AttemptOutcome) -> None:
+    def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
         """Move the attempt records that the record has no more room for."""
         for line in run.attempt_history(outcome)[:-ATTEMPTS_INLINE]:
-            self.contents.keep_line(run.task.id, line)
+            self.contents.store_attempt(run.task.id, line)
 
     def _succeed(self, run: Run, result: bytes, phases: frozenset[Phase]) -> WriteResult:
         if len(result) > MAX_RESULT_BYTES:
@@ -224,7 +224,7 @@ class OutcomeWriter:
         # That of a node does not, as long as its topology goes on.
         is_node = run.task.node_ref is not None
         expiry = unless_referenced(run.ended_at) if is_node else after_record(run.ended_at + self.retention)
-        kept = self.contents.keep(run.task.id, f"result.{self.chance.nonce()}", result, expiry)
+        kept = self.contents.keep(run.task.id, f"result.{self.random_source.nonce()}", result, expiry)
         end = self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
         if is_node and kept.is_outside and isinstance(end, Applied):
             self.contents.retain(run.task.id, kept, expiry)
@@ -236,15 +236,15 @@ class OutcomeWriter:
         if ending.retriable and task.retry.allows_after(task.attempt):
             return self._retry(run, ending)
         if task.rollback and Phase.ROLLBACK in phases:
-            self.keep_old_lines(run, AttemptOutcome.FAILED)
+            self.store_old_attempts(run, AttemptOutcome.FAILED)
             sets = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
             return self._undo(task, sets, ending.lingers_until)
         return self._end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
 
     def _retry(self, run: Run, ending: Failed) -> WriteResult:
         task = run.task
-        self.keep_old_lines(run, AttemptOutcome.RETRIED)
-        at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
+        self.store_old_attempts(run, AttemptOutcome.RETRIED)
+        at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.random_source.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
         # A pause that its user asked of this attempt, the next one heeds before it calls anything.
         del changes["stop_request"]
@@ -268,7 +268,7 @@ class OutcomeWriter:
         for at in reminders(task, deadline, self.clock.now(), self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
         sets = {"lease_ends_at": deadline, "deferred_fence": task.fence}
-        end = self.tasks.apply(Write(task.id, Move.DEFER, self.chance.nonce(), Guard(fence=task.fence), sets))
+        end = self.tasks.apply(Write(task.id, Move.DEFER, self.random_source.nonce(), Guard(fence=task.fence), sets))
         self.telemetry.count("tasks_deferred")
         return end
 
@@ -278,10 +278,12 @@ class OutcomeWriter:
         if checkpoint is not None and len(checkpoint) > MAX_CHECKPOINT_BYTES:
             message = f"the checkpoint has {len(checkpoint)} bytes; {MAX_CHECKPOINT_BYTES} are allowed"
             return self._fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
-        self.keep_old_lines(run, AttemptOutcome.PAUSED)
+        self.store_old_attempts(run, AttemptOutcome.PAUSED)
         sets = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
         guard = Guard(fence=task.fence, not_cancelled=True)
-        end = self._paused(task, Write(task.id, Move.YIELD, self.chance.nonce(), guard, sets), checkpoint, run.ended_at)
+        end = self._paused(
+            task, Write(task.id, Move.YIELD, self.random_source.nonce(), guard, sets), checkpoint, run.ended_at
+        )
         if _is_cancelled(task, end):
             return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
         return end
@@ -291,7 +293,7 @@ class OutcomeWriter:
         if checkpoint is None:
             return self.tasks.apply(write)
         expiry = unless_referenced(max(ended_at, task.due_at))
-        kept = self.contents.keep(task.id, f"checkpoint.{self.chance.nonce()}", checkpoint, expiry)
+        kept = self.contents.keep(task.id, f"checkpoint.{self.random_source.nonce()}", checkpoint, expiry)
         write = replace(write, sets={**write.sets, "checkpoint": kept})
         stores = (self.tasks, self.contents)
         return replace_content(stores, task, task.checkpoint, kept, expiry, partial(self.tasks.apply, write))
@@ -299,7 +301,7 @@ class OutcomeWriter:
     def _end(
         self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any], lingers_until: Millis | None = None
     ) -> WriteResult:
-        self.keep_old_lines(run, outcome)
+        self.store_old_attempts(run, outcome)
         changes = {**run.changes(outcome), **sets}
         return self.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
 
@@ -314,7 +316,7 @@ def _is_cancelled(task: Task, end: WriteResult) -> bool:
         end: what became of the write.
     """
     stored = end.task
-    is_asked = isinstance(end, Refused) and stored is not None and stored.stop_request is StopRequest.CANCEL
+    is_asked = isinstance(end, ConditionFailed) and stored is not None and stored.stop_request is StopRequest.CANCEL
     return is_asked and stored is not None and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, WriteResult
-from duetime.domain.tasks.attempts import Ending, Failed, HeldBack, Run, Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Ending, Failed, Postponed, Run, Succeeded, failure
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.task import AttemptOutcome
 from duetime.domain.topologies.run_state import ROLLBACK_FAILED
@@ -26,19 +26,19 @@ class RollbackWriter:
     outcome_writer: OutcomeWriter
     enqueuer: Enqueuer
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
 
     def finish(self, run: Run, ending: Ending) -> WriteResult:
         """Write down the end of a rollback; one whose fence is no longer the task's is refused."""
         task = run.task
         if isinstance(ending, Succeeded):
             return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})
-        if isinstance(ending, HeldBack):
-            return self.outcome_writer.hold_back(task, ending)
+        if isinstance(ending, Postponed):
+            return self.outcome_writer.postpone(task, ending)
         failed = ending if isinstance(ending, Failed) else _unfit()
         if failed.retriable and task.retry.allows_after(task.attempt):
-            self.outcome_writer.keep_old_lines(run, AttemptOutcome.RETRIED)
-            at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.chance.fraction()))
+            self.outcome_writer.store_old_attempts(run, AttemptOutcome.RETRIED)
+            at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.random_source.fraction()))
             changes = run.changes(AttemptOutcome.RETRIED)
             again = {**changes, "error": failed.error, "lease_ends_at": failed.lingers_until}
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
@@ -67,7 +67,7 @@ class RollbackWriter:
         sets: dict[str, object],
         lingers_until: Millis | None = None,
     ) -> WriteResult:
-        self.outcome_writer.keep_old_lines(run, outcome)
+        self.outcome_writer.store_old_attempts(run, outcome)
         changes = {**run.changes(outcome), **sets}
         return self.outcome_writer.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
 

@@ -9,7 +9,7 @@ from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
-from duetime.domain.dispatch.redelivery import (
+from duetime.domain.dispatch.acknowledgement import (
     CheckTopology,
     DeleteMessage,
     FollowUp,
@@ -19,7 +19,7 @@ from duetime.domain.dispatch.redelivery import (
 )
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, LEAST_LEASE_SHARE, MAX_HOLD, MAX_LEASED_BYTES
-from duetime.domain.tasks.attempts import Claimant, HeldBack, Run, Skipped, Stopped, Yielded, failure
+from duetime.domain.tasks.attempt_outcomes import Claimant, Postponed, Run, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.task import Phase, StopRequest
 from duetime.domain.times import SECOND
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import PullQueues
     from duetime.ports.runtime import Clock, Executor, RandomSource, Telemetry
     from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.services.long_polls import LongPolls
+    from duetime.services.long_poll_limit import LongPolls
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.pull.locks import PullLocks
 
@@ -99,7 +99,7 @@ class LeaseService:
     pull_locks: PullLocks
     pullers: Pullers
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     executor: Executor
     telemetry: Telemetry
     long_polls: LongPolls
@@ -139,7 +139,7 @@ class LeaseService:
 
     def _fill(self, leases: list[Leased], wanted: LeaseRequest) -> None:
         """Ask every type once without waiting, each request another one first; then wait at each in turn."""
-        first = self.chance.below(len(wanted.types))
+        first = self.random_source.below(len(wanted.types))
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))
         left = wanted.wait
@@ -219,7 +219,7 @@ class LeaseService:
 
     def _claimed(self, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
         claimant = Claimant(wanted.worker, self.clock.now(), wanted.length)
-        result = self.tasks.apply(claimant.claim(delivery.message, self.chance.nonce()))
+        result = self.tasks.apply(claimant.claim(delivery.message, self.random_source.nonce()))
         if not isinstance(result, Applied):
             return self._refused(result.task, delivery)
         task = result.task
@@ -227,14 +227,14 @@ class LeaseService:
             return self._begun(task, wanted, delivery)
         except Unavailable as error:
             # It has begun nothing: another try costs it no attempt.
-            return self._ended(self._hold_back(task, HeldBack(self.clock.now() + SECOND, str(error))))
+            return self._ended(self._postpone(task, Postponed(self.clock.now() + SECOND, str(error))))
 
     def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
         """Hand a claimed task out, unless it must not begin."""
         now = self.clock.now()
         if not task.pull_queue:
             # The timer of a change that was refused, or made undone, brought its message here.
-            return self._ended(self._hold_back(task, HeldBack(now, "its own target")))
+            return self._ended(self._postpone(task, Postponed(now, "its own target")))
         if task.attempt > task.retry.max_attempts:
             end = self.outcome_writer.give_up(task, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
@@ -245,7 +245,7 @@ class LeaseService:
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
         if held := self.pull_locks.take(task, task.lease_ends_at or now):
-            return self._ended(self._hold_back(task, held))
+            return self._ended(self._postpone(task, held))
         try:
             inputs = self.inputs(task)
             payload = replace(task.payload, data=self._bytes(task, task.payload))
@@ -281,17 +281,17 @@ class LeaseService:
     def _put_back(self, leased: Leased, reason: str) -> None:
         """Take back a lease that was not handed out; the task waits for what the reason says."""
         try:
-            end = self._ended(self._hold_back(leased.task, HeldBack(self.clock.now(), reason)))
+            end = self._ended(self._postpone(leased.task, Postponed(self.clock.now(), reason)))
         except Unavailable as error:
             self.telemetry.note("a lease could not be taken back", error=str(error))
             return
         self._settle([_Taken(Delivery(message_for(leased.task), leased.key.receipt, ""), end)])
 
-    def _hold_back(self, task: Task, held: HeldBack | Skipped) -> WriteResult:
+    def _postpone(self, task: Task, held: Postponed | Skipped) -> WriteResult:
         end = (
             self.outcome_writer.skip(task, held)
             if isinstance(held, Skipped)
-            else self.outcome_writer.hold_back(task, held)
+            else self.outcome_writer.postpone(task, held)
         )
         self.pull_locks.give_back(task)
         return end

@@ -10,7 +10,7 @@ from duetime.domain.tasks.task import LockScope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.tasks.attempts import HeldBack, Skipped
+    from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.services.locks.locking import LockManager
@@ -27,9 +27,9 @@ class PullLocks:
     """
 
     lock_manager: LockManager
-    stopped: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
+    stopped: Callable[[Task], Postponed | Skipped | None] = field(default=lambda _task: None)
 
-    def take(self, task: Task, until: Millis) -> HeldBack | Skipped | None:
+    def take(self, task: Task, until: Millis) -> Postponed | Skipped | None:
         """Take all that a task needs, until its lease ends.
 
         Returns:

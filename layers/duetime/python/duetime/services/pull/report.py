@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import (
     AttemptOverdue,
-    FenceDiffers,
-    LeaseUnknown,
+    FenceMismatch,
+    LeaseNotFound,
     LockLost,
-    MoveRefused,
     NotifiedOtherwise,
+    StateConflict,
     Unavailable,
 )
 from duetime.domain.limits import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempts import Ending, HeldBack, Run, Stopped, Yielded
+from duetime.domain.tasks.attempt_outcomes import Ending, Postponed, Run, Stopped, Yielded
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task import PullTarget, StopRequest
 from duetime.domain.times import SECOND
@@ -43,8 +43,8 @@ RELEASED = "a worker: the last one gave it back"
 class LeaseReports:
     """Hears of leases.
 
-    Every method raises `TypeNotPulled` if the caller may not pull the lease's type, `LeaseUnknown` if there is no such
-    task, and `FenceDiffers` if the lease is over and the task is another's.
+    Every method raises `TypeNotPulled` if the caller may not pull the lease's type, `LeaseNotFound` if there is no such
+    task, and `FenceMismatch` if the lease is over and the task is another's.
     """
 
     tasks: TaskStore
@@ -54,7 +54,7 @@ class LeaseReports:
     pull_locks: PullLocks
     pullers: Pullers
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     telemetry: Telemetry
 
     def heartbeat(self, caller: str, key: LeaseKey, progress: Progress | None) -> Task:
@@ -66,7 +66,7 @@ class LeaseReports:
         """
         task = self._read(caller, key)
         if task.fence != key.fence or task.state is not State.RUNNING:
-            raise FenceDiffers(task)
+            raise FenceMismatch(task)
         now = self.clock.now()
         overdue_at = (task.run_at or now) + task.timeout_seconds * SECOND
         if now >= overdue_at:
@@ -79,9 +79,9 @@ class LeaseReports:
             sets["progress"] = progress
         # One that comes late must not take back what a later one has given.
         guard = Guard(fence=key.fence, leased_until_before=until)
-        result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.chance.nonce(), guard, sets))
+        result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.random_source.nonce(), guard, sets))
         if result.task is None or result.task.fence != key.fence or result.task.state is not State.RUNNING:
-            raise FenceDiffers(result.task or task)
+            raise FenceMismatch(result.task or task)
         self._keep_away(task, key, until + LEASE_RETURN_MARGIN)
         return result.task
 
@@ -92,7 +92,7 @@ class LeaseReports:
 
         Raises:
             NotifiedOtherwise: the attempt ended differently before.
-            MoveRefused: it is to be paused or cancelled, but its user has not asked for that.
+            StateConflict: it is to be paused or cancelled, but its user has not asked for that.
         """
         task = self._read(caller, key)
         if task.fence != key.fence or task.state is not State.RUNNING:
@@ -113,18 +113,18 @@ class LeaseReports:
 
     def release(self, caller: str, key: LeaseKey) -> Task:
         """Give a task back at once: it counts as no attempt, and anybody may lease it."""
-        return self.finish(caller, key, HeldBack(self.clock.now(), RELEASED))
+        return self.finish(caller, key, Postponed(self.clock.now(), RELEASED))
 
     def _read(self, caller: str, key: LeaseKey) -> Task:
         self.pullers.check(caller, [key.pull_queue])
         task = self.tasks.read(key.task_id)
         if task is None or task.type != key.pull_queue or not isinstance(task.target, PullTarget):
-            raise LeaseUnknown
+            raise LeaseNotFound
         return task
 
     def _repeated(self, task: Task, key: LeaseKey, ending: Ending) -> Task:
         """A lease that is over: fine if the same was said of it before."""
-        if isinstance(ending, HeldBack):
+        if isinstance(ending, Postponed):
             is_waiting = task.state is State.POSTPONED and task.waits_for == ending.reason
             if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
                 return task
@@ -132,7 +132,7 @@ class LeaseReports:
             if says_the_same(self.contents, task, ending):
                 return task
             raise NotifiedOtherwise(task)
-        raise FenceDiffers(task)
+        raise FenceMismatch(task)
 
     def _keep_away(self, task: Task, key: LeaseKey, until: Millis) -> None:
         wait = -(-(until - self.clock.now()) // SECOND)
@@ -157,6 +157,6 @@ def _delivery(task: Task, key: LeaseKey) -> Delivery:
 def _check_asked(task: Task, ending: Ending) -> None:
     """A worker pauses or cancels only what its user wants paused or cancelled."""
     if isinstance(ending, Yielded) and task.stop_request is None:
-        raise MoveRefused(task, "paused by its worker: nobody has asked for it")
+        raise StateConflict(task, "paused by its worker: nobody has asked for it")
     if isinstance(ending, Stopped) and task.stop_request is not StopRequest.CANCEL:
-        raise MoveRefused(task, "cancelled by its worker: nobody has asked for it")
+        raise StateConflict(task, "cancelled by its worker: nobody has asked for it")

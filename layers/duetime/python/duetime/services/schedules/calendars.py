@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.errors import CalendarUnknown, CalendarUsed, Unavailable
+from duetime.domain.errors import CalendarNotFound, CalendarUsed, Unavailable
 from duetime.domain.limits import DELETION_MARKER_LIFE, MAX_PAGE
 from duetime.domain.times import DAY
 
@@ -46,7 +46,7 @@ class CalendarManager:
     calendars: CalendarStore
     schedules: ScheduleStore
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     read_ics: CalendarReader
 
     def put(self, owner: str, calendar: Calendar) -> Calendar:
@@ -57,8 +57,8 @@ class CalendarManager:
             Unavailable: others kept changing it.
         """
         for _ in range(_TRIES):
-            _, edition = self.calendars.read_edition(owner, calendar.name)
-            if self.calendars.put(owner, calendar, edition, self.chance.nonce()):
+            _, incarnation = self.calendars.read_edition(owner, calendar.name)
+            if self.calendars.put(owner, calendar, incarnation, self.random_source.nonce()):
                 return calendar
         raise _busy(calendar.name)
 
@@ -75,11 +75,11 @@ class CalendarManager:
         """Read a calendar.
 
         Raises:
-            CalendarUnknown: there is none of that name.
+            CalendarNotFound: there is none of that name.
         """
         calendar = self.calendars.read(owner, name)
         if calendar is None:
-            raise CalendarUnknown(name)
+            raise CalendarNotFound(name)
         return calendar
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Calendar]:
@@ -90,23 +90,23 @@ class CalendarManager:
         """Remove a calendar.
 
         Raises:
-            CalendarUnknown: there is none of that name.
+            CalendarNotFound: there is none of that name.
             CalendarUsed: a schedule names it.
             Unavailable: others kept changing it.
         """
-        calendar, edition = self.calendars.read_edition(owner, name)
+        calendar, incarnation = self.calendars.read_edition(owner, name)
         if calendar is None:
-            raise CalendarUnknown(name)
+            raise CalendarNotFound(name)
         for _ in range(_TRIES):
             self._check_unused(owner, name)
             expires_at = self.clock.now() + DELETION_MARKER_LIFE
-            if self.calendars.remove(owner, calendar, edition, self.chance.nonce(), expires_at):
+            if self.calendars.remove(owner, calendar, incarnation, self.random_source.nonce(), expires_at):
                 return
             calendar, found = self.calendars.read_edition(owner, name)
-            if calendar is None or found.created != edition.created:
+            if calendar is None or found.created != incarnation.created:
                 # Somebody else has removed it; what has its name now is another one.
                 return
-            edition = found
+            incarnation = found
         raise _busy(name)
 
     def _check_unused(self, owner: str, name: str) -> None:

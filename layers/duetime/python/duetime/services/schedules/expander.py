@@ -20,7 +20,7 @@ from duetime.domain.schedules.expansion import MAX_EXPANSION, catch_up, expand
 from duetime.domain.schedules.occurrences import count_between
 from duetime.domain.schedules.permanent import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_schedule import Last
+from duetime.domain.schedules.stored_schedule import LastRun
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import MINUTE
@@ -106,7 +106,7 @@ class ScheduleExpander:
     tasks: TaskStore
     occurrence_tasks: OccurrenceTasks
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     executor: Executor
     telemetry: Telemetry
     look_ahead: Millis
@@ -170,7 +170,7 @@ class ScheduleExpander:
             stored, _ = self.schedules.read(timer.owner, timer.name)
             if stored is None or stored.uid != timer.uid or stored.generation != timer.generation:
                 return True
-            return self._looked_at(timer, stored) if stored.is_looked_at else True
+            return self._looked_at(timer, stored) if stored.is_expandable else True
         except _Retry:
             return timer
         except Unavailable as error:
@@ -355,9 +355,9 @@ class ScheduleExpander:
         return replace(timer, generation=at_work.after.generation) if at_work.more and not at_work.failed else None
 
     def _save(self, stored: StoredSchedule) -> StoredSchedule:
-        if not self.schedules.save(stored, self.chance.nonce()):
+        if not self.schedules.save(stored, self.random_source.nonce()):
             raise _Retry
-        return replace(stored, edition=stored.edition + 1)
+        return replace(stored, incarnation=stored.incarnation + 1)
 
     def _guarded(self, at_work: _Pass, work: Callable[[], T]) -> T | None:
         """Do something for a schedule; if that fails, its timer must be met again."""
@@ -379,10 +379,10 @@ class ScheduleExpander:
         self.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=repr(error))
 
 
-def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> Last | None:
+def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> LastRun | None:
     if not runs:
         return stored.last
-    return Last(stored.id_of(runs[-1]), runs[-1].nominal, stored.revision_of(runs[-1].nominal))
+    return LastRun(stored.id_of(runs[-1]), runs[-1].nominal, stored.revision_of(runs[-1].nominal))
 
 
 def _remarked(stored: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
 from duetime.domain.errors import (
-    BackfillUnknown,
+    BackfillNotFound,
     ContentExpired,
     FieldInvalid,
     ScheduleExists,
-    ScheduleMoveRefused,
-    ScheduleUnknown,
-    ScheduleVersionDiffers,
+    ScheduleNotFound,
+    ScheduleStateConflict,
+    ScheduleVersionMismatch,
     Unavailable,
 )
 from duetime.domain.ids import TaskId
@@ -28,7 +28,7 @@ from duetime.domain.schedules.occurrences import Occurrence, next_nominal
 from duetime.domain.schedules.schedule import ScheduleState, check
 from duetime.domain.schedules.stored_schedule import BackfillRun, StoredSchedule
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.expiry import after_record, unless_referenced
+from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
 from duetime.domain.tasks.task import Cause, Content, ContentPlace
 from duetime.domain.times import SECOND
 from duetime.services.schedules.occurrence_tasks import Due
@@ -57,8 +57,8 @@ _TAIL_BITS, _NAME_BITS, _BACKFILL_BITS = 64, 40, 32
 class ScheduleManager:
     """Makes, changes, holds and removes schedules, each for its owner.
 
-    Every method that names a schedule raises `ScheduleUnknown` if there is none of that name, and those that take a
-    version `ScheduleVersionDiffers` if it is at another one. All may raise `Unavailable`.
+    Every method that names a schedule raises `ScheduleNotFound` if there is none of that name, and those that take a
+    version `ScheduleVersionMismatch` if it is at another one. All may raise `Unavailable`.
 
     Attributes:
         shards: how many shards ids are spread over.
@@ -72,7 +72,7 @@ class ScheduleManager:
     enqueuer: Enqueuer
     expander: ScheduleExpander
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     shards: Shards
     look_ahead: Millis
     retention: Millis
@@ -86,8 +86,8 @@ class ScheduleManager:
         """
         self.expander.occurrence_tasks.accept(spec.task)
         now = self.clock.now()
-        uid = TaskId.of(now, self.chance.below(self.shards.count()), self.chance.bits(_TAIL_BITS))
-        name = spec.name or f"schedule-{self.chance.bits(_NAME_BITS):010x}"
+        uid = TaskId.of(now, self.random_source.below(self.shards.count()), self.random_source.bits(_TAIL_BITS))
+        name = spec.name or f"schedule-{self.random_source.bits(_NAME_BITS):010x}"
         # Its first instant may be this very one: that of a rate is.
         # Read first and named by the write: should that arrive late, it must not undo what has come since.
         vacancy = self.schedules.vacancy(owner, name)
@@ -95,17 +95,17 @@ class ScheduleManager:
             raise ScheduleExists(name)
         made = self._made(owner, uid, replace(spec, name=name), now)
         # Versions go on where those of an earlier schedule of the name ended, so that no tag of its matches.
-        made = replace(made, edition=vacancy, version=vacancy + 1)
+        made = replace(made, incarnation=vacancy, version=vacancy + 1)
         self._check(made)
         made = replace(made, payload=self._keep(uid, spec.task.payload))
         self._write_timer(made)
-        if not self.schedules.save(made, self.chance.nonce()):
+        if not self.schedules.save(made, self.random_source.nonce()):
             self._expire(uid, made.payload)
             if self.schedules.vacancy(owner, name) is None:
                 raise ScheduleExists(name)
             raise _busy(name)
         self._retain(made)
-        return self._expanded(replace(made, edition=vacancy + 1))
+        return self._expanded(replace(made, incarnation=vacancy + 1))
 
     def get(self, owner: str, name: str) -> StoredSchedule:
         """Read a schedule, its payload too."""
@@ -162,12 +162,12 @@ class ScheduleManager:
         stored = self._read(owner, name, version)
         for _ in range(_TRIES):
             expires_at = self.clock.now() + DELETION_MARKER_LIFE
-            if self.schedules.remove(stored, self.chance.nonce(), expires_at):
+            if self.schedules.remove(stored, self.random_source.nonce(), expires_at):
                 self._expire(stored.uid, stored.payload)
                 return
             try:
                 stored = self._read_again(stored, version)
-            except ScheduleUnknown:
+            except ScheduleNotFound:
                 # Somebody else has removed it; what has its name now is another one.
                 return
         raise _busy(name)
@@ -176,12 +176,12 @@ class ScheduleManager:
         """Hold a schedule; what was placed and has not begun does not run. One that is held gets the note.
 
         Raises:
-            ScheduleMoveRefused: it has ended.
+            ScheduleStateConflict: it has ended.
         """
 
         def paused(stored: StoredSchedule) -> StoredSchedule:
             if stored.state is ScheduleState.ENDED:
-                raise ScheduleMoveRefused(name, stored.state, "paused")
+                raise ScheduleStateConflict(name, stored.state, "paused")
             if stored.state is ScheduleState.PAUSED:
                 return replace(stored, note=note, version=stored.version + 1)
             return stored.paused(self.clock.now(), note, self.expander.known_calendars_of(stored))
@@ -192,7 +192,7 @@ class ScheduleManager:
         """Let a schedule go on from now: what came while it was held is not caught up.
 
         Raises:
-            ScheduleMoveRefused: it has ended.
+            ScheduleStateConflict: it has ended.
             FieldInvalid: a calendar that it names is gone, or its task's target may not be called any more.
         """
 
@@ -208,7 +208,7 @@ class ScheduleManager:
 
         stored = self._read(owner, name, version)
         if stored.state is ScheduleState.ENDED:
-            raise ScheduleMoveRefused(name, stored.state, "resumed")
+            raise ScheduleStateConflict(name, stored.state, "resumed")
         if stored.state is ScheduleState.ACTIVE:
             return stored
         return self._expanded(self._written(stored, version, resumed, looks=True))
@@ -220,7 +220,7 @@ class ScheduleManager:
             The task; it may yet be skipped because of the run before, as any occurrence.
         """
         stored, now = self._read(owner, name), self.clock.now()
-        occurrence = Occurrence(now, now, now, f"now {self.chance.nonce()}")
+        occurrence = Occurrence(now, now, now, f"now {self.random_source.nonce()}")
         occurrence_tasks = self.expander.occurrence_tasks
         due = Due(occurrence, Cause.TRIGGER)
         task = occurrence_tasks.produce(stored, due, occurrence_tasks.payload_of(stored))
@@ -229,7 +229,9 @@ class ScheduleManager:
         key = stored.spec.clock.zone.text_at(now)
         with suppress(Unavailable):
             # A remark that is lost does no harm.
-            self.schedules.save(told.remarked(now, key, f"triggered by hand: task {task.id}"), self.chance.nonce())
+            self.schedules.save(
+                told.remarked(now, key, f"triggered by hand: task {task.id}"), self.random_source.nonce()
+            )
         return task
 
     def backfill(self, owner: str, name: str, start: Millis, end: Millis, per_minute: int) -> StoredSchedule:
@@ -237,14 +239,14 @@ class ScheduleManager:
 
         Raises:
             FieldInvalid: the stretch is empty, not past, or nothing comes in it, or the pace is out of bounds.
-            ScheduleMoveRefused: too many backfills are on their way.
+            ScheduleStateConflict: too many backfills are on their way.
         """
         wanted = requested(start, end, per_minute, self.clock.now())
-        run_id = f"{self.chance.bits(_BACKFILL_BITS):08x}"
+        run_id = f"{self.random_source.bits(_BACKFILL_BITS):08x}"
 
         def backfilled(stored: StoredSchedule) -> StoredSchedule:
             if len(stored.open_backfills) >= MAX_BACKFILLS:
-                raise ScheduleMoveRefused(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
+                raise ScheduleStateConflict(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
             size = wanted.size(stored.schedule(self.expander.calendars_of(stored)))
             if not size:
                 raise FieldInvalid("from", "begins a stretch of time in which the schedule has no occurrence")
@@ -256,13 +258,13 @@ class ScheduleManager:
         """End a backfill; what it has placed, a few minutes' worth, still runs. One that has ended stays as it is.
 
         Raises:
-            BackfillUnknown: the schedule has none of this id.
+            BackfillNotFound: the schedule has none of this id.
         """
 
         def cancelled(stored: StoredSchedule) -> StoredSchedule:
             run = next((each for each in stored.backfills if each.id == backfill_id), None)
             if run is None:
-                raise BackfillUnknown(name, backfill_id)
+                raise BackfillNotFound(name, backfill_id)
             if run.ended_at is not None:
                 return stored
             ended = stored.with_backfill(replace(run, ended_at=self.clock.now()))
@@ -318,15 +320,15 @@ class ScheduleManager:
             if looks:
                 after = replace(after, generation=before.generation + 1, tzdata=tzdata_version())
                 self._write_timer(after)
-            if self.schedules.save(after, self.chance.nonce()):
-                return replace(after, edition=before.edition + 1)
+            if self.schedules.save(after, self.random_source.nonce()):
+                return replace(after, incarnation=before.incarnation + 1)
             before = self._read_again(before, version)
         raise _busy(before.name)
 
     def _expanded(self, stored: StoredSchedule) -> StoredSchedule:
         """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's timer."""
         now = self.clock.now()
-        with suppress(Unavailable, ScheduleUnknown):
+        with suppress(Unavailable, ScheduleNotFound):
             timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
             self.enqueuer.send_due(self.expander.expand([timer], now + _PATIENCE).tasks)
             found = self.get(stored.owner, stored.name)
@@ -342,7 +344,7 @@ class ScheduleManager:
     def _read(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
         stored, _ = self.schedules.read(owner, name)
         if stored is None:
-            raise ScheduleUnknown(name)
+            raise ScheduleNotFound(name)
         _check_version(stored, version)
         return stored
 
@@ -350,22 +352,22 @@ class ScheduleManager:
         """The very schedule that was read before, as it is now.
 
         Raises:
-            ScheduleUnknown: it is gone, even if there is another one of its name.
+            ScheduleNotFound: it is gone, even if there is another one of its name.
         """
         found = self._read(stored.owner, stored.name)
         if found.uid != stored.uid:
-            raise ScheduleUnknown(stored.name)
+            raise ScheduleNotFound(stored.name)
         _check_version(found, version)
         return found
 
     def _keep(self, uid: TaskId, data: bytes) -> Content:
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
         expiry = unless_referenced(self.clock.now())
-        return self.contents.keep(uid, f"{PAYLOAD}.{self.chance.nonce()}", data, expiry)
+        return self.contents.keep(uid, f"{PAYLOAD}.{self.random_source.nonce()}", data, expiry)
 
     def _retain(self, stored: StoredSchedule) -> None:
         """Let the payload last as long as a schedule that nobody looks at; of any other the first look does."""
-        if stored.payload.is_outside and not stored.is_looked_at:
+        if stored.payload.is_outside and not stored.is_expandable:
             self.contents.retain(stored.uid, stored.payload)
 
     def _expire(self, uid: TaskId, payload: Content) -> None:
@@ -375,7 +377,7 @@ class ScheduleManager:
 
 def _check_version(stored: StoredSchedule, version: int | None) -> None:
     if version not in (None, stored.version):
-        raise ScheduleVersionDiffers(stored.name, stored.version)
+        raise ScheduleVersionMismatch(stored.name, stored.version)
 
 
 def _field(written: Written) -> str:

@@ -10,7 +10,7 @@ from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.permanent import continued, ended_at, run_after, run_of
 from duetime.domain.schedules.schedule import Overlap, ScheduleState
-from duetime.domain.tasks.attempts import HeldBack, Skipped
+from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
 from duetime.domain.tasks.states import WAITING, Move, State
 from duetime.domain.tasks.task import AttemptOutcome, Cause
 from duetime.domain.times import to_iso
@@ -41,9 +41,9 @@ class OverlapControl:
     enqueuer: Enqueuer
     expander: ScheduleExpander
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
 
-    def apply_gate(self, task: Task) -> HeldBack | Skipped | None:
+    def apply_gate(self, task: Task) -> Postponed | Skipped | None:
         """Whether a task that was just claimed may begin, as far as its schedule is concerned.
 
         One that has begun before goes on to its end, whatever has become of its schedule.
@@ -79,7 +79,7 @@ class OverlapControl:
         if stored.is_permanent and schedule_ref.cause is Cause.RECURRENCE:
             self._go_on(task)
 
-    def _by_overlap(self, task: Task, stored: StoredSchedule, activity: Activity) -> HeldBack | Skipped | None:
+    def _by_overlap(self, task: Task, stored: StoredSchedule, activity: Activity) -> Postponed | Skipped | None:
         """Let one occurrence begin at a time; where one may wait, it is the next."""
         for _ in range(_TRIES):
             seen = activity.of(stored.uid)
@@ -87,7 +87,7 @@ class OverlapControl:
                 return None
             going = self._open(seen.active)
             waiting = None if seen.buffered == task.id else self._open(seen.buffered)
-            verdict: HeldBack | Skipped | None = None
+            verdict: Postponed | Skipped | None = None
             if going is None and waiting is None:
                 wanted = replace(seen, active=task.id, buffered=None)
             elif not _may_wait(stored):
@@ -98,7 +98,7 @@ class OverlapControl:
                 # If what went on has ended, the one that waits is next; this one waits for it in its place.
                 active = seen.active if waiting is None else waiting.id
                 wanted = replace(seen, active=active, buffered=task.id)
-                verdict = HeldBack(self.clock.now() + OVERLAP_CHECK_INTERVAL, f"the run of {_meant(going or waiting)}")
+                verdict = Postponed(self.clock.now() + OVERLAP_CHECK_INTERVAL, f"the run of {_meant(going or waiting)}")
             if wanted == seen or self._save(stored, wanted):
                 return verdict
             found, activity = self.schedules.read(stored.owner, stored.name)
@@ -135,7 +135,7 @@ class OverlapControl:
                 return
             schedule = stored.schedule(self.expander.known_calendars_of(stored))
             after = continued(stored, run_after(schedule, last, ended_at(task, self.clock.now())))
-            if self.schedules.save(after, self.chance.nonce()):
+            if self.schedules.save(after, self.random_source.nonce()):
                 if after.last is not None and after.state is ScheduleState.ACTIVE:
                     self._produce(after, after.last.nominal)
                 return
@@ -161,7 +161,7 @@ class OverlapControl:
             kind = task.error.kind if task.error else "error"
             calendars = self.expander.known_calendars_of(stored)
             paused = stored.paused(self.clock.now(), f"the task {task.id} failed: {kind}", calendars)
-            if self.schedules.save(paused, self.chance.nonce()):
+            if self.schedules.save(paused, self.random_source.nonce()):
                 return
         raise Unavailable(f"the schedule {schedule_ref.schedule!r} was written by others again and again")
 
@@ -177,7 +177,7 @@ class OverlapControl:
             return
         key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
         told = replace(stored, skipped=stored.skipped + 1).remarked(self.clock.now(), key, reason)
-        self.schedules.save(told, self.chance.nonce())
+        self.schedules.save(told, self.random_source.nonce())
 
     def _open(self, task_id: TaskId | None) -> Task | None:
         """A task, if it has not come to its end."""
@@ -185,7 +185,7 @@ class OverlapControl:
         return task if task is not None and task.finished_at is None else None
 
     def _save(self, stored: StoredSchedule, activity: Activity) -> bool:
-        return self.schedules.save_activity(stored.owner, stored.name, activity, self.chance.nonce())
+        return self.schedules.save_activity(stored.owner, stored.name, activity, self.random_source.nonce())
 
 
 def _refusal(stored: StoredSchedule, schedule_ref: ScheduleRef) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid, ScheduleUnknown
+from duetime.domain.errors import FieldInvalid, ScheduleNotFound
 from duetime.domain.schedules.occurrences import between, following
 from duetime.domain.schedules.permanent import run_of
 from duetime.domain.schedules.schedule import ScheduleState
@@ -95,11 +95,11 @@ class SchedulePreview:
         latest run is known.
 
         Raises:
-            ScheduleUnknown: there is none of that name.
+            ScheduleNotFound: there is none of that name.
         """
         stored, _ = self.schedules.read(owner, name)
         if stored is None:
-            raise ScheduleUnknown(name)
+            raise ScheduleNotFound(name)
         found = list(self._found(stored, start, end, limit))
         ids = {each.key: stored.id_of(each) for each in found if each.runs and each.nominal <= stored.done}
         tasks = self.tasks.read_many(list(ids.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchUnknown, Unavailable
+from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchNotFound, Unavailable
 from duetime.domain.limits import MAX_PAGE, MAX_SWITCHES
 from duetime.domain.switches import SwitchKey, SwitchScope
 
@@ -29,7 +29,7 @@ class SwitchAdmin:
     circuits: CircuitStore
     operators: Admins
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
 
     def list(self, caller: str) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
         """The switches, and the circuits that are not closed; for others than operators what concerns them alone."""
@@ -64,14 +64,14 @@ class SwitchAdmin:
 
         Raises:
             OperatorRequired: it concerns other owners too, or an operator has set it.
-            SwitchUnknown: there is none.
+            SwitchNotFound: there is none.
             Unavailable: others kept changing switches.
         """
 
         def change(switches: Switches) -> Switches:
             self._check(caller, key, switches)
             if key not in switches.by_key:
-                raise SwitchUnknown(key)
+                raise SwitchNotFound(key)
             return switches.without(key)
 
         return self._change(change).by_key[key]
@@ -81,7 +81,7 @@ class SwitchAdmin:
         for _ in range(_TRIES):
             before = self.switches.read(consistent=True)
             after = change(before)
-            if after == before or self.switches.save(after, self.chance.nonce()):
+            if after == before or self.switches.save(after, self.random_source.nonce()):
                 return before
         raise Unavailable("others kept changing the switches")
 

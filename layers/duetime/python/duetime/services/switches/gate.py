@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
 from duetime.domain.switches import Switches
-from duetime.domain.tasks.attempts import HeldBack
+from duetime.domain.tasks.attempt_outcomes import Postponed
 
 if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
@@ -24,7 +24,7 @@ class SwitchGate:
 
     switches: SwitchStore
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     telemetry: Telemetry
     _known: Switches | None = field(default=None, init=False)
     _asked_at: Millis = field(default=0, init=False)
@@ -41,13 +41,13 @@ class SwitchGate:
                 self.telemetry.note("the switches could not be read", error=str(error))
         return self._known or Switches()
 
-    def held(self, task: Task) -> HeldBack | None:
+    def held(self, task: Task) -> Postponed | None:
         """Whether a task that was just claimed is stopped: until when, and why."""
         reason = self.look().verdict(task)
         if reason is None:
             return None
-        wait = SHORTEST_STOP + self.chance.below(LONGEST_STOP - SHORTEST_STOP + 1)
-        return HeldBack(self.clock.now() + wait, reason)
+        wait = SHORTEST_STOP + self.random_source.below(LONGEST_STOP - SHORTEST_STOP + 1)
+        return Postponed(self.clock.now() + wait, reason)
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
         """The locks that keep the caps on a task."""

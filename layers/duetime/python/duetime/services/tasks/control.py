@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.timers import on_the_minute
-from duetime.domain.errors import FenceDiffers, LockLost, MoveRefused, NotifiedOtherwise, TaskUnknown, VersionDiffers
+from duetime.domain.errors import (
+    FenceMismatch,
+    LockLost,
+    NotifiedOtherwise,
+    StateConflict,
+    TaskNotFound,
+    VersionMismatch,
+)
 from duetime.domain.limits import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempts import Run, reported_history
-from duetime.domain.tasks.expiry import unless_referenced
+from duetime.domain.tasks.attempt_outcomes import Run, reported_history
+from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import LEASED, LEGAL, Move, State
 from duetime.domain.tasks.task import (
     AwsTarget,
@@ -32,14 +39,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
-    from duetime.services.outcomes.completion import CompletionSteps
+    from duetime.services.outcomes.completion_steps import CompletionSteps
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.tasks.update import TaskUpdater
 
@@ -53,7 +60,7 @@ _DONE: dict[Move, str] = {
     Move.REQUEST_ROLLBACK: "rolled back",
     Move.CANCEL: "cancelled",
     Move.CHANGE: "resumed",
-    Move.ASK: "asked for that",
+    Move.REQUEST_STOP: "asked for that",
 }
 
 
@@ -61,8 +68,8 @@ _DONE: dict[Move, str] = {
 class TaskControl:
     """Steers tasks: each call is one legal move, or says why it cannot be made.
 
-    Every method raises `TaskUnknown` for a task that does not exist or is another owner's, `MoveRefused` if the
-    task's state does not allow it, and `VersionDiffers` if others keep writing the record in between, or if it is not
+    Every method raises `TaskNotFound` for a task that does not exist or is another owner's, `StateConflict` if the
+    task's state does not allow it, and `VersionMismatch` if others keep writing the record in between, or if it is not
     at the `version` at which alone its user wants it steered.
     """
 
@@ -74,7 +81,7 @@ class TaskControl:
     completion: CompletionSteps
     lock_manager: LockManager
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
 
     def pause(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Hold a task that has not started; ask a running one to pause, which it does when it can."""
@@ -96,12 +103,12 @@ class TaskControl:
         for _ in range(_TRIES):
             try:
                 return self.task_updater.cancel(owner, task_id, version)
-            except MoveRefused as refusal:
-                if refusal.task.state not in LEGAL[Move.ASK].sources:
+            except StateConflict as refusal:
+                if refusal.task.state not in LEGAL[Move.REQUEST_STOP].sources:
                     raise
-            with suppress(MoveRefused):
+            with suppress(StateConflict):
                 return self.stop(owner, task_id, version)
-        raise VersionDiffers(self._read(owner, task_id))
+        raise VersionMismatch(self._read(owner, task_id))
 
     def resume(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Let a paused task go on: at its due time if that is still ahead, else now.
@@ -113,9 +120,9 @@ class TaskControl:
             return self._placed(task, Move.RESUME, _goes_on_at, _no_pause, version)
         if task.stop_request is StopRequest.PAUSE:
             # The attempt that was asked may have failed since: then it is its retry that is not to heed it.
-            move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.ASK
+            move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
             return self._moved(task, move, _pause_taken_back, version)
-        raise MoveRefused(task, "resumed")
+        raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have a task that has not started run now."""
@@ -134,22 +141,22 @@ class TaskControl:
             sets: dict[str, Any] = {"result": None, "error": None, "attempt_history": reported_history(task)}
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
-            with suppress(VersionDiffers):
+            with suppress(VersionMismatch):
                 # What is set is of this version: another one has another attempt history and fence.
                 return self._reopened(replace(task, result=None), Move.REOPEN, sets, task.version)
-        raise VersionDiffers(self._read(owner, task_id))
+        raise VersionMismatch(self._read(owner, task_id))
 
     def roll_back(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have an ended task undone by its target's `rollback`.
 
         Raises:
-            MoveRefused: also if the target is known to offer none.
+            StateConflict: also if the target is known to offer none.
             ContentExpired: its payload is gone.
         """
         task = self._read(owner, task_id, version)
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
-            raise MoveRefused(task, "rolled back: its target offers no rollback")
+            raise StateConflict(task, "rolled back: its target offers no rollback")
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
         return self._reopened(task, Move.REQUEST_ROLLBACK, {"attempt_history": reported_history(task)}, version)
 
@@ -159,7 +166,7 @@ class TaskControl:
         An equal repeat changes nothing and answers the same.
 
         Raises:
-            FenceDiffers: the fence is not the running attempt's, or its deadline is over.
+            FenceMismatch: the fence is not the running attempt's, or its deadline is over.
             NotifiedOtherwise: the attempt ended differently before.
         """
         task = self._read(owner, task_id)
@@ -167,7 +174,7 @@ class TaskControl:
             return self._repeated(task, fence, ending)
         now = self.clock.now()
         if (task.lease_ends_at or 0) < now:
-            raise FenceDiffers(task, _TIME_IS_OVER)
+            raise FenceMismatch(task, _TIME_IS_OVER)
         end = self.outcome_writer.finish(Run(task, task.run_at or now, now), ending, _offered(task))
         if not isinstance(end, Applied):
             return self._repeated(self._read(owner, task_id), fence, ending)
@@ -184,14 +191,14 @@ class TaskControl:
         """Tell the progress of a running attempt; one that was deferred gets its whole deadline again.
 
         Raises:
-            FenceDiffers: the fence is not the running attempt's, or its deadline is over.
+            FenceMismatch: the fence is not the running attempt's, or its deadline is over.
         """
         task = self._read(owner, task_id)
         now = self.clock.now()
         if task.fence != fence or task.state not in LEASED:
-            raise FenceDiffers(task)
+            raise FenceMismatch(task)
         if (task.lease_ends_at or 0) < now:
-            raise FenceDiffers(task, _TIME_IS_OVER)
+            raise FenceMismatch(task, _TIME_IS_OVER)
         sets: dict[str, Any] = {} if progress is None else {"progress": progress}
         guard = Guard(owner=owner, fence=fence)
         if task.deferred:
@@ -204,26 +211,26 @@ class TaskControl:
             sets["lease_ends_at"] = deadline
             # One that comes late must not take back what a later one has given.
             guard = replace(guard, leased_until_before=deadline)
-        result = self.tasks.apply(Write(task_id, Move.HEARTBEAT, self.chance.nonce(), guard, sets))
+        result = self.tasks.apply(Write(task_id, Move.HEARTBEAT, self.random_source.nonce(), guard, sets))
         if result.task is None or result.task.fence != fence or result.task.state not in LEASED:
-            raise FenceDiffers(result.task or task)
+            raise FenceMismatch(result.task or task)
         return result.task
 
     def _read(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         task = self.tasks.read(task_id)
         if task is None or task.owner != owner:
-            raise TaskUnknown(task_id)
+            raise TaskNotFound(task_id)
         if version not in (None, task.version):
-            raise VersionDiffers(task)
+            raise VersionMismatch(task)
         return task
 
     def _ask(self, task: Task, stop_request: StopRequest, wanted: str, version: int | None = None) -> Task:
-        if task.state not in LEGAL[Move.ASK].sources:
-            raise MoveRefused(task, wanted)
+        if task.state not in LEGAL[Move.REQUEST_STOP].sources:
+            raise StateConflict(task, wanted)
         if task.stop_request in (stop_request, StopRequest.CANCEL):
             # What is to stop for good need not pause.
             return task
-        return self._moved(task, Move.ASK, partial(_stronger, stop_request), version)
+        return self._moved(task, Move.REQUEST_STOP, partial(_stronger, stop_request), version)
 
     def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], dict[str, Any]], version: int | None) -> Task:
         """Make a move, again while others write in between and it stays legal, unless only this version is meant.
@@ -233,11 +240,11 @@ class TaskControl:
         for _ in range(_TRIES if version is None else 1):
             self._check(task, move)
             guard = Guard(version=task.version)
-            result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), guard, sets_of(task)))
+            result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), guard, sets_of(task)))
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
-        raise VersionDiffers(task)
+        raise VersionMismatch(task)
 
     def _placed(
         self,
@@ -254,17 +261,17 @@ class TaskControl:
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
-        raise VersionDiffers(task)
+        raise VersionMismatch(task)
 
     def _check(self, task: Task, move: Move) -> None:
         if task.state not in LEGAL[move].sources:
-            raise MoveRefused(task, _DONE.get(move, move.value))
+            raise StateConflict(task, _DONE.get(move, move.value))
 
     def _reopened(self, task: Task, move: Move, sets: dict[str, Any], version: int | None) -> Task:
         """Have an ended task worked on again: without an end and an expiry, its contents neither."""
         self._check(task, move)
         if task.finished_at is None:
-            raise MoveRefused(task, f"{_DONE[move]} before what follows its end is done")
+            raise StateConflict(task, f"{_DONE[move]} before what follows its end is done")
         now = self.clock.now()
         expiry = unless_referenced(now)
         extend(self.contents, task, expiry)
@@ -276,7 +283,7 @@ class TaskControl:
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
         """A notification of an attempt that has ended, the last that has: fine if it says the same."""
         if not task.attempt_history or task.attempt_history[-1].fence != fence:
-            raise FenceDiffers(task)
+            raise FenceMismatch(task)
         if says_the_same(self.contents, task, ending):
             return task
         raise NotifiedOtherwise(task)
@@ -290,7 +297,7 @@ def _stronger(stop_request: StopRequest, task: Task) -> dict[str, Any]:
 def _pause_taken_back(task: Task) -> dict[str, Any]:
     """What is asked no more; somebody else may have taken it back meanwhile, or have asked the attempt to stop."""
     if task.stop_request is not StopRequest.PAUSE:
-        raise MoveRefused(task, "resumed")
+        raise StateConflict(task, "resumed")
     return {"stop_request": None}
 
 

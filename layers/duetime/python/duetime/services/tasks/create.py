@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import KeyReused, RequestRefused, Unavailable
+from duetime.domain.errors import KeyReused, RequestError, Unavailable
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
 from duetime.domain.tasks.creation import due_of, new_id, new_task
-from duetime.domain.tasks.expiry import unless_referenced
 from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import Origin
-    from duetime.domain.tasks.expiry import Expiry
+    from duetime.domain.tasks.payload_expiry import Expiry
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Executor, RandomSource
@@ -81,7 +81,7 @@ class TaskCreator:
     keys: KeyStore
     enqueuer: Enqueuer
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     executor: Executor
     shards: Shards
     rules: TargetRules = DEFAULT_RULES
@@ -99,13 +99,13 @@ class TaskCreator:
             self.enqueuer.send_due([task])
         return task
 
-    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Task | RequestRefused | Unavailable]:
+    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Task | RequestError | Unavailable]:
         """Accept many tasks, each for itself: a task or the reason why not, in the order they were asked for."""
 
-        def attempt(order: Order) -> tuple[Task, bool] | RequestRefused | Unavailable:
+        def attempt(order: Order) -> tuple[Task, bool] | RequestError | Unavailable:
             try:
                 return self._write(owner, order)
-            except (RequestRefused, Unavailable) as refusal:
+            except (RequestError, Unavailable) as refusal:
                 return refusal
 
         self.shards.prepare()
@@ -163,8 +163,8 @@ class TaskCreator:
         now = self.clock.now()
         if order.origin is None:
             due = due_of(order.spec, now)
-            shard = self.chance.below(self.shards.count())
-            return _Accepted(new_id(due, now, shard, self.chance.bits(_TAIL_BITS)), due, now)
+            shard = self.random_source.below(self.shards.count())
+            return _Accepted(new_id(due, now, shard, self.random_source.bits(_TAIL_BITS)), due, now)
         order.origin.check(now)
         due = due_of(order.spec, order.origin.at)
         return _Accepted(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)

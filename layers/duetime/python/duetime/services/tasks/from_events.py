@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import RequestRefused
+from duetime.domain.errors import RequestError
 from duetime.ports.rejected_events import Reject
 from duetime.services.tasks.create import Order
 
@@ -30,7 +30,7 @@ class Arrival:
 
     id: str
     body: str
-    wanted: Order | RequestRefused
+    wanted: Order | RequestError
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class EventTaskCreator:
         """Put aside what is refused for good, note what else went wrong; the ids of what is put aside."""
         refused: dict[str, Reject] = {}
         for arrival, end in zip(arrivals, ends, strict=True):
-            if isinstance(end, RequestRefused):
+            if isinstance(end, RequestError):
                 refused[arrival.id] = Reject(arrival.body, str(end))
                 self.telemetry.note("an event can become no task", event=arrival.id, reason=str(end))
             elif isinstance(end, Exception):

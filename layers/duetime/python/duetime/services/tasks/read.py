@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import ContentExpired, TaskUnknown
+from duetime.domain.errors import ContentExpired, TaskNotFound
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.tasks.states import State
 
@@ -41,7 +41,7 @@ class TaskReader:
         """Read one task, its payload and result included.
 
         Raises:
-            TaskUnknown: there is none, or it is another owner's.
+            TaskNotFound: there is none, or it is another owner's.
         """
         return self.with_contents(self.record(owner, task_id))
 
@@ -49,11 +49,11 @@ class TaskReader:
         """Read one task as its record has it: a payload or result that lies outside is not fetched.
 
         Raises:
-            TaskUnknown: there is none, or it is another owner's.
+            TaskNotFound: there is none, or it is another owner's.
         """
         task = self.tasks.read(task_id)
         if task is None or task.owner != owner:
-            raise TaskUnknown(task_id)
+            raise TaskNotFound(task_id)
         return task
 
     def with_contents(self, task: Task) -> Task:

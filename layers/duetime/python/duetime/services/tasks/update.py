@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
-from duetime.domain.errors import FieldInvalid, MoveRefused, TaskUnknown, Unavailable, VersionDiffers
+from duetime.domain.errors import FieldInvalid, StateConflict, TaskNotFound, Unavailable, VersionMismatch
 from duetime.domain.tasks.creation import due_of
-from duetime.domain.tasks.expiry import unless_referenced
+from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec, TopologyTarget, pull_queue_of
-from duetime.domain.topologies.payload_reader import outline_of
+from duetime.domain.topologies.stored_graph import outline_of
 from duetime.services.content_retention import let_expire, replace_content
 from duetime.services.tasks.create import PAYLOAD
 
@@ -48,7 +48,7 @@ class TaskUpdater:
     contents: ContentStore
     enqueuer: Enqueuer
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     retention: Millis
     lock_manager: LockManager
     rules: TargetRules = DEFAULT_RULES
@@ -64,9 +64,9 @@ class TaskUpdater:
             version: the version the change was made for; `None` takes any.
 
         Raises:
-            TaskUnknown: there is none, or it is another owner's.
-            MoveRefused: it has started, or is a topology that has, and would get another graph.
-            VersionDiffers: it is at another version.
+            TaskNotFound: there is none, or it is another owner's.
+            StateConflict: it has started, or is a topology that has, and would get another graph.
+            VersionMismatch: it is at another version.
             FieldInvalid: it would be due more than ten years ahead, its target may not be called, or it would be a
                 topology whose payload is no graph that can be run.
             Unavailable: somebody else's write came between every time.
@@ -85,14 +85,16 @@ class TaskUpdater:
         """Take back a task that has not started; taking it back again changes nothing.
 
         Raises:
-            TaskUnknown: there is none, or it is another owner's.
-            MoveRefused: it has started or ended.
-            VersionDiffers: it is at another version.
+            TaskNotFound: there is none, or it is another owner's.
+            StateConflict: it has started or ended.
+            VersionMismatch: it is at another version.
         """
         now = self.clock.now()
         expires = now + self.retention
         sets = {"finished_at": now, "expires_at": expires}
-        write = Write(task_id, Move.CANCEL, self.chance.nonce(), Guard(owner=owner, version=version, alone=True), sets)
+        write = Write(
+            task_id, Move.CANCEL, self.random_source.nonce(), Guard(owner=owner, version=version, alone=True), sets
+        )
         result = self.tasks.apply(write)
         if isinstance(result, Applied):
             let_expire(self.contents, result.task, expires)
@@ -103,7 +105,7 @@ class TaskUpdater:
         may_be = result.task is not None and result.task.state in NOT_STARTED
         if may_be and (cancelled := self._cancelled(owner, task_id, version)) is not None:
             return cancelled
-        raise VersionDiffers(self._checked(owner, task_id, result.task, version, "cancelled"))
+        raise VersionMismatch(self._checked(owner, task_id, result.task, version, "cancelled"))
 
     def _cancelled(self, owner: str, task_id: TaskId, version: int | None) -> Task | None:
         """Take back what cannot be taken back unread; `None` of a task that has started, ended or is not there."""
@@ -112,7 +114,7 @@ class TaskUpdater:
             if task is None or task.owner != owner or task.state not in NOT_STARTED:
                 return None
             if version not in (None, task.version):
-                raise VersionDiffers(task)
+                raise VersionMismatch(task)
             result = self._cancel(task)
             if isinstance(result, Applied):
                 return result.task
@@ -127,7 +129,7 @@ class TaskUpdater:
             sets = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
             return self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
         sets = {"finished_at": now, "expires_at": expires}
-        result = self.tasks.apply(Write(task.id, Move.CANCEL, self.chance.nonce(), guard, sets))
+        result = self.tasks.apply(Write(task.id, Move.CANCEL, self.random_source.nonce(), guard, sets))
         if isinstance(result, Applied):
             let_expire(self.contents, result.task, expires)
             self.lock_manager.release_reservation(result.task)
@@ -136,12 +138,12 @@ class TaskUpdater:
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
         fields = {**self._of_its_graph(task, wanted), **wanted.fields}
-        self._refuse_unfit(task, wanted, fields)
+        self._reject_unfit(task, wanted, fields)
         if wanted.payload is None:
             return self._write(task, wanted, fields)
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
         expiry = unless_referenced(max(self.clock.now(), task.due_at))
-        kept = self.contents.keep(task.id, f"{PAYLOAD}.{self.chance.nonce()}", wanted.payload, expiry)
+        kept = self.contents.keep(task.id, f"{PAYLOAD}.{self.random_source.nonce()}", wanted.payload, expiry)
         sets, stores = {**fields, "payload": kept}, (self.tasks, self.contents)
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets))
 
@@ -153,7 +155,7 @@ class TaskUpdater:
             return {}
         if task.fence and isinstance(task.target, TopologyTarget):
             # Its nodes may have tasks already, whose ids and edges are those of the graph it began with.
-            raise MoveRefused(task, "given another graph: an attempt at it has begun")
+            raise StateConflict(task, "given another graph: an attempt at it has begun")
         if not is_topology:
             return {}
         payload = wanted.payload if wanted.payload is not None else self._payload_of(task)
@@ -163,7 +165,7 @@ class TaskUpdater:
             at = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
             raise FieldInvalid(at, refusal.reason) from None
 
-    def _refuse_unfit(self, task: Task, wanted: TaskChange, fields: Mapping[str, Any]) -> None:
+    def _reject_unfit(self, task: Task, wanted: TaskChange, fields: Mapping[str, Any]) -> None:
         """Refuse what does not fit the task, before anything of it is kept."""
         target, rollback = fields.get("target", task.target), fields.get("rollback", task.rollback)
         if not fields.keys().isdisjoint({"target", "rollback", "callback_url"}):
@@ -192,14 +194,14 @@ class TaskUpdater:
         if is_moved or sets.get("priority", task.priority) != task.priority:
             # Another queue: the message on the old one is of an older turn, and dropped.
             return self.enqueuer.move(task, Move.CHANGE, task.next_at, guard, sets)
-        return self.tasks.apply(Write(task.id, Move.CHANGE, self.chance.nonce(), guard, sets))
+        return self.tasks.apply(Write(task.id, Move.CHANGE, self.random_source.nonce(), guard, sets))
 
     @staticmethod
     def _checked(owner: str, task_id: TaskId, task: Task | None, version: int | None, wanted: str = "changed") -> Task:
         if task is None or task.owner != owner:
-            raise TaskUnknown(task_id)
+            raise TaskNotFound(task_id)
         if version not in (None, task.version):
-            raise VersionDiffers(task)
+            raise VersionMismatch(task)
         if task.state not in NOT_STARTED:
-            raise MoveRefused(task, wanted)
+            raise StateConflict(task, wanted)
         return task

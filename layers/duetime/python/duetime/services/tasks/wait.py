@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import TaskStore
-    from duetime.services.long_polls import LongPolls
+    from duetime.services.long_poll_limit import LongPolls
 
 FIRST_PAUSE: Millis = 100
 LONGEST_PAUSE: Millis = SECOND

@@ -35,11 +35,11 @@ class NodeInputs:
         if (
             node_ref is None
             or not node_ref.inputs
-            or (whole := self.topology_repository.read(node_ref.topology)) is None
+            or (topology_run := self.topology_repository.read(node_ref.topology)) is None
         ):
             return None
-        node = whole.graph.by_key[node_ref.key]
-        wanted = references(node, {key: whole.run_state.task_id(key) for key in node.inputs})
+        node = topology_run.graph.by_key[node_ref.key]
+        wanted = references(node, {key: topology_run.run_state.task_id(key) for key in node.inputs})
         return assembled(self._results(wanted))
 
     def _results(self, wanted: tuple[Reference, ...]) -> Iterator[tuple[str, bytes | None]]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
-from duetime.domain.tasks.attempts import reported_history
-from duetime.domain.tasks.expiry import unless_referenced
+from duetime.domain.tasks.attempt_outcomes import reported_history
+from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.join_counters import chunk_of, chunks_for, reports
@@ -52,12 +52,12 @@ class NodeActions:
     clock: Clock
     retention: Millis
 
-    def count(self, whole: TopologyRun, key: str, position: int, outcome: Outcome) -> Counts:
+    def count(self, topology_run: TopologyRun, key: str, position: int, outcome: Outcome) -> Counts:
         """Count an edge at a node, and tell all that is known of its parents now.
 
         Should the counts be gone, they are made good: who looks after the topology decides by its nodes' states.
         """
-        node, task_id = whole.graph.by_key[key], whole.run_state.task_id(key)
+        node, task_id = topology_run.graph.by_key[key], topology_run.run_state.task_id(key)
         edges, expires = len(node.depends_on), self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
         before, after = self.store.add_edge(task_id, edges, position, outcome, expires)
         if chunks_for(edges) == 1:
@@ -66,15 +66,21 @@ class NodeActions:
             return self.store.add_report(task_id, edges, chunk_of(position), after.counts, expires).counts
         return self.store.read_join_count(task_id, edges).counts
 
-    def act(self, whole: TopologyRun, key: str, verdict: Verdict) -> None:
-        """Do what a node's rule says, if it still waits for its parents and the whole goes on."""
+    def act(self, topology_run: TopologyRun, key: str, verdict: Verdict) -> None:
+        """Do what a node's rule says, if it still waits for its parents and the run goes on."""
         if verdict is Verdict.READY:
-            if whole.task.state is State.RUNNING and whole.task.stop_request is None and not whole.run_state.stopped:
-                self._release(whole, key)
+            if (
+                topology_run.task.state is State.RUNNING
+                and topology_run.task.stop_request is None
+                and not topology_run.run_state.stopped
+            ):
+                self._release(topology_run, key)
         elif verdict is not Verdict.WAIT:
-            self.dismiss(whole, key, _REASONS[verdict], {State.BLOCKED})
+            self.dismiss(topology_run, key, _REASONS[verdict], {State.BLOCKED})
 
-    def dismiss(self, whole: TopologyRun, key: str, reason: Reason, among: Collection[State] = NOT_STARTED) -> None:
+    def dismiss(
+        self, topology_run: TopologyRun, key: str, reason: Reason, among: Collection[State] = NOT_STARTED
+    ) -> None:
         """Cancel a node that has not started; a worker does what follows its end."""
 
         def sets(task: Task) -> dict[str, Any]:
@@ -82,7 +88,7 @@ class NodeActions:
             return {"node_ref": node_ref, "finished_at": None}
 
         for _ in range(_TRIES):
-            task = self._read(whole.run_state.task_id(key))
+            task = self._read(topology_run.run_state.task_id(key))
             if task.state not in among or task.state not in LEGAL[Move.DISMISS].sources:
                 return
             guard = Guard(version=task.version)
@@ -90,9 +96,9 @@ class NodeActions:
                 return
         raise Unavailable(f"the node {key} was written by others again and again")
 
-    def undo(self, whole: TopologyRun, key: str) -> None:
+    def undo(self, topology_run: TopologyRun, key: str) -> None:
         """Have a node rolled back, once everything that follows its end is done."""
-        task = self._read(whole.run_state.task_id(key))
+        task = self._read(topology_run.run_state.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
@@ -107,10 +113,10 @@ class NodeActions:
         if isinstance(result, Applied):
             retain_open(self.tasks, self.contents, result.task, expiry)
 
-    def _release(self, whole: TopologyRun, key: str) -> None:
-        task = self._read(whole.run_state.task_id(key))
+    def _release(self, topology_run: TopologyRun, key: str) -> None:
+        task = self._read(topology_run.run_state.task_id(key))
         if task.state is State.BLOCKED:
-            due = self.clock.now() + (whole.graph.by_key[key].spec.delay or 0)
+            due = self.clock.now() + (topology_run.graph.by_key[key].spec.delay or 0)
             if task.due_at != task.created_at:
                 # Its user has set another time while it was blocked.
                 due = max(due, task.due_at)

@@ -1,4 +1,4 @@
-"""What follows the end of a node: its children hear of it, the whole keeps its course, and its execution goes on.
+"""What follows the end of a node: its children hear of it, the run keeps its course, and its execution goes on.
 
 And the end of a topology's task: nothing of it is left waiting.
 """
@@ -56,45 +56,49 @@ class NodeFinished:
             self.node_tasks.complete(task.id)
             if not self.reconciler.dissolve(task):
                 self.reconciler.retention.let_expire(task.id)
-        if task.node_ref is None or (whole := self._whole_of(task.id, task.node_ref)) is None:
+        if task.node_ref is None or (topology_run := self._whole_of(task.id, task.node_ref)) is None:
             return False
-        self._tell_all(task, task.node_ref, whole)
+        self._tell_all(task, task.node_ref, topology_run)
         # As it was read after the node had ended: if the topology ends later, its own follow-up finds the node.
-        return not whole.task.is_terminal
+        return not topology_run.task.is_terminal
 
-    def _tell_all(self, task: Task, node_ref: NodeRef, whole: TopologyRun | None) -> None:
+    def _tell_all(self, task: Task, node_ref: NodeRef, topology_run: TopologyRun | None) -> None:
         key, status = node_ref.key, status_of(task)
-        if whole is None or status.outcome is None:
+        if topology_run is None or status.outcome is None:
             return
-        if _concerns_all(whole, status):
+        if _concerns_all(topology_run, status):
             # First of all: a stop must be known before a child of this node may start.
-            if self.reconciler.is_large(whole):
-                self.reconciler.hand_over(whole, status)
+            if self.reconciler.is_large(topology_run):
+                self.reconciler.hand_over(topology_run, status)
             else:
-                self.reconciler.steer(whole, {key: status})
-            whole = self._whole_of(task.id, node_ref)
-            if whole is None:
+                self.reconciler.steer(topology_run, {key: status})
+            topology_run = self._whole_of(task.id, node_ref)
+            if topology_run is None:
                 return
         outcome = status.outcome
-        self.executor.map(lambda edge: self._tell(whole, edge, outcome), whole.graph.edges_out[key])
+        self.executor.map(lambda edge: self._tell(topology_run, edge, outcome), topology_run.graph.edges_out[key])
         if (token := self.store.read_token(task.id)) is not None:
             self.machine.answer(token)
 
     def _whole_of(self, task_id: TaskId, node_ref: NodeRef) -> TopologyRun | None:
-        """The whole that a node belongs to; `None` if another run is under way, or about to be."""
-        whole = self.topology_repository.read(node_ref.topology)
-        is_its = whole is not None and whole.is_present and whole.run_state.task_id(node_ref.key) == task_id
-        return whole if is_its else None
+        """The run that a node belongs to; `None` if another run is under way, or about to be."""
+        topology_run = self.topology_repository.read(node_ref.topology)
+        is_its = (
+            topology_run is not None
+            and topology_run.is_present
+            and topology_run.run_state.task_id(node_ref.key) == task_id
+        )
+        return topology_run if is_its else None
 
-    def _tell(self, whole: TopologyRun, edge: Edge, outcome: Outcome) -> None:
+    def _tell(self, topology_run: TopologyRun, edge: Edge, outcome: Outcome) -> None:
         """Count an edge at a child, and do what the child's rule says then."""
-        counts = self.nodes.count(whole, edge.child, edge.position, outcome)
-        self.nodes.act(whole, edge.child, verdict(whole.graph.by_key[edge.child].rule, counts))
+        counts = self.nodes.count(topology_run, edge.child, edge.position, outcome)
+        self.nodes.act(topology_run, edge.child, verdict(topology_run.graph.by_key[edge.child].rule, counts))
 
 
-def _concerns_all(whole: TopologyRun, status: NodeStatus) -> bool:
-    """Whether more is to be done about the whole than about the node's children."""
-    if whole.task.state is not State.RUNNING:
+def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
+    """Whether more is to be done about the run than about the node's children."""
+    if topology_run.task.state is not State.RUNNING:
         return False
-    is_failure = status.is_failure and whole.graph.on_failure is not OnFailure.CONTINUE
-    return is_failure or whole.run_state.stopped or whole.task.stop_request is not None
+    is_failure = status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE
+    return is_failure or topology_run.run_state.stopped or topology_run.task.stop_request is not None

@@ -38,17 +38,17 @@ class NodeTasks:
     tasks: TaskStore
     contents: ContentStore
     store: TopologyStore
-    chance: RandomSource
+    random_source: RandomSource
     executor: Executor
     rules: TargetRules = DEFAULT_RULES
 
-    def make(self, whole: TopologyRun) -> None:
+    def make(self, topology_run: TopologyRun) -> None:
         """Make the tasks of all nodes of this run.
 
         Raises:
             FieldInvalid: the settings do not let tasks call what a node calls any more.
         """
-        self._make_all(whole, self.rules.target_of)
+        self._make_all(topology_run, self.rules.target_of)
 
     def complete(self, topology: TaskId) -> None:
         """Make what a plan was cut off from making, when the topology has ended and all of it is to be taken back.
@@ -63,17 +63,19 @@ class NodeTasks:
                 TopologyRun(task, self.in_full.graph_of(task), run_state), lambda spec: spec.target or HandlerTarget()
             )
 
-    def _make_all(self, whole: TopologyRun, target: Callable[[TaskSpec], Target]) -> None:
-        keys = [key for key in whole.graph.by_key if key not in whole.run_state.ran]
-        self.executor.map(partial(self._make, whole, target), creation_order(whole.graph, keys))
+    def _make_all(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target]) -> None:
+        keys = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
+        self.executor.map(partial(self._make, topology_run, target), creation_order(topology_run.graph, keys))
 
-    def _make(self, whole: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> None:
-        node, begun = whole.graph.by_key[key], whole.run_state.begun_at
+    def _make(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> None:
+        node, begun = topology_run.graph.by_key[key], topology_run.run_state.begun_at
         spec = replace(node.spec, target=target(node.spec))
-        task_id = whole.run_state.task_id(key)
+        task_id = topology_run.run_state.task_id(key)
         content = self.contents.keep(task_id, PAYLOAD, spec.payload)
-        task = new_task(task_id, spec, whole.task.owner, begun, begun, content)
-        node_ref = NodeRef(whole.task.id, whole.run_state.number, key, inputs=bool(node.inputs))
+        task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content)
+        node_ref = NodeRef(topology_run.task.id, topology_run.run_state.number, key, inputs=bool(node.inputs))
         self.tasks.create(
-            replace(task, state=State.BLOCKED, name=spec.name or key, node_ref=node_ref, nonce=self.chance.nonce())
+            replace(
+                task, state=State.BLOCKED, name=spec.name or key, node_ref=node_ref, nonce=self.random_source.nonce()
+            )
         )

@@ -1,4 +1,4 @@
-"""Keeping the whole on its course: what its nodes' states and its user ask for is done, as often as it is looked at."""
+"""Keeping the run on its course: what its nodes' states and its user ask for is done, as often as it is looked at."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from duetime.domain.errors import RequestRefused
+from duetime.domain.errors import RequestError
 from duetime.domain.limits import BULK_INLINE_NODES
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import StopRequest
@@ -39,7 +39,7 @@ Work: TypeAlias = "Sequence[Callable[[], object]]"
 
 @dataclass(frozen=True, slots=True)
 class TopologyReconciler:
-    """Does about the nodes what becomes of the whole asks for. It remembers nothing: whoever crashed asks again.
+    """Does about the nodes what becomes of the run asks for. It remembers nothing: whoever crashed asks again.
 
     Attributes:
         in_background: has what is left of a large topology ended by a bulk operation; `None` where there are none.
@@ -53,33 +53,35 @@ class TopologyReconciler:
     executor: Executor
     in_background: Callable[[str, TaskId], None] | None = None
 
-    def steer(self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> tuple[NextAction, Statuses]:
-        """Look where the whole stands, and do what that asks for; if that is much, it is done in the background.
+    def steer(
+        self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
+    ) -> tuple[NextAction, Statuses]:
+        """Look where the run stands, and do what that asks for; if that is much, it is done in the background.
 
         Args:
-            whole: as it was just read.
+            topology_run: as it was just read.
             known: where some of its nodes stand, known better than by reading.
         """
-        found, statuses = self._next_action(whole, known)
+        found, statuses = self._next_action(topology_run, known)
         if statuses:
-            self._do_or_hand_over(whole, self._work(whole, found, statuses))
+            self._do_or_hand_over(topology_run, self._work(topology_run, found, statuses))
         return found, statuses
 
-    def work(self, whole: TopologyRun) -> Work:
+    def work(self, topology_run: TopologyRun) -> Work:
         """What there is to do about its nodes, nothing of which has been done."""
-        found, statuses = self._next_action(whole)
-        return self._work(whole, found, statuses) if statuses else ()
+        found, statuses = self._next_action(topology_run)
+        return self._work(topology_run, found, statuses) if statuses else ()
 
-    def resumption(self, whole: TopologyRun) -> Work:
-        """What there is to do for what was paused with the whole to go on."""
-        found, statuses = self._next_action(whole)
+    def resumption(self, topology_run: TopologyRun) -> Work:
+        """What there is to do for what was paused with the run to go on."""
+        found, statuses = self._next_action(topology_run)
         if not statuses:
             return ()
-        owner, run_state = whole.task.owner, whole.run_state
+        owner, run_state = topology_run.task.owner, topology_run.run_state
         paused = [key for key, status in statuses.items() if status.state is State.PAUSED]
         return [
-            *self._work(whole, found, statuses),
-            *self._repairs(whole, found, statuses),
+            *self._work(topology_run, found, statuses),
+            *self._repairs(topology_run, found, statuses),
             *(partial(_unless_refused, self.task_control.resume, owner, run_state.task_id(key)) for key in paused),
         ]
 
@@ -92,7 +94,7 @@ class TopologyReconciler:
         return done
 
     def dissolve(self, task: Task) -> bool:
-        """Take back what is left of a topology whose task has ended, if the whole did not come to its end before.
+        """Take back what is left of a topology whose task has ended, if the run did not come to its end before.
 
         Args:
             task: the topology's, as it had ended; it may have been retried since, and then nothing is taken back.
@@ -100,21 +102,21 @@ class TopologyReconciler:
         Returns:
             Whether a bulk operation does it, and then lets the nodes expire.
         """
-        whole = self.topology_repository.read(task.id)
-        if whole is None:
+        topology_run = self.topology_repository.read(task.id)
+        if topology_run is None:
             return self._forestall(task)
-        if not whole.task.is_terminal:
+        if not topology_run.task.is_terminal:
             return False
-        if not whole.run_state.ended:
+        if not topology_run.run_state.ended:
             # Before any of them is cancelled: what ends meanwhile must not start others.
             self.topology_repository.save(
-                whole.run_state, lambda run_state: replace(run_state, stopped=True, dissolved=True)
+                topology_run.run_state, lambda run_state: replace(run_state, stopped=True, dissolved=True)
             )
-        if self.is_large(whole) and self.in_background is not None:
-            self.in_background(whole.task.owner, task.id)
+        if self.is_large(topology_run) and self.in_background is not None:
+            self.in_background(topology_run.task.owner, task.id)
             return True
-        if not whole.run_state.ended:
-            self.do(self.work(whole))
+        if not topology_run.run_state.ended:
+            self.do(self.work(topology_run))
         return False
 
     def _forestall(self, task: Task) -> bool:
@@ -127,72 +129,78 @@ class TopologyReconciler:
                 return self.dissolve(task)
         return False
 
-    def is_large(self, whole: TopologyRun) -> bool:
+    def is_large(self, topology_run: TopologyRun) -> bool:
         """Whether so much may have to be done about its nodes that a bulk operation does it."""
-        return self.in_background is not None and len(whole.graph.nodes) > BULK_INLINE_NODES
+        return self.in_background is not None and len(topology_run.graph.nodes) > BULK_INLINE_NODES
 
-    def hand_over(self, whole: TopologyRun, status: NodeStatus) -> None:
+    def hand_over(self, topology_run: TopologyRun, status: NodeStatus) -> None:
         """Have a bulk operation do what the end of a node means for all of a large topology."""
-        if status.is_failure and whole.graph.on_failure is not OnFailure.CONTINUE:
+        if status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE:
             # First of all: a stop must be known before a child of this node may start.
-            self.topology_repository.save(whole.run_state, lambda run_state: replace(run_state, stopped=True))
+            self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
-        is_news = status.reason is not Reason.STOPPED and whole.task.stop_request is not StopRequest.PAUSE
+        is_news = status.reason is not Reason.STOPPED and topology_run.task.stop_request is not StopRequest.PAUSE
         if is_news and self.in_background is not None:
-            self.in_background(whole.task.owner, whole.task.id)
+            self.in_background(topology_run.task.owner, topology_run.task.id)
 
-    def repair(self, whole: TopologyRun) -> tuple[NextAction, Statuses]:
+    def repair(self, topology_run: TopologyRun) -> tuple[NextAction, Statuses]:
         """Steer, and do what crashes may have left undone: nodes that wait for nothing any more are decided."""
-        found, statuses = self.steer(whole)
-        if not whole.task.is_terminal:
+        found, statuses = self.steer(topology_run)
+        if not topology_run.task.is_terminal:
             # Of another version of the code, or kept by a rerun whose plan was cut off.
-            self.retention.keep(whole, statuses)
-        self.do(self._repairs(whole, found, statuses))
+            self.retention.keep(topology_run, statuses)
+        self.do(self._repairs(topology_run, found, statuses))
         return found, statuses
 
-    def go_on(self, whole: TopologyRun) -> None:
-        """Let what was paused with the whole go on."""
-        self.do(self.resumption(whole))
+    def go_on(self, topology_run: TopologyRun) -> None:
+        """Let what was paused with the run go on."""
+        self.do(self.resumption(topology_run))
 
     def _next_action(
-        self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None
+        self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
     ) -> tuple[NextAction, Statuses]:
-        if not whole.is_present:
+        if not topology_run.is_present:
             # It was retried: what stands of the last run is the next run's plan's to judge.
             return NextAction(State.RUNNING), {}
-        statuses = self.topology_repository.statuses(whole, known)
-        overdue = whole.overdue_at is not None and whole.overdue_at <= self.clock.now()
+        statuses = self.topology_repository.statuses(topology_run, known)
+        overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.clock.now()
         # What is left of a topology whose task has ended is taken back, whatever was asked of it.
-        stop_request = StopRequest.CANCEL if whole.task.is_terminal else whole.task.stop_request
-        return next_action(whole.graph, statuses, stop_request, overdue=overdue), statuses
+        stop_request = StopRequest.CANCEL if topology_run.task.is_terminal else topology_run.task.stop_request
+        return next_action(topology_run.graph, statuses, stop_request, overdue=overdue), statuses
 
-    def _do_or_hand_over(self, whole: TopologyRun, work: Work) -> None:
+    def _do_or_hand_over(self, topology_run: TopologyRun, work: Work) -> None:
         if len(work) > BULK_INLINE_NODES and self.in_background is not None:
-            self.in_background(whole.task.owner, whole.task.id)
+            self.in_background(topology_run.task.owner, topology_run.task.id)
         else:
             self.do(work)
 
-    def _work(self, whole: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
-        if found.cancel or found.stop or is_stopped(whole.graph, statuses):
+    def _work(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
+        if found.cancel or found.stop or is_stopped(topology_run.graph, statuses):
             # Before any of them is cancelled: what ends meanwhile must not start others.
-            self.topology_repository.save(whole.run_state, lambda run_state: replace(run_state, stopped=True))
-        owner, run_state, task_control = whole.task.owner, whole.run_state, self.task_control
+            self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
+        owner, run_state, task_control = topology_run.task.owner, topology_run.run_state, self.task_control
         return [
-            *(partial(self.nodes.dismiss, whole, key, Reason.STOPPED) for key in found.cancel),
+            *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),
             *(partial(_unless_refused, task_control.stop, owner, run_state.task_id(key)) for key in found.stop),
             *(partial(_unless_refused, task_control.pause, owner, run_state.task_id(key)) for key in found.pause),
             # Of the others, something that follows their ends is still to be done.
-            *(partial(self.nodes.undo, whole, key) for key in found.undo if statuses[key].finished_at is not None),
+            *(
+                partial(self.nodes.undo, topology_run, key)
+                for key in found.undo
+                if statuses[key].finished_at is not None
+            ),
         ]
 
-    def _repairs(self, whole: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
-        if found.state is not State.RUNNING or not whole.run_state.opened or not statuses:
+    def _repairs(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
+        if found.state is not State.RUNNING or not topology_run.run_state.opened or not statuses:
             return ()
-        verdicts = decided(whole.graph, statuses).items()
+        verdicts = decided(topology_run.graph, statuses).items()
         left = (
-            (key, verdict) for key, verdict in verdicts if not (whole.run_state.stopped and verdict is Verdict.READY)
+            (key, verdict)
+            for key, verdict in verdicts
+            if not (topology_run.run_state.stopped and verdict is Verdict.READY)
         )
-        return [partial(self.nodes.act, whole, key, verdict) for key, verdict in left]
+        return [partial(self.nodes.act, topology_run, key, verdict) for key, verdict in left]
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
         # Asked for each: a process that stood still must not do now what was wanted then.
@@ -201,5 +209,5 @@ class TopologyReconciler:
 
 
 def _unless_refused(ask: Callable[[str, TaskId], object], owner: str, task_id: TaskId) -> None:
-    with suppress(RequestRefused):
+    with suppress(RequestError):
         ask(owner, task_id)

@@ -1,4 +1,4 @@
-"""A topology as a whole: its task, its graph, how far it has come, and where its nodes stand."""
+"""A topology as a run: its task, its graph, how far it has come, and where its nodes stand."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TopologyRepository:
     tasks: TaskStore
     contents: ContentStore
     store: TopologyStore
-    chance: RandomSource
+    random_source: RandomSource
     read_graph: Callable[[bytes], Graph]
     clock: Clock
     executor: Executor | None = None
@@ -102,12 +102,14 @@ class TopologyRepository:
                 self._graphs.popitem(last=False)
         return graph
 
-    def statuses(self, whole: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> Statuses:
+    def statuses(self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> Statuses:
         """Where each node stands, read consistently; what is known is not read."""
         known = known or {}
-        ids = {key: whole.run_state.task_id(key) for key in whole.graph.by_key if key not in known}
+        ids = {key: topology_run.run_state.task_id(key) for key in topology_run.graph.by_key if key not in known}
         found = self._read_all(list(ids.values()))
-        return {key: known[key] if key in known else status_of(found.get(ids[key])) for key in whole.graph.by_key}
+        return {
+            key: known[key] if key in known else status_of(found.get(ids[key])) for key in topology_run.graph.by_key
+        }
 
     def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
         """The tasks of many nodes, some hundreds at once."""
@@ -132,7 +134,7 @@ class TopologyRepository:
             wanted = change(run_state)
             if wanted == run_state and run_state.version:
                 return run_state
-            if self.store.save(wanted, self.chance.nonce(), self._expires_at(wanted)):
+            if self.store.save(wanted, self.random_source.nonce(), self._expires_at(wanted)):
                 return replace(wanted, version=run_state.version + 1)
             run_state = self.store.read(run_state.topology) or run_state
         raise Unavailable(f"the topology {run_state.topology} was written by others again and again")

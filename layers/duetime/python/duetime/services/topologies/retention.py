@@ -1,7 +1,7 @@
 """How long nodes are kept: as long as their topology.
 
 A node that has ended has no expiry while its topology may still need it: as the parent of a node that is given its
-result, in the state of the whole, or to be rolled back. The end of the whole gives all its nodes their expiry, and a
+result, in the state of the run, or to be rolled back. The end of the run gives all its nodes their expiry, and a
 rerun takes it from those that it keeps.
 """
 
@@ -42,28 +42,28 @@ class Retention:
     tasks: TaskStore
     contents: ContentStore
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     executor: Executor
     period: Millis
 
-    def keep(self, whole: TopologyRun, statuses: Statuses) -> None:
+    def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
         """Keep the nodes of a run that goes on, if any of them would expire: those that a rerun keeps do."""
-        ids = [whole.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
+        ids = [topology_run.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
             self._set(ids, None)
             # If it has ended meanwhile, what its end has set was perhaps just taken away.
-            self.let_expire(whole.task.id)
+            self.let_expire(topology_run.task.id)
 
     def let_expire(self, topology: TaskId) -> None:
         """Let the nodes of a topology that has ended expire, after the topology itself.
 
         A node that ends later sees that the topology has ended, and is given its expiry by its own worker.
         """
-        whole = self.topology_repository.read(topology)
-        if whole is None or not whole.task.is_terminal:
+        topology_run = self.topology_repository.read(topology)
+        if topology_run is None or not topology_run.task.is_terminal:
             return
-        ids = [whole.run_state.task_id(key) for key in whole.graph.by_key]
-        self._set(ids, (whole.task.expires_at or self.clock.now() + self.period) + NODE_MARGIN)
+        ids = [topology_run.run_state.task_id(key) for key in topology_run.graph.by_key]
+        self._set(ids, (topology_run.task.expires_at or self.clock.now() + self.period) + NODE_MARGIN)
 
     def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> None:
         found = self.tasks.read_many(list(ids), consistent=True)
@@ -79,7 +79,7 @@ class Retention:
                 let_expire(self.contents, task, expires_at)
             # By its version: a node that is written meanwhile is looked at once more.
             guard, sets = Guard(version=task.version), {"expires_at": expires_at}
-            end = self.tasks.apply(Write(task.id, Move.RETAIN, self.chance.nonce(), guard, sets))
+            end = self.tasks.apply(Write(task.id, Move.RETAIN, self.random_source.nonce(), guard, sets))
             if isinstance(end, Applied):
                 return
             task = end.task

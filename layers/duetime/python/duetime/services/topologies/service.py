@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.errors import FieldInvalid, TaskUnknown
+from duetime.domain.errors import FieldInvalid, TaskNotFound
 from duetime.domain.limits import BULK_INLINE, MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.task import ContentPlace, StopRequest, TopologyTarget
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.runtime import Clock
-    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl
     from duetime.services.tasks.create import Order, TaskCreator
     from duetime.services.tasks.read import TaskReader
@@ -47,7 +47,7 @@ class ControlResult:
 
 @dataclass(frozen=True, slots=True)
 class TopologyService:
-    """Accepts, shows and steers topologies; each method raises `TaskUnknown` for what is no topology of the owner's.
+    """Accepts, shows and steers topologies; each method raises `TaskNotFound` for what is no topology of the owner's.
 
     What is steered at a version is steered only if the topology's task is still at it.
     """
@@ -76,12 +76,18 @@ class TopologyService:
     def get(self, owner: str, topology: TaskId) -> View:
         """Read a topology with all its nodes."""
         task = self._task(owner, topology)
-        whole = self.topology_repository.read(topology)
-        if whole is None:
+        topology_run = self.topology_repository.read(topology)
+        if topology_run is None:
             graph = self.topology_repository.graph_of(task)
             return View(task, graph, None, dict.fromkeys(graph.by_key, NodeStatus()))
         operation = None if self.bulk is None else self.bulk.latest_of(topology)
-        return View(whole.task, whole.graph, whole.run_state, self.topology_repository.statuses(whole), operation)
+        return View(
+            topology_run.task,
+            topology_run.graph,
+            topology_run.run_state,
+            self.topology_repository.statuses(topology_run),
+            operation,
+        )
 
     def rerun(self, owner: str, topology: TaskId, version: int | None = None) -> Task:
         """Run a failed topology again: what succeeded is kept."""
@@ -126,18 +132,18 @@ class TopologyService:
     def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
         """Have the nodes heed it here, unless that takes too long; says whether they all have."""
         reconciler = self.reconciler
-        whole = reconciler.topology_repository.read(task.id)
-        if whole is None:
+        topology_run = reconciler.topology_repository.read(task.id)
+        if topology_run is None:
             return True
         if self.bulk is None:
             until = self.clock.now() + MAX_DEADLINE_SECONDS * SECOND
-        elif reconciler.is_large(whole):
+        elif reconciler.is_large(topology_run):
             return False
-        work = reconciler.resumption(whole) if kind is BulkKind.RESUME else reconciler.work(whole)
+        work = reconciler.resumption(topology_run) if kind is BulkKind.RESUME else reconciler.work(topology_run)
         return reconciler.do(work, until) == len(work) and self.clock.now() < until
 
     def _task(self, owner: str, topology: TaskId) -> Task:
         task = self.task_reader.record(owner, topology)
         if not isinstance(task.target, TopologyTarget):
-            raise TaskUnknown(topology)
+            raise TaskNotFound(topology)
         return task

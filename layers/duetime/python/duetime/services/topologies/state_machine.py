@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import ContentExpired, FieldInvalid, RequestRefused
+from duetime.domain.errors import ContentExpired, FieldInvalid, RequestError
 from duetime.domain.limits import LONGEST_CHECK_INTERVAL, MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
-from duetime.domain.tasks.attempts import HeldBack, Stopped, Succeeded, failure
+from duetime.domain.tasks.attempt_outcomes import Postponed, Stopped, Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.next_actions import unhandled
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.attempts import Ending
+    from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.next_actions import NextAction
@@ -62,10 +62,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class TopologyCheck:
-    """What a look at the whole came to.
+    """What a look at the run came to.
 
     Attributes:
-        state: of the whole.
+        state: of the run.
         over: whether there is nothing left to do for this run.
         again_after: after how many seconds it is worth another look, if not.
     """
@@ -95,7 +95,7 @@ class StateMachineSteps:
     store: TopologyStore
     machine: StateMachine
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     executor: Executor
     shards: Shards
 
@@ -105,18 +105,18 @@ class StateMachineSteps:
         if task is None:
             return Plan([[]])
         try:
-            whole = self._begun(task)
-            if whole is None:
+            topology_run = self._begun(task)
+            if topology_run is None:
                 return Plan([[]])
-            if whole.run_state.opened:
-                self.reconciler.repair(whole)
+            if topology_run.run_state.opened:
+                self.reconciler.repair(topology_run)
             else:
-                self._open(whole)
+                self._open(topology_run)
         except (ContentExpired, FieldInvalid) as refusal:
             self._notify(task, failure("TopologyInvalid", str(refusal), retriable=False))
             return Plan([[]])
-        graph = whole.graph
-        numbers = [number for number, key in enumerate(graph.order) if key not in whole.run_state.ran]
+        graph = topology_run.graph
+        numbers = [number for number, key in enumerate(graph.order) if key not in topology_run.run_state.ran]
         return Plan([numbers[first : first + WAITS_AT_ONCE] for first in range(0, len(numbers), WAITS_AT_ONCE)] or [[]])
 
     def wait(self, topology: TaskId, fence: int, number: int, token: str) -> None:
@@ -124,17 +124,22 @@ class StateMachineSteps:
 
         The token first, then the look: whoever ends the node does it the other way round, so one of both sees both.
         """
-        whole = self.topology_repository.read(topology)
-        if whole is None or whole.task.fence != fence or whole.task.is_terminal or not whole.is_present:
+        topology_run = self.topology_repository.read(topology)
+        if (
+            topology_run is None
+            or topology_run.task.fence != fence
+            or topology_run.task.is_terminal
+            or not topology_run.is_present
+        ):
             self.machine.answer(token)
             return
-        task_id = whole.run_state.task_id(whole.graph.order[number])
+        task_id = topology_run.run_state.task_id(topology_run.graph.order[number])
         self.store.put_token(task_id, token, self.clock.now() + MAX_DEADLINE_SECONDS * SECOND)
         if status_of(self.tasks.read(task_id)).has_ended:
             self.machine.answer(token)
 
     def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
-        """End the attempt at the topology's task if the whole has come to its end; else steer it there.
+        """End the attempt at the topology's task if the run has come to its end; else steer it there.
 
         Of a run that is still to be planned nothing has ended, whatever became of the run before.
 
@@ -143,19 +148,19 @@ class StateMachineSteps:
             fence: of the attempt.
             looks: how often this execution has looked before.
         """
-        whole = self.topology_repository.read(topology)
-        if whole is None or self._current(topology, fence) is None:
+        topology_run = self.topology_repository.read(topology)
+        if topology_run is None or self._current(topology, fence) is None:
             return TopologyCheck(State.CANCELLED, over=True, again_after=0)
-        if not whole.is_present:
+        if not topology_run.is_present:
             return TopologyCheck(
                 State.RUNNING, over=False, again_after=pause_before_check(looks, LONGEST_CHECK_INTERVAL)
             )
-        found, statuses = self.reconciler.repair(whole)
+        found, statuses = self.reconciler.repair(topology_run)
         if found.state not in _TERMINAL:
-            took = self.clock.now() - whole.run_state.begun_at
+            took = self.clock.now() - topology_run.run_state.begun_at
             return TopologyCheck(found.state, over=False, again_after=pause_before_check(looks, took))
-        self.topology_repository.save(whole.run_state, lambda run_state: replace(run_state, ended=True))
-        self._notify(whole.task, self._ending(whole, found, statuses))
+        self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, ended=True))
+        self._notify(topology_run.task, self._ending(topology_run, found, statuses))
         return TopologyCheck(found.state, over=True, again_after=0)
 
     def break_off(self, topology: TaskId, fence: int, reason: str) -> None:
@@ -179,14 +184,18 @@ class StateMachineSteps:
         run_state = self._head(task, graph)
         if run_state is None:
             # No attempt is spent, and whoever looks is told what it waits for.
-            self.task_control.outcome_writer.hold_back(task, HeldBack(self.clock.now() + RERUN_PAUSE, _LAST_RUN))
+            self.task_control.outcome_writer.postpone(task, Postponed(self.clock.now() + RERUN_PAUSE, _LAST_RUN))
             return None
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
         # Making thousands takes a while: it may have been stopped since, ended, and even been run again.
-        whole = self.in_full.read(task.id)
-        is_same = whole is not None and whole.task.fence == task.fence and whole.run_state.number == run_state.number
-        return whole if is_same and whole is not None and not whole.run_state.dissolved else None
+        topology_run = self.in_full.read(task.id)
+        is_same = (
+            topology_run is not None
+            and topology_run.task.fence == task.fence
+            and topology_run.run_state.number == run_state.number
+        )
+        return topology_run if is_same and topology_run is not None and not topology_run.run_state.dissolved else None
 
     def _head(self, task: Task, graph: Graph) -> RunState | None:
         """How far it has come; a first run, or one after a retry, is entered first.
@@ -207,54 +216,56 @@ class StateMachineSteps:
         further = RunState(task.id, (*run_state.runs, begun), task.fence, ran)
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
-    def _open(self, whole: TopologyRun) -> None:
+    def _open(self, topology_run: TopologyRun) -> None:
         """Let those nodes of this run start that nothing holds back; all have their tasks."""
-        again = [key for key in whole.graph.by_key if key not in whole.run_state.ran]
-        kept = self._kept(whole)
-        self.reconciler.retention.keep(whole, kept)
-        for edge in arrivals(whole.graph, again, kept):
-            self.nodes.count(whole, edge.child, edge.position, edge.outcome)
-        verdicts = opening(whole.graph, again, kept)
-        self.executor.map(lambda key: self.nodes.act(whole, key, verdicts[key]), verdicts)
-        self.topology_repository.save(whole.run_state, lambda run_state: replace(run_state, opened=True))
+        again = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
+        kept = self._kept(topology_run)
+        self.reconciler.retention.keep(topology_run, kept)
+        for edge in arrivals(topology_run.graph, again, kept):
+            self.nodes.count(topology_run, edge.child, edge.position, edge.outcome)
+        verdicts = opening(topology_run.graph, again, kept)
+        self.executor.map(lambda key: self.nodes.act(topology_run, key, verdicts[key]), verdicts)
+        self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, opened=True))
 
-    def _kept(self, whole: TopologyRun) -> Statuses:
-        ids = {key: whole.run_state.task_id(key) for key in whole.run_state.ran}
+    def _kept(self, topology_run: TopologyRun) -> Statuses:
+        ids = {key: topology_run.run_state.task_id(key) for key in topology_run.run_state.ran}
         found = self.tasks.read_many(list(ids.values()), consistent=True)
         kept = {key: status_of(found.get(task_id)) for key, task_id in ids.items()}
-        return {key: kept.get(key, NodeStatus()) for key in whole.graph.by_key}
+        return {key: kept.get(key, NodeStatus()) for key in topology_run.graph.by_key}
 
-    def _ending(self, whole: TopologyRun, found: NextAction, statuses: Statuses) -> Ending:
+    def _ending(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Ending:
         match found.state:
             case State.SUCCEEDED:
                 parts = ",".join(f'"{name}":{count}' for name, count in sorted(counted(statuses).items()))
-                return Succeeded(f'{{"run":{whole.run_state.number},"nodes":{{{parts}}}}}'.encode())
+                return Succeeded(f'{{"run":{topology_run.run_state.number},"nodes":{{{parts}}}}}'.encode())
             case State.CANCELLED:
                 return Stopped()
             case State.ROLLED_BACK:
-                why = self._why(whole, statuses)
+                why = self._why(topology_run, statuses)
                 return failure("RolledBack", f"rolled back after {why}", retriable=False)
-        if self._is_overdue(whole):
-            return failure("DeadlineExceeded", f"not done within {whole.graph.deadline_seconds} s", retriable=False)
-        return failure("NodesFailed", self._why(whole, statuses), retriable=False)
+        if self._is_overdue(topology_run):
+            return failure(
+                "DeadlineExceeded", f"not done within {topology_run.graph.deadline_seconds} s", retriable=False
+            )
+        return failure("NodesFailed", self._why(topology_run, statuses), retriable=False)
 
-    def _is_overdue(self, whole: TopologyRun) -> bool:
-        return whole.overdue_at is not None and whole.overdue_at <= self.clock.now()
+    def _is_overdue(self, topology_run: TopologyRun) -> bool:
+        return topology_run.overdue_at is not None and topology_run.overdue_at <= self.clock.now()
 
-    def _why(self, whole: TopologyRun, statuses: Statuses) -> str:
-        """What made the whole fail: not what was undone because of that."""
-        order = whole.graph.order
+    def _why(self, topology_run: TopologyRun, statuses: Statuses) -> str:
+        """What made the run fail: not what was undone because of that."""
+        order = topology_run.graph.order
         why = _told([key for key in order if statuses[key].has_failed_itself], "failed")
         why = why or _told([key for key in order if statuses[key].was_taken_back], "was cancelled", "were cancelled")
-        if not why and self._is_overdue(whole):
-            why = f"it was not done within {whole.graph.deadline_seconds} s"
-        why = why or _told(unhandled(whole.graph, statuses), "failed")
+        if not why and self._is_overdue(topology_run):
+            why = f"it was not done within {topology_run.graph.deadline_seconds} s"
+        why = why or _told(unhandled(topology_run.graph, statuses), "failed")
         stuck = [key for key in order if statuses[key].rollback_failed]
         return "; ".join(filter(None, (why, _told(stuck, "could not be rolled back"))))
 
     def _notify(self, task: Task, ending: Ending) -> None:
         """End the attempt, unless it has ended already."""
-        with suppress(RequestRefused):
+        with suppress(RequestError):
             self.task_control.notify(task.owner, task.id, task.fence, ending)
 
 

@@ -1,6 +1,6 @@
 """Checks running topologies now and then: does what nobody else was left to do, and replaces a lost execution.
 
-Nodes start each other, whatever becomes of the execution that executions their run. But the end of the whole is the
+Nodes start each other, whatever becomes of the execution that executions their run. But the end of the run is the
 execution's to tell: one that was stopped by hand, broke, or waits for a token that got lost tells nobody.
 """
 
@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import RequestRefused
-from duetime.domain.tasks.attempts import HeldBack
+from duetime.domain.errors import RequestError
+from duetime.domain.tasks.attempt_outcomes import Postponed
 from duetime.domain.tasks.task import StopRequest
 from duetime.domain.times import MINUTE
 from duetime.domain.topologies.watchdog_times import reminders
@@ -55,9 +55,9 @@ class TopologyWatchdog:
         now = self.clock.now()
         for at in reminders(task, task.lease_ends_at or now, now, self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
-        whole = self.topology_repository.read(task.id)
+        topology_run = self.topology_repository.read(task.id)
         # What a plan has not made yet nobody can steer; and only a execution goes on making it.
-        is_planned = whole is not None and whole.is_present and whole.run_state.opened
+        is_planned = topology_run is not None and topology_run.is_present and topology_run.run_state.opened
         if is_planned and self.state_machine_steps.finish(task.id, task.fence).over:
             return
         if self.machine.is_running(task.id, task.fence):
@@ -66,7 +66,7 @@ class TopologyWatchdog:
             self._cancel(task, is_planned=is_planned)
         else:
             # By its fence: refused if the attempt has ended meanwhile, perhaps by that very execution.
-            self.outcome_writer.hold_back(task, HeldBack(now, EXECUTION_LOST))
+            self.outcome_writer.postpone(task, Postponed(now, EXECUTION_LOST))
             self.telemetry.count("topology_frames_lost")
             self.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
 
@@ -76,7 +76,7 @@ class TopologyWatchdog:
             self.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
             # What its nodes' ends ask for takes a moment; what still runs is for the ordinary looks.
             self.enqueuer.remind(task, self.clock.now() + MINUTE)
-            with suppress(RequestRefused):
+            with suppress(RequestError):
                 self.state_machine_steps.task_control.cancel_by_force(task.owner, task.id, None)
         if is_planned:
             self.state_machine_steps.finish(task.id, task.fence)

@@ -18,8 +18,8 @@ from duetime.domain.limits import (
 )
 from duetime.domain.times import Millis, start_of
 from duetime.services.trigger.due_messages import DueMessages
-from duetime.services.trigger.group_reader import GroupReader, Served
 from duetime.services.trigger.recovery import RecoveryScan
+from duetime.services.trigger.shard_group_reader import GroupReader, Served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Clock, Executor, FanOut, Telemetry
     from duetime.ports.stores import CursorStore, MinuteItem, TaskStore
-    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.bulk.manage import BulkOperations
     from duetime.services.schedules.expander import ScheduleExpander
     from duetime.services.shards import Shards
 

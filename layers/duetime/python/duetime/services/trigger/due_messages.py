@@ -19,7 +19,7 @@ from duetime.domain.dispatch.timers import (
 )
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
-from duetime.services.trigger.group_reader import Served
+from duetime.services.trigger.shard_group_reader import Served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Clock, Telemetry
     from duetime.ports.stores import MinuteItem
-    from duetime.services.bulk.operations import BulkOperations
+    from duetime.services.bulk.manage import BulkOperations
     from duetime.services.schedules.expander import ScheduleExpander
 
 

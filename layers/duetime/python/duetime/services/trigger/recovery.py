@@ -9,7 +9,7 @@ from duetime.domain.dispatch.timers import Entry, Timer, is_left_behind, is_open
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import RECOVERY_SCAN_BACKLOG
 from duetime.domain.times import DAY
-from duetime.services.trigger.group_reader import Served
+from duetime.services.trigger.shard_group_reader import Served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import Applied, Guard, Refused, Write, WriteResult
-from duetime.domain.dispatch.redelivery import (
+from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, WriteResult
+from duetime.domain.dispatch.acknowledgement import (
     CheckTopology,
     DeleteMessage,
     FollowUp,
@@ -16,28 +16,28 @@ from duetime.domain.dispatch.redelivery import (
 )
 from duetime.domain.errors import ContentExpired, RecordUnreadable, Unavailable
 from duetime.domain.limits import (
-    CALLBACK_ROOM,
+    CALLBACK_MARGIN,
     CLAIM_LEAD,
-    FUNCTION_END_ROOM,
+    FUNCTION_END_MARGIN,
     HEARTBEATS_PER_LEASE,
     LEASE_RETURN_MARGIN,
     MAX_DELAY,
     MAX_HOLD,
 )
-from duetime.domain.tasks.attempts import (
+from duetime.domain.tasks.attempt_outcomes import (
     Claimant,
     Deferred,
     Ending,
     Failed,
-    HeldBack,
     NotSent,
+    Postponed,
     Run,
     Skipped,
     Stopped,
     Succeeded,
     Yielded,
     failure,
-    has_untold_error,
+    has_unreported_error,
 )
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.task import LockScope, Phase, StopRequest
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.targets import TargetRunner
     from duetime.services.locks.locking import LockManager
-    from duetime.services.outcomes.completion import InlineCompletion
+    from duetime.services.outcomes.completion_steps import InlineCompletion
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.outcomes.rollback import RollbackWriter
 
@@ -101,7 +101,7 @@ class DeliveryState:
         task, started = self.task, self.started_at
         if task is None or started is None or self.ended:
             return None
-        room = CALLBACK_ROOM if task.is_terminal and task.callback_url else 0
+        room = CALLBACK_MARGIN if task.is_terminal and task.callback_url else 0
         return started + task.timeout_seconds * SECOND + room
 
 
@@ -142,11 +142,11 @@ class AttemptRunner:
     completion: InlineCompletion
     lock_manager: LockManager
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     telemetry: Telemetry
     lease: Millis
-    held: Callable[[Task], HeldBack | Skipped | None] = field(default=lambda _task: None)
-    unavailable: Callable[[Task], HeldBack | None] = field(default=lambda _task: None)
+    held: Callable[[Task], Postponed | Skipped | None] = field(default=lambda _task: None)
+    unavailable: Callable[[Task], Postponed | None] = field(default=lambda _task: None)
     inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
     check_topology: Callable[[Task], None] = field(default=lambda _task: None)
 
@@ -200,7 +200,7 @@ class AttemptRunner:
         self.clock.sleep_until(message.due - CLAIM_LEAD)
         if watch.is_closing_time():
             return self._later("the worker is ending")
-        result = self.tasks.apply(self._claimant(watch).claim(message, self.chance.nonce()))
+        result = self.tasks.apply(self._claimant(watch).claim(message, self.random_source.nonce()))
         if isinstance(result, Applied):
             return self._through(delivery_state, result.task, watch)
         taken = self._take_over(delivery_state, result.task, watch)
@@ -215,9 +215,9 @@ class AttemptRunner:
         disposition = after_refusal(task, delivery_state.delivery.message, self.clock.now())
         match disposition:
             case FollowUp(left):
-                result = self.tasks.apply(self._claimant(watch).claim_follow_up(left, self.chance.nonce()))
+                result = self.tasks.apply(self._claimant(watch).claim_follow_up(left, self.random_source.nonce()))
             case Undo(left):
-                result = self.tasks.apply(self._claimant(watch).claim_rollback(left, self.chance.nonce()))
+                result = self.tasks.apply(self._claimant(watch).claim_rollback(left, self.random_source.nonce()))
             case CheckTopology(running):
                 self.check_topology(running)
                 return DeleteMessage("looked after")
@@ -236,15 +236,15 @@ class AttemptRunner:
         self._unlock(delivery_state, task, end, LockScope.RUN)
         if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
             has_time = end.task is task or self._has_time_to_close(end.task, watch)
-            later = HeldBack(self.clock.now(), "a function with time left")
+            later = Postponed(self.clock.now(), "a function with time left")
             closed = self._close(delivery_state, end.task) if has_time else later
-            if isinstance(closed, HeldBack):
+            if isinstance(closed, Postponed):
                 return self._close_later(delivery_state, end.task, closed)
             end = closed or end
         self._unlock(delivery_state, task, end, LockScope.TASK)
         return self._decided(delivery_state, end)
 
-    def _close(self, delivery_state: DeliveryState, task: Task) -> Refused | HeldBack | None:
+    def _close(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
         """Do what follows an outcome, unless its lock is not to be had, or the lease is another's by now."""
         self._begin(delivery_state, task)
         # Of an attempt that another worker began, or that never came to its lock: taken now.
@@ -270,7 +270,7 @@ class AttemptRunner:
         self.telemetry.measure("lateness", max(0, started - task.next_at))
         ending = self._ending(delivery_state, task, phases, watch)
         delivery_state.ended = True
-        if isinstance(ending, Refused):
+        if isinstance(ending, ConditionFailed):
             return ending
         if isinstance(ending, Deferred):
             ending = self._keep_locks(delivery_state, task, deferred_until(task, started))
@@ -280,7 +280,7 @@ class AttemptRunner:
 
     def _ending(
         self, delivery_state: DeliveryState, task: Task, phases: frozenset[Phase], watch: Watch
-    ) -> Ending | Refused:
+    ) -> Ending | ConditionFailed:
         """Have the target prepare and run, with the lease and the state checked before each phase."""
         if requested := _requested(task):
             return requested
@@ -293,10 +293,10 @@ class AttemptRunner:
         )
         return ended or self._call(delivery_state, task, Phase.RUN, watch)
 
-    def _prepare(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> Ending | Refused | None:
+    def _prepare(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> Ending | ConditionFailed | None:
         """Have the target prepare; how the attempt ends if it cannot go on to run."""
         step = self._step(task, Move.PREPARE)
-        if isinstance(step, Refused):
+        if isinstance(step, ConditionFailed):
             return step
         prepared = self._call(delivery_state, task, Phase.PREPARE, watch)
         if not isinstance(prepared, Succeeded):
@@ -304,19 +304,21 @@ class AttemptRunner:
         if held := self._lock(delivery_state, task, LockScope.RUN):
             return held
         step = self._step(task, Move.BEGIN)
-        return step if isinstance(step, Refused) else _requested(step.task)
+        return step if isinstance(step, ConditionFailed) else _requested(step.task)
 
     def _roll_back(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         if task.attempt > task.retry.max_attempts:
             return self.rollback_writer.give_up(task)
         self._begin(delivery_state, task)
         offers = Phase.ROLLBACK in self.targets.phases(task)
-        if not offers and task.rollback and has_untold_error(task):
+        if not offers and task.rollback and has_unreported_error(task):
             # Nobody asked for it in so many words, and whoever took the failure did not know what the target offers.
             delivery_state.ended = True
             return self.rollback_writer.leave(task)
         started = self.clock.now()
-        ending: Ending | Refused = failure("RollbackUnknown", "the target offers no `rollback`", retriable=False)
+        ending: Ending | ConditionFailed = failure(
+            "RollbackUnknown", "the target offers no `rollback`", retriable=False
+        )
         if offers:
             held = (
                 self.held(task)
@@ -325,11 +327,11 @@ class AttemptRunner:
             )
             ending = held or self._call(delivery_state, task, Phase.ROLLBACK, watch)
         delivery_state.ended = True
-        if isinstance(ending, Refused):
+        if isinstance(ending, ConditionFailed):
             return ending
         return self._written(task, Run(task, started, self.clock.now()), ending)
 
-    def _lock(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> HeldBack | None:
+    def _lock(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
         """Take the locks of a scope; if one is not to be had, what was taken is given back after the attempt."""
         for claim in self.lock_manager.claims(task, {scope}):
             if claim in delivery_state.locks:
@@ -342,12 +344,14 @@ class AttemptRunner:
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
         """Whether what follows an outcome can be done before the function ends; a fresh one has time enough."""
         seconds = task.timeout_seconds if Phase.CLEAN in self.targets.phases(task) else 0
-        return self.clock.now() + seconds * SECOND + CALLBACK_ROOM + FUNCTION_END_ROOM <= watch.ends_at
+        return self.clock.now() + seconds * SECOND + CALLBACK_MARGIN + FUNCTION_END_MARGIN <= watch.ends_at
 
-    def _close_later(self, delivery_state: DeliveryState, task: Task, held: HeldBack) -> RedeliverMessage:
+    def _close_later(self, delivery_state: DeliveryState, task: Task, held: Postponed) -> RedeliverMessage:
         """Let go of what follows an outcome until its lock is to be had: no lease is kept meanwhile."""
         delivery_state.ended = True
-        write = Write(task.id, Move.HEARTBEAT, self.chance.nonce(), Guard(fence=task.fence), {"lease_ends_at": None})
+        write = Write(
+            task.id, Move.HEARTBEAT, self.random_source.nonce(), Guard(fence=task.fence), {"lease_ends_at": None}
+        )
         end = self.tasks.apply(write)
         self._unlock(delivery_state, task, end, LockScope.TASK)
         return RedeliverMessage(held.until, held.reason)
@@ -371,7 +375,7 @@ class AttemptRunner:
         for claim in sorted(claims, key=lambda claim: claim.name):
             self.lock_manager.give_back(task, claim)
 
-    def _call(self, delivery_state: DeliveryState, task: Task, phase: Phase, watch: Watch) -> Ending | Refused:
+    def _call(self, delivery_state: DeliveryState, task: Task, phase: Phase, watch: Watch) -> Ending | ConditionFailed:
         """Have the target do one phase, in what the phases before it have left of the task's timeout.
 
         Not if the lease is another's by now.
@@ -412,10 +416,10 @@ class AttemptRunner:
         )
         if isinstance(ending, NotSent):
             self.telemetry.count("calls_not_sent")
-            return ending.held_back(task, self.clock.now(), self.chance.fraction())
+            return ending.postponed(task, self.clock.now(), self.random_source.fraction())
         return ending
 
-    def _ended_unnoticed(self, delivery_state: DeliveryState, task: Task) -> Refused | HeldBack | None:
+    def _ended_unnoticed(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
         """Why the target must not be called: the lease ended while this process stood still, or nobody renewed it.
 
         A lease that is over is asked for once more, by the clock of this moment: if nobody has taken the task over,
@@ -426,18 +430,18 @@ class AttemptRunner:
             return None
         until = now + self.lease
         guard = Guard(fence=task.fence, leased_until_before=until)
-        write = Write(task.id, Move.HEARTBEAT, self.chance.nonce(), guard, {"lease_ends_at": until})
+        write = Write(task.id, Move.HEARTBEAT, self.random_source.nonce(), guard, {"lease_ends_at": until})
         result = self.tasks.apply(write)
-        if isinstance(result, Refused):
+        if isinstance(result, ConditionFailed):
             return result
         if not self.renew_locks(delivery_state, task, until):
-            return HeldBack(now + SECOND, "a lock that it lost")
+            return Postponed(now + SECOND, "a lock that it lost")
         delivery_state.leased_until = until
         return None
 
     def _step(self, task: Task, move: Move) -> WriteResult:
         """Move on to the next phase, if the lease is still this attempt's."""
-        result = self.tasks.apply(Write(task.id, move, self.chance.nonce(), Guard(fence=task.fence)))
+        result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), Guard(fence=task.fence)))
         stored = result.task
         if stored is not None and stored.fence == task.fence and stored.state is LEGAL[move].to:
             # Nobody else moves it on under this fence: it was sent twice, and the nonce is a later write's by now.

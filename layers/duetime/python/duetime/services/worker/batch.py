@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import Applied, Guard, Refused, Write
-from duetime.domain.dispatch.redelivery import RedeliverMessage
+from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write
+from duetime.domain.dispatch.acknowledgement import RedeliverMessage
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import (
     HEARTBEATS_PER_LEASE,
@@ -50,7 +50,7 @@ class BatchWorker:
     queues: WorkQueues
     attempt_runner: AttemptRunner
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     executor: Executor
     process: Process
     telemetry: Telemetry
@@ -163,7 +163,7 @@ class _Batch:
         try:
             # One that comes late must not take back what a later one has given.
             guard = Guard(fence=task.fence, leased_until_before=until)
-            result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.chance.nonce(), guard, sets))
+            result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.random_source.nonce(), guard, sets))
             has_locks = inside.attempt_runner.renew_locks(delivery_state, task, until)
         except Unavailable as error:
             inside.telemetry.note("a lease was not renewed", error=str(error), delivery=delivery_state.delivery.id)
@@ -172,7 +172,7 @@ class _Batch:
         if isinstance(result, Applied):
             delivery_state.leased_until = until
             delivery_state.stop_request = result.task.stop_request
-        is_taken = isinstance(result, Refused) and (result.task is None or result.task.fence != task.fence)
+        is_taken = isinstance(result, ConditionFailed) and (result.task is None or result.task.fence != task.fence)
         return is_taken or not has_locks
 
     def _is_overdue(self, delivery_state: DeliveryState) -> bool:

@@ -19,12 +19,12 @@ from duetime.domain.limits import (
     MAX_CIRCUITS_KNOWN,
     MAX_CLOCK_DIFFERENCE,
 )
-from duetime.domain.tasks.attempts import Failed, HeldBack
+from duetime.domain.tasks.attempt_outcomes import Failed, Postponed
 from duetime.domain.tasks.task import Phase
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempts import TargetEnding
+    from duetime.domain.tasks.attempt_outcomes import TargetEnding
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource, Telemetry
@@ -61,7 +61,7 @@ class CircuitBreakers:
     targets: TargetRunner
     circuits: CircuitStore
     clock: Clock
-    chance: RandomSource
+    random_source: RandomSource
     telemetry: Telemetry
     _known: dict[tuple[str, str], _Known] = field(default_factory=dict, init=False)
 
@@ -79,7 +79,7 @@ class CircuitBreakers:
             admitted = self._admit(owner, host, work.deadline + MAX_CLOCK_DIFFERENCE)
         except Unavailable:
             admitted = Circuit(owner, host)
-        if isinstance(admitted, HeldBack):
+        if isinstance(admitted, Postponed):
             return admitted
         ending = self.targets.run(work)
         try:
@@ -89,7 +89,7 @@ class CircuitBreakers:
             self.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
         return ending
 
-    def _admit(self, owner: str, host: str, until: Millis) -> Circuit | HeldBack:
+    def _admit(self, owner: str, host: str, until: Millis) -> Circuit | Postponed:
         """Whether a host may be called now: its circuit if so, with this call as its probe if it is not closed."""
         now = self.clock.now()
         circuit = self._look(owner, host)
@@ -164,13 +164,13 @@ class CircuitBreakers:
     def _save(self, circuit: Circuit) -> Circuit | None:
         """Store a circuit; nothing if somebody else has changed it before."""
         expires = max(circuit.open_until, self.clock.now()) + CIRCUIT_FORGOTTEN
-        if not self.circuits.save(circuit, self.chance.nonce(), expires):
+        if not self.circuits.save(circuit, self.random_source.nonce(), expires):
             return None
         return self._remember(replace(circuit, version=circuit.version + 1))
 
-    def _held(self, circuit: Circuit, at: Millis) -> HeldBack:
-        until = at + SECOND + self.chance.below(CIRCUIT_SPREAD)
-        return HeldBack(until, f"the circuit of {circuit.host} is open")
+    def _held(self, circuit: Circuit, at: Millis) -> Postponed:
+        until = at + SECOND + self.random_source.below(CIRCUIT_SPREAD)
+        return Postponed(until, f"the circuit of {circuit.host} is open")
 
 
 def _reason(ending: TargetEnding) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock, Telemetry
     from duetime.ports.stores import TaskStore
     from duetime.services.enqueue import Enqueuer
-    from duetime.services.outcomes.completion import CompletionSteps
+    from duetime.services.outcomes.completion_steps import CompletionSteps
     from duetime.services.outcomes.outcome import OutcomeWriter
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import HANDLERS_RETRY
-from duetime.domain.tasks.attempts import HeldBack
+from duetime.domain.tasks.attempt_outcomes import Postponed
 from duetime.domain.tasks.task import HandlerTarget
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ class HandlerAvailability:
     clock: Clock
     telemetry: Telemetry
 
-    def held(self, task: Task) -> HeldBack | None:
+    def held(self, task: Task) -> Postponed | None:
         """Whether a task that was just claimed must wait for its handler: it costs no attempt."""
         if not isinstance(task.target, HandlerTarget) or (why := self.why_broken()) is None:
             return None
         self.telemetry.count("handlers_unavailable")
         self.telemetry.note("the package of handlers cannot be imported", error=why, task=task.id.text)
-        return HeldBack(self.clock.now() + HANDLERS_RETRY, f"HandlersUnavailable: {why}")
+        return Postponed(self.clock.now() + HANDLERS_RETRY, f"HandlersUnavailable: {why}")

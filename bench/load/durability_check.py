@@ -1,0 +1,46 @@
+"""Whether what was accepted is there, and ends."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime_client.client import MAX_BATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from duetime_client import Client
+
+PATIENCE_SECONDS = 240.0
+LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DurabilityCheck:
+    """What became of accepted tasks.
+
+    Attributes:
+        ended: how many have succeeded.
+        lost: how many nobody knows.
+    """
+
+    ended: int
+    lost: int
+
+
+def kept(client: Client, ids: Sequence[str], patience: float = PATIENCE_SECONDS) -> DurabilityCheck:
+    """Wait until all of these tasks have ended, or nobody would wait any longer."""
+    give_up = time.monotonic() + patience
+    while True:
+        states = _states(client, ids)
+        found = DurabilityCheck(sum(state == "succeeded" for state in states.values()), len(ids) - len(states))
+        if found.ended == len(ids) or time.monotonic() > give_up:
+            return found
+        time.sleep(LOOK_SECONDS)
+
+
+def _states(client: Client, ids: Sequence[str]) -> Mapping[str, str]:
+    chunks = (ids[first : first + MAX_BATCH] for first in range(0, len(ids), MAX_BATCH))
+    return {task.id: task.state for chunk in chunks for task in client.list_tasks(ids=chunk)}

@@ -1,0 +1,29 @@
+"""What a command finds around it and a test brings with it: time and place."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime_client.polling import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime, tzinfo
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock, the time zone and the way to wait."""
+
+    now: Callable[[], datetime] = utc_now
+    zone: tzinfo | None = None
+    """The zone that times are read and shown in; `None` is this machine's."""
+    sleep: Callable[[float], object] = time.sleep
+
+    def local(self, moment: datetime) -> datetime:
+        """A moment in the reader's zone; a time without a zone is taken to be in it."""
+        if moment.tzinfo is None and self.zone is not None:
+            return moment.replace(tzinfo=self.zone)
+        return moment.astimezone(self.zone)

@@ -1,0 +1,113 @@
+"""Cancelling and changing many tasks by a filter: asked once, and followed to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Unpack
+from uuid import uuid4
+
+from pydantic import Field
+
+from duetime_client.bulk_operations import BulkOperation, BulkOperations
+from duetime_client.lock_admin import read
+from duetime_client.problems import document_of
+from duetime_client.task import ResponseModel
+from duetime_client.task_control import TASKS
+from duetime_client.task_fields import BulkOptions, body_of
+from duetime_client.transport import IDEMPOTENCY_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_client.task_fields import BulkFilter, DeadLetterFilter, TaskFields
+    from duetime_client.transport import Transport
+
+_COUNTS = ("examined", "matched", "changed")
+
+
+class FilterActionResult(ResponseModel):
+    """What was done since the piece before: tasks that were read, that were meant, and of those changed or refused.
+
+    `operation_id` names the bulk operation that goes on, and `state` says where it stands; both are `None` if the whole
+    was soon done.
+    """
+
+    examined: int = 0
+    matched: int = 0
+    changed: int = 0
+    refused: Mapping[str, int] = Field(default_factory=dict)
+    next_token: str | None = None
+    operation_id: str | None = None
+    state: str | None = None
+
+
+class FilterActions(BulkOperations):
+    """The part of the client that does something with many tasks at once."""
+
+    _transport: Transport
+
+    def cancel_tasks(
+        self,
+        wanted: BulkFilter,
+        *,
+        force: bool = False,
+        next_token: str | None = None,
+        **options: Unpack[BulkOptions],
+    ) -> Iterator[FilterActionResult]:
+        """Cancel every task that a filter means; with `force`, ask those that run to stop.
+
+        Nothing happens until the first piece is asked for. If there is much to do, the API does it in a bulk operation,
+        which goes on whether or not anybody asks for more pieces: each tells what was done since the one before. An
+        empty filter needs `all=True`.
+        """
+        return self._sweep(f"{TASKS}/cancel", {**filter_action_body(wanted, options), "force": force}, next_token)
+
+    def change_tasks(
+        self,
+        wanted: BulkFilter,
+        changes: TaskFields,
+        *,
+        next_token: str | None = None,
+        **options: Unpack[BulkOptions],
+    ) -> Iterator[FilterActionResult]:
+        """Change every task that a filter means and that has not started, as `cancel_tasks` goes."""
+        return self._sweep(
+            f"{TASKS}/change", {**filter_action_body(wanted, options), "change": body_of(changes)}, next_token
+        )
+
+    def _sweep(self, path: str, body: dict[str, object], token: str | None) -> Iterator[FilterActionResult]:
+        while True:
+            asked = {**body, "next_token": token} if token else body
+            # Sent again with its key, it begins no second operation.
+            key = {IDEMPOTENCY_KEY: str(uuid4())}
+            response = self._transport.request("POST", path, body=asked, headers=key, repeatable=True)
+            if response.status_code == HTTPStatus.ACCEPTED:
+                yield from self._followed(read(BulkOperation, response, document_of(response)))
+                return
+            result = read(FilterActionResult, response, document_of(response))
+            yield result
+            token = result.next_token
+            if token is None:
+                return
+
+    def _followed(self, operation: BulkOperation) -> Iterator[FilterActionResult]:
+        """What an operation has done, and then again and again what it has done since."""
+        yield _since(None, operation)
+        for seen in self.follow_bulk_operation(operation.id):
+            yield _since(operation, seen)
+            operation = seen
+
+
+def _since(before: BulkOperation | None, now: BulkOperation) -> FilterActionResult:
+    """What was done between two looks at an operation."""
+    counts = {name: getattr(now, name) - (getattr(before, name) if before else 0) for name in _COUNTS}
+    known = before.refused if before else {}
+    refused = {code: count - known.get(code, 0) for code, count in now.refused.items()}
+    more = {"operation_id": now.id, "state": now.state, "refused": {code: n for code, n in refused.items() if n}}
+    return FilterActionResult.model_validate({**counts, **more})
+
+
+def filter_action_body(wanted: BulkFilter | DeadLetterFilter, options: BulkOptions) -> dict[str, object]:
+    """What every request of a sweep says."""
+    return {"filter": body_of(wanted), **options}

@@ -1,0 +1,94 @@
+"""The one table of a record's attributes, used by every reader and writer of records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """How one field of `Task` is stored.
+
+    Attributes:
+        field: its name in `Task`.
+        name: its name in the item.
+        encode: its value in the item; `None` leaves the attribute out, which means the field's default.
+        decode: the opposite.
+    """
+
+    field: str
+    name: str
+    encode: Callable[[Any], Value | None]
+    decode: Callable[[Value], Any]
+
+
+ATTRIBUTES: dict[str, Attribute] = {
+    attribute.field: attribute
+    for attribute in (
+        Attribute("type", "y", attribute_values.text, attribute_values.string),
+        Attribute("state", "z", field_codecs.state, field_codecs.read_state),
+        Attribute("due_at", "d", attribute_values.number, attribute_values.integer),
+        Attribute("next_at", "n", attribute_values.number, attribute_values.integer),
+        Attribute("created_at", "c", attribute_values.number, attribute_values.integer),
+        Attribute("payload", "b", field_codecs.content, partial(field_codecs.read_content, "payload")),
+        Attribute("priority", "q", field_codecs.priority, field_codecs.read_priority),
+        Attribute("target", "u", field_codecs.target, field_codecs.read_target),
+        Attribute("retry", "r", field_codecs.retry, field_codecs.read_retry),
+        Attribute("timeout_seconds", "o", field_codecs.unless_default("timeout_seconds"), attribute_values.integer),
+        Attribute("deadline_seconds", "D", field_codecs.unless_default("deadline_seconds"), attribute_values.integer),
+        Attribute("rollback", "B", attribute_values.flag, attribute_values.truth),
+        Attribute("lock", "K", field_codecs.lock, field_codecs.read_lock),
+        Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
+        Attribute("name", "m", field_codecs.name, attribute_values.string),
+        Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
+        Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),
+        Attribute("node_ref", "G", field_codecs.node_ref, field_codecs.read_node_ref),
+        # Numbers that conditions compare are always there, zero or not: no condition needs a second form.
+        Attribute("generation", "t", attribute_values.number, attribute_values.integer),
+        Attribute("version", "e", attribute_values.number, attribute_values.integer),
+        Attribute("fence", "k", attribute_values.number, attribute_values.integer),
+        Attribute("attempt", "a", attribute_values.number, attribute_values.integer),
+        Attribute("sent", "i", attribute_values.flag, attribute_values.truth),
+        Attribute("nonce", "j", attribute_values.text, attribute_values.string),
+        Attribute("lease_holder", "h", attribute_values.text, attribute_values.string),
+        Attribute("lease_ends_at", "l", attribute_values.number, attribute_values.integer),
+        Attribute("deferred_fence", "w", attribute_values.number, attribute_values.integer),
+        Attribute("stop_request", "A", field_codecs.stop_request, field_codecs.read_stop_request),
+        Attribute("waits_for", "W", attribute_values.text, attribute_values.string),
+        Attribute("checkpoint", "C", field_codecs.content, partial(field_codecs.read_content, "checkpoint")),
+        Attribute("progress", "P", field_codecs.progress, field_codecs.read_progress),
+        Attribute("result", "R", field_codecs.content, partial(field_codecs.read_content, "result")),
+        Attribute("error", "E", field_codecs.error, field_codecs.read_error),
+        Attribute("started_at", "S", attribute_values.number, attribute_values.integer),
+        Attribute("run_at", "N", attribute_values.number, attribute_values.integer),
+        Attribute("finished_at", "F", attribute_values.number, attribute_values.integer),
+        Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
+        Attribute("attempt_history", "L", field_codecs.attempt_history, field_codecs.read_attempt_history),
+        Attribute("reopened_fence", "J", attribute_values.number, attribute_values.integer),
+    )
+}
+"""Every field of `Task` but `id` and `owner`, which are the keys."""
+
+
+def encoded(field: str, value: object) -> Value | None:
+    """One field's value as it is stored; `None` if it is left out."""
+    return None if value is None else ATTRIBUTES[field].encode(value)
+
+
+def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
+    """The values of those of the fields that the item has."""
+    found = {}
+    for field in fields:
+        attribute = ATTRIBUTES[field]
+        if (stored := item.get(attribute.name)) is not None:
+            found[field] = attribute.decode(stored)
+    return found

@@ -1,0 +1,305 @@
+"""Cancelling and changing by a filter over REST: the bodies, what they mean, the answer and the operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.bulk.operations import LOCATION, BulkResponse, bulk_response
+from duetime.contract.http import page_tokens, routes, safe_json
+from duetime.contract.http.operation import KEY, OWNED, OWNER, READ_BODY, Operation
+from duetime.contract.http.problems import KINDS
+from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.validation_errors import validated
+from duetime.contract.tasks.bodies import Body, TaskPatch
+from duetime.contract.tasks.decoding import change_of, reject_invalid_values
+from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
+    At,
+    ErrorClass,
+    Tags,
+    TaskType,
+    WantedName,
+)
+from duetime.domain import errors
+from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
+from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.limits import MAX_BULK_PACE, MAX_EXAMINED, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.states import TERMINAL, State
+
+if TYPE_CHECKING:
+    from duetime.contract.http.safe_json import Document
+    from duetime.domain.bulk.filter_action import FilterResult
+    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.ids import TaskId
+
+CHANGE = "change"
+WRAPPED = 1
+"""Levels of nesting that a body puts around what is changed."""
+S = TypeVar("S", bound="FilterActionBody")
+
+
+def _as_filter(schema: dict[str, Any]) -> None:
+    """No due time is written as one that is left out, not as null."""
+    for name in ("due_from", "due_to"):
+        schema["properties"][name].pop("default")
+
+
+class Conditions(Body):
+    """Conditions that a task meets, all of them, as the parameters of a list."""
+
+    model_config = ConfigDict(json_schema_extra=_as_filter)
+
+    type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
+    name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
+    tags: Annotated[Tags, Field(description="Only tasks that have all of these tags.")] = Field(default_factory=dict)
+    due_from: Annotated[At, Field(description="Only tasks due at this time or later.")] = None
+    due_to: Annotated[At, Field(description="Only tasks due before this time.")] = None
+
+    @property
+    def task_filter(self) -> TaskFilter:
+        """The conditions by themselves."""
+        return TaskFilter(type=self.type, name=self.name, tags=self.tags, due_from=self.due_from, due_to=self.due_to)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no condition."""
+        return self.task_filter == TaskFilter()
+
+
+class OpenTaskFilter(Conditions):
+    """Conditions that a task which has not ended meets, all of them."""
+
+    state: Annotated[State | None, Field(strict=False, description="Only tasks in this state.")] = None
+
+    @property
+    def task_filter(self) -> TaskFilter:
+        """The conditions by themselves."""
+        return replace(super().task_filter, state=self.state)
+
+
+class DeadLetterFilter(Conditions):
+    """Conditions that a failed task meets, all of them."""
+
+    error: Annotated[ErrorClass | None, Field(description="Only tasks that failed with an error of this class.")] = None
+
+    @property
+    def task_filter(self) -> TaskFilter:
+        """The conditions by themselves; failed tasks are meant in any case."""
+        return replace(super().task_filter, state=State.FAILED, error=self.error)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every failed task is meant."""
+        return self.task_filter == TaskFilter(state=State.FAILED)
+
+
+class FilterActionBody(Body):
+    """Which of one's tasks are meant, and how fast it goes."""
+
+    filter: Annotated[Conditions, Field(description="Which tasks; an empty one needs `all`.")]
+    all: Annotated[bool, Field(description="Every task is meant: the filter is empty on purpose.")] = False
+    order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
+    limit: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=MAX_PAGE,
+            description="Do one piece only, of at most so many tasks, and hand out a token; null for all of them.",
+        ),
+    ] = None
+    per_second: Annotated[
+        float | None,
+        Field(ge=MIN_BULK_PACE, le=MAX_BULK_PACE, description="Most tasks a second; null for as fast as it goes."),
+    ] = None
+    dry_run: Annotated[bool, Field(description="Change nothing: only count what is meant.")] = False
+    next_token: Annotated[
+        str | None, Field(description="Of the answer before, to go on; filter and order as they were.")
+    ] = None
+
+
+class OpenTasksActionBody(FilterActionBody):
+    """Which of one's tasks that have not ended are meant."""
+
+    filter: Annotated[OpenTaskFilter, Field(description="Which tasks; an empty one needs `all`.")]
+
+
+class CancelMany(OpenTasksActionBody):
+    """Tasks to be cancelled."""
+
+    force: Annotated[bool, Field(description="Ask running tasks to stop as well, which they do when they can.")] = False
+
+
+class ChangeMany(OpenTasksActionBody):
+    """Tasks to be changed, and how."""
+
+    change: Annotated[TaskPatch, Field(description="What to change of each, as in a change of one task.")]
+
+
+class RedriveMany(FilterActionBody):
+    """Failed tasks to be tried again."""
+
+    filter: Annotated[DeadLetterFilter, Field(description="Which failed tasks; an empty one needs `all`.")]
+
+
+class FilterActionResponse(TypedDict):
+    """What one request came to."""
+
+    examined: Annotated[int, Field(description="Tasks that were looked at.")]
+    matched: Annotated[int, Field(description="Of those, tasks that are meant and can still be acted on.")]
+    changed: Annotated[
+        int, Field(description="Of those, tasks that were changed, cancelled, asked to stop, or redriven.")
+    ]
+    refused: Annotated[
+        Mapping[str, int], Field(description="Of those, tasks that could not be, by the code of the problem.")
+    ]
+    next_token: Annotated[str | None, Field(description="Goes on where this request stopped; null at the end.")]
+
+
+def read_filter_action(model: type[S], document: Document) -> S:
+    """The body of a request.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    reject_invalid_values(document.value, document)
+    body = validated(model, document.value)
+    if isinstance(body, tuple):
+        raise FieldsInvalid(body)
+    _reject_unclear(body)
+    return body
+
+
+def request_of(body: FilterActionBody, scope: str, text: bytes) -> BulkRequest:
+    """What a body asks for.
+
+    Args:
+        body: the request.
+        scope: of its token, from `scope_of`.
+        text: the body as it came.
+
+    Raises:
+        FieldsInvalid: its token is another request's, or its change contradicts itself.
+    """
+    return _request_of(body, _after(body.next_token, scope), text)
+
+
+def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
+    """What a body asks for that was accepted before, and is carried out later."""
+    body = read_filter_action(_MODELS[kind], safe_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED))
+    return _request_of(body, None, text)
+
+
+def is_piece(body: FilterActionBody) -> bool:
+    """Whether one piece is to be done, or counted, and nothing later."""
+    return body.dry_run or body.limit is not None
+
+
+def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes) -> BulkRequest:
+    action = FilterAction(
+        wanted=body.filter.task_filter,
+        after=after,
+        descending=body.order == "desc",
+        limit=MAX_PAGE if body.limit is None else body.limit,
+        per_second=body.per_second,
+        is_dry=body.dry_run,
+    )
+    kind = next(kind for kind, model in _MODELS.items() if isinstance(body, model))
+    force = isinstance(body, CancelMany) and body.force
+    change = change_of(body.change, (CHANGE,)) if isinstance(body, ChangeMany) else None
+    return BulkRequest(kind, action, text, force, change)
+
+
+_MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
+    BulkKind.CANCEL: CancelMany,
+    BulkKind.CHANGE: ChangeMany,
+    BulkKind.REDRIVE: RedriveMany,
+}
+
+
+def scope_of(body: FilterActionBody, owner: str) -> str:
+    """Which sweep a token is good for: one of this kind, owner, order and filter."""
+    return repr((owner, type(body).__name__, body.order, body.filter.task_filter))
+
+
+def filter_action_response(swept: FilterResult, scope: str) -> FilterActionResponse:
+    """What a piece came to, with the token of the next."""
+    return FilterActionResponse(
+        examined=swept.examined,
+        matched=swept.matched,
+        changed=swept.changed,
+        refused={KINDS[refusal].code: count for refusal, count in swept.refused.items()},
+        next_token=None if swept.after is None else page_tokens.token_of(swept.after, scope),
+    )
+
+
+def done_response(operation: BulkOperation) -> FilterActionResponse:
+    """What an operation came to that has ended."""
+    answer = bulk_response(operation)
+    return FilterActionResponse(
+        examined=answer["examined"],
+        matched=answer["matched"],
+        changed=answer["changed"],
+        refused=answer["refused"],
+        next_token=None,
+    )
+
+
+def _reject_unclear(body: FilterActionBody) -> None:
+    """Nobody means all of their tasks by mistake."""
+    is_empty = body.filter.is_empty
+    if is_empty and not body.all:
+        raise FieldsInvalid([Fault("filter", "is empty: give a condition, or say all: true")])
+    if body.all and not is_empty:
+        raise FieldsInvalid([Fault("all", "cannot be given together with a condition")])
+    if body.limit is not None and body.per_second is not None and not body.dry_run:
+        raise FieldsInvalid([Fault("limit", "cannot be given together with per_second: a pace takes its time")])
+    if isinstance(body.filter, OpenTaskFilter) and body.filter.state in TERMINAL:
+        raise FieldsInvalid([Fault("filter.state", "is an end: such tasks can be neither cancelled nor changed")])
+
+
+def _after(token: str | None, scope: str) -> TaskId | None:
+    try:
+        return None if token is None else page_tokens.after_of(token, scope)
+    except ParametersInvalid as refusal:
+        raise FieldsInvalid(refusal.faults) from None
+
+
+BULK = (
+    "What is done within about a second is answered at once. If there is more, the answer is 202, and a bulk operation "
+    "does the rest, whatever crashes. The same request with the same idempotency key answers the same operation. With "
+    f"`limit` or `dry_run`, one piece is done or counted, {MAX_EXAMINED} tasks at most: repeat it with `next_token` "
+    "of the answer until that is null."
+)
+"""How requests that name tasks by a filter go on."""
+_OPEN = f"{BULK} Doing a piece again does no harm. Tasks that have ended are passed over."
+REFUSALS = (*OWNED, *READ_BODY, errors.KeyReused)
+
+
+def _operation(id_: str, path: str, summary: str, body: type[FilterActionBody]) -> Operation:
+    return Operation(
+        id=id_,
+        method="POST",
+        path=path,
+        summary=summary,
+        description=_OPEN,
+        body=body,
+        answer=FilterActionResponse,
+        answer_description="What was done.",
+        accepted=ACCEPTED,
+        accepted_response=BulkResponse,
+        accepted_headers=LOCATION,
+        headers=(KEY, OWNER),
+        refusals=REFUSALS,
+    )
+
+
+ACCEPTED = "There is more to do than fits into an answer: the operation goes on."
+FILTER_ACTION_OPERATIONS = (
+    _operation("cancelTasks", routes.CANCEL_MANY, "Cancel tasks by a filter", CancelMany),
+    _operation("changeTasks", routes.CHANGE_MANY, "Change tasks by a filter", ChangeMany),
+)

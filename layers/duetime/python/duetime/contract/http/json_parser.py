@@ -1,0 +1,115 @@
+"""Parses JSON, and marks each value that cannot be accepted, so that its place can be named afterwards."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from math import isinf
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from duetime.contract.http.json_paths import BODY, joined
+from duetime.contract.http.request_errors import MOST_FAULTS, BodyUnreadable, Fault
+from duetime.domain.limits import MAX_NUMBER_DIGITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a pair that only together is a character."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """Stands where a value was that cannot be accepted."""
+
+    reason: str
+
+
+class Reader:
+    """Parses one text.
+
+    Attributes:
+        marked: something in it was marked.
+    """
+
+    def __init__(self) -> None:
+        self.marked = False
+
+    def parse(self, text: str) -> object:
+        """The text's value, with marks in place of what cannot be accepted.
+
+        Raises:
+            BodyUnreadable: it is not JSON.
+        """
+        try:
+            return json.loads(
+                text,
+                parse_int=self._integer,
+                parse_float=self._number,
+                parse_constant=self._constant,
+                object_pairs_hook=self._object,
+            )
+        except json.JSONDecodeError as error:
+            raise BodyUnreadable(
+                f"is not JSON: {error.msg.lower().removesuffix(' at')} at line {error.lineno}, column {error.colno}"
+            ) from None
+        except RecursionError:
+            # The depth was counted before; a smaller stack than expected must still not be the caller's 500.
+            _reject_unparsable()
+
+    def _integer(self, text: str) -> object:
+        if len(text.lstrip("-")) > MAX_NUMBER_DIGITS:
+            return self._mark(f"has more than {MAX_NUMBER_DIGITS} digits")
+        return int(text)
+
+    def _number(self, text: str) -> object:
+        mantissa = text.lower().partition("e")[0].lstrip("-").replace(".", "")
+        if len(mantissa) > MAX_NUMBER_DIGITS:
+            return self._mark(f"has more than {MAX_NUMBER_DIGITS} digits")
+        number = float(text)
+        if isinf(number) or (number == 0 and mantissa.strip("0")):
+            return self._mark("is outside the range of a 64-bit floating-point number")
+        return number
+
+    def _constant(self, text: str) -> object:
+        return self._mark(f"is {text}, which is no JSON number")
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            times = Counter(key for key, _ in pairs)
+            found |= {key: self._mark("appears more than once") for key, count in times.items() if count > 1}
+        return found
+
+    def _mark(self, reason: str) -> _Mark:
+        self.marked = True
+        return _Mark(reason)
+
+
+def _reject_unparsable() -> NoReturn:
+    raise BodyUnreadable("is nested too deeply")
+
+
+def faults_in(value: object, path: str = "") -> tuple[Fault, ...]:
+    """The first places in a document, or in the part of it at a path, that cannot be accepted."""
+    return tuple(islice(_faults(value, path), MOST_FAULTS))
+
+
+def _faults(value: object, path: str) -> Iterator[Fault]:
+    """The places of all marks and lone surrogates in a value that is known not to be deep."""
+    if isinstance(value, _Mark):
+        yield Fault(path or BODY, value.reason)
+    elif isinstance(value, str):
+        if SURROGATE.search(value):
+            yield Fault(path or BODY, "contains a lone surrogate")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _faults(item, joined(path, index))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if SURROGATE.search(key):
+                yield Fault(joined(path, key), "has a lone surrogate in its name")
+            yield from _faults(item, joined(path, key))

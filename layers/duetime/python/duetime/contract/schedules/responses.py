@@ -1,0 +1,156 @@
+"""The bodies of answers about schedules. A field that has no value is null."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,  # pydantic describes no other before Python 3.12
+)
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from duetime.contract.tasks.responses import Instant, LockSpecResponse, RetryResponse, TargetResponse
+from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState  # noqa: TC001 - same
+from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
+from duetime.domain.schedules.timings import Dialect  # noqa: TC001 - same
+from duetime.domain.tasks.states import State  # noqa: TC001 - same
+from duetime.domain.tasks.task import Priority  # noqa: TC001 - same
+
+
+class TemplateResponse(TypedDict):
+    """What each occurrence runs."""
+
+    type: str
+    payload: NotRequired[
+        Annotated[Any, Field(description="In a list, one that is too large to stand in the record is left out.")]
+    ]
+    priority: Priority
+    target: Annotated[TargetResponse | None, Field(description="Null leaves it to the type.")]
+    retry: RetryResponse
+    timeout_seconds: int
+    deadline_seconds: int
+    rollback: bool
+    lock: LockSpecResponse | None
+    callback_url: str | None
+    name: str | None
+    tags: Mapping[str, str]
+
+
+class PreviewedResponse(TypedDict):
+    """One time of a timing."""
+
+    at: Annotated[Instant, Field(description="The instant that the timing means.")]
+    local: Annotated[str, Field(description="The same by the clock of the time zone, with its offset.")]
+    runs: bool
+    due_at: Annotated[Instant | None, Field(description="When it runs, jitter and moves included; null if not at all.")]
+    note: Annotated[
+        str | None, Field(description="What a clock or a calendar has to do with it, in words; why it does not run.")
+    ]
+
+
+class PreviewResponse(TypedDict):
+    """What comes, in order of time."""
+
+    occurrences: Sequence[PreviewedResponse]
+
+
+class OccurrenceResponse(PreviewedResponse):
+    """One time of a schedule, with its task."""
+
+    task_id: Annotated[str | None, Field(description="Its task; null as long as there is none, or none was made.")]
+    state: Annotated[State | None, Field(description="Of its task; null when that is no longer kept.")]
+
+
+class OccurrencesResponse(TypedDict):
+    """Times of a schedule, in order."""
+
+    occurrences: Sequence[OccurrenceResponse]
+
+
+class SkipResponse(TypedDict):
+    """Why something did not run, or what else happened to the schedule."""
+
+    at: Annotated[Instant, Field(description="When that was found.")]
+    local: Annotated[str | None, Field(description="The occurrence, or the first of several, in local time.")]
+    note: str
+
+
+class LastRunResponse(TypedDict):
+    """The latest occurrence that was placed."""
+
+    task_id: str
+    at: Instant
+
+
+BackfillResponse = TypedDict(
+    "BackfillResponse",
+    {
+        "id": str,
+        "from": Annotated[Instant, Field(description="The first moment of the stretch.")],
+        "until": Annotated[Instant, Field(description="The last moment of the stretch.")],
+        "per_minute": int,
+        "size": Annotated[int, Field(description="Occurrences in the stretch, those included that do not run.")],
+        "placed": Annotated[int, Field(description="How many of them have been placed.")],
+        "ended_at": Annotated[
+            Instant | None, Field(description="When the last of them was placed, or it was cancelled.")
+        ],
+    },
+)
+BackfillResponse.__doc__ = "A stretch of the past that is run."
+
+
+class ScheduleEntry(TypedDict):
+    """A schedule as lists show it."""
+
+    id: Annotated[str, Field(description="Its name: unique among its owner's schedules.")]
+    name: str
+    state: ScheduleState
+    note: Annotated[str | None, Field(description="Why it is paused.")]
+    cron: str | None
+    rate: str | None
+    interval: str | None
+    dates: Sequence[str] | None
+    permanent: int | None
+    dialect: Dialect
+    timezone: str
+    dst_gap: Gap
+    dst_fold: Fold
+    calendars: Sequence[str]
+    on_excluded: OnExcluded
+    jitter_seconds: int
+    start_at: Instant | None
+    end_at: Instant | None
+    remaining_runs: Annotated[int | None, Field(description="How many may still be placed; null for any number.")]
+    overlap: Overlap
+    catch_up_seconds: int
+    pause_on_failure: bool
+    task: TemplateResponse
+    created_at: Instant
+    changed_at: Instant
+    next_at: Annotated[Instant | None, Field(description="When it runs next; null if it does not.")]
+    placed: Annotated[int, Field(description="How many occurrences have been given a task.")]
+    skipped: Annotated[int, Field(description="How many have not, or were not let run.")]
+    revision: Annotated[
+        int, Field(description="Grows with every change; queued occurrences of an older one are dropped.")
+    ]
+    tzdata: Annotated[str, Field(description="Version of the time zone rules it was last computed with.")]
+    version: Annotated[int, Field(description="Grows with every write; the ETag is made of it.")]
+
+
+class ScheduleResponse(ScheduleEntry):
+    """A schedule, with what comes next and what did not run lately."""
+
+    upcoming: Annotated[Sequence[PreviewedResponse], Field(description="The next five; none while it is paused.")]
+    last: LastRunResponse | None
+    skips: Annotated[Sequence[SkipResponse], Field(description="Why occurrences did not run, the latest first.")]
+    backfills: Sequence[BackfillResponse]
+
+
+class SchedulePage(TypedDict):
+    """Some of an owner's schedules."""
+
+    schedules: Sequence[ScheduleEntry]
+    next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]

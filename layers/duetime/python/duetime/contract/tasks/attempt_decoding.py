@@ -1,0 +1,115 @@
+"""From the bodies of requests about an existing task to what a use case takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.validation_errors import validated
+from duetime.contract.tasks.attempt_bodies import Heartbeat, NoFields, Notification, ProgressReport
+from duetime.contract.tasks.bodies import Body
+from duetime.contract.tasks.decoding import compact, reject_invalid_values
+from duetime.domain.limits import MAX_RESULT_BYTES
+from duetime.domain.tasks.attempt_outcomes import Succeeded, failure
+from duetime.domain.tasks.task import Progress
+
+if TYPE_CHECKING:
+    from duetime.contract.http.safe_json import Document
+    from duetime.domain.tasks.attempt_outcomes import Ending
+
+B = TypeVar("B", bound=Body)
+_OF_A_FAILURE = ("error", "retriable")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an attempt says of itself.
+
+    Attributes:
+        fence: which attempt says it.
+        progress: how far it has come; `None` if it only lives.
+    """
+
+    fence: int
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """How an attempt ended, by its own word.
+
+    Attributes:
+        fence: which attempt.
+    """
+
+    fence: int
+    ending: Ending
+
+
+def reject_fields(document: Document) -> None:
+    """Refuse every field, by name.
+
+    Raises:
+        FieldsInvalid: there is one, or the body is no object.
+    """
+    read_body(NoFields, document)
+
+
+def heartbeat(document: Document) -> Report:
+    """The sign of life that a body holds.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    return Report(read_body(Heartbeat, document).fence)
+
+
+def progress(document: Document) -> Report:
+    """The progress that a body tells.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    body = read_body(ProgressReport, document)
+    return Report(body.fence, Progress(body.percent, body.message))
+
+
+def notice(document: Document) -> Notice:
+    """The end of an attempt that a body tells.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted, or do not belong to the outcome.
+    """
+    body = read_body(Notification, document)
+    return Notice(body.fence, _success(body) if body.outcome == "succeeded" else _failure(body))
+
+
+def _success(body: Notification) -> Ending:
+    if strange := [name for name in _OF_A_FAILURE if name in body.model_fields_set]:
+        raise FieldsInvalid(Fault(name, "belongs to the outcome 'failed'") for name in strange)
+    result = compact(body.result)
+    if len(result) > MAX_RESULT_BYTES:
+        raise FieldsInvalid([Fault("result", f"is larger than {MAX_RESULT_BYTES} bytes")])
+    return Succeeded(result)
+
+
+def _failure(body: Notification) -> Ending:
+    if "result" in body.model_fields_set:
+        raise FieldsInvalid([Fault("result", "belongs to the outcome 'succeeded'")])
+    if body.error is None:
+        raise FieldsInvalid([Fault("error", "is required of the outcome 'failed'")])
+    return failure(body.error.kind, body.error.message, retriable=body.retriable)
+
+
+def read_body(model: type[B], document: Document) -> B:
+    """A body as its model has it.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    reject_invalid_values(document.value, document)
+    body = validated(model, document.value)
+    if isinstance(body, tuple):
+        raise FieldsInvalid(body)
+    return body

@@ -1,0 +1,124 @@
+"""What topologies look like in answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when a class is made
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.bulk.operations import BulkResponse, bulk_response
+from duetime.contract.tasks.encoding import error_response, instant
+from duetime.contract.tasks.responses import ErrorResponse, Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.task import StopRequest  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.times import to_iso
+from duetime.domain.topologies.graph import OnFailure  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.topologies.progress import counted, critical_path, durations, percent
+from duetime.domain.topologies.trigger_rules import TriggerRule  # noqa: TC001 - pydantic reads the annotations
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Node
+    from duetime.domain.topologies.node_status import NodeStatus
+    from duetime.domain.topologies.view import View
+
+
+class NodeResponse(TypedDict):
+    """A node, and where it stands."""
+
+    task_id: Annotated[str | None, Field(description="Its task; null before the topology has begun.")]
+    type: str
+    state: State
+    reason: Annotated[str | None, Field(description="Why it was cancelled: `skipped`, `upstream_failed`, `stopped`.")]
+    percent: int
+    depends_on: list[str]
+    rule: TriggerRule
+    expected_seconds: float | None
+    started_at: Instant | None
+    ended_at: Annotated[Instant | None, Field(description="When its last attempt ended; its children may start then.")]
+    finished_at: Annotated[Instant | None, Field(description="When all that followed was done, its children included.")]
+
+
+class PathResponse(TypedDict):
+    """The chain of nodes that the end of the run waits for."""
+
+    nodes: list[str]
+    seconds: float
+
+
+class TopologyResponse(TypedDict):
+    """A topology: its task, and its graph with where each node stands."""
+
+    id: str
+    state: State
+    type: str
+    name: str | None
+    tags: Mapping[str, str]
+    due_at: Instant
+    created_at: Instant
+    started_at: Instant | None
+    finished_at: Instant | None
+    asked: StopRequest | None
+    error: ErrorResponse | None
+    version: int
+    run: Annotated[int, Field(description="Counts its runs; 0 before the first.")]
+    on_failure: OnFailure
+    deadline_seconds: int | None
+    percent: Annotated[int, Field(description="How far it has come, each node by how long it is expected to run.")]
+    counts: Annotated[Mapping[str, int], Field(description="How many nodes stand where.")]
+    critical_path: PathResponse
+    operation: Annotated[
+        BulkResponse | None,
+        Field(description="What was started last to have all nodes heed a request; a small topology needs none."),
+    ]
+    nodes: Mapping[str, NodeResponse]
+
+
+def topology_response(view: View, now: Millis) -> TopologyResponse:
+    """A topology as it stands now."""
+    task, graph, run_state, statuses = view.task, view.graph, view.run_state, view.statuses
+    path = critical_path(graph, durations(graph, statuses, now))
+    return TopologyResponse(
+        id=task.id.text,
+        state=task.state,
+        type=task.type,
+        name=task.name or None,
+        tags=task.tags,
+        due_at=to_iso(task.due_at),
+        created_at=to_iso(task.created_at),
+        started_at=instant(task.started_at),
+        finished_at=instant(task.finished_at),
+        asked=task.stop_request,
+        error=error_response(task.error),
+        version=task.version,
+        run=run_state.number if run_state else 0,
+        on_failure=graph.on_failure,
+        deadline_seconds=graph.deadline_seconds,
+        percent=percent(graph, statuses),
+        counts=counted(statuses),
+        critical_path=PathResponse(nodes=list(path.nodes), seconds=path.seconds),
+        operation=None if view.operation is None else bulk_response(view.operation),
+        nodes={
+            node.key: _node_response(node, run_state.task_id(node.key) if run_state else None, statuses[node.key])
+            for node in graph.nodes
+        },
+    )
+
+
+def _node_response(node: Node, task_id: TaskId | None, status: NodeStatus) -> NodeResponse:
+    return NodeResponse(
+        task_id=None if task_id is None else task_id.text,
+        type=node.spec.type,
+        state=status.state,
+        reason=status.reason,
+        percent=status.percent,
+        depends_on=list(node.depends_on),
+        rule=node.rule,
+        expected_seconds=node.expected_seconds,
+        started_at=instant(status.started_at),
+        ended_at=instant(status.ended_at),
+        finished_at=instant(status.finished_at),
+    )

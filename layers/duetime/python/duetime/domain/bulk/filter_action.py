@@ -1,0 +1,80 @@
+"""Sweeps: doing one thing with many of an owner's tasks, a piece at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import BULK_STEP, MAX_PAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.bulk.operation import BulkKind
+    from duetime.domain.errors import RequestError
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.creation import TaskChange
+    from duetime.domain.tasks.filters import TaskFilter
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class FilterAction:
+    """Which of an owner's tasks are meant, and how many of them at once.
+
+    Attributes:
+        after: the last id that was examined before; the sweep goes on behind it.
+        limit: most tasks that are cancelled or changed, or refuse to be.
+        per_second: most of them a second; `None` for as fast as it goes.
+        is_dry: nothing is done, only counted.
+        budget: how long a piece goes on.
+    """
+
+    wanted: TaskFilter
+    after: TaskId | None = None
+    descending: bool = True
+    limit: int = MAX_PAGE
+    per_second: float | None = None
+    is_dry: bool = False
+    budget: Millis = BULK_STEP
+
+    def means(self, task: Task) -> bool:
+        """Whether it means a task: what has ended only if its end is asked for by name."""
+        return (not task.is_terminal or task.state is self.wanted.state) and self.wanted.matches(task)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRequest:
+    """What a user asks for.
+
+    Attributes:
+        text: the body as it came, in UTF-8: what goes on later is read from it.
+        force: of a cancel: whether running tasks are asked to stop.
+        change: of a change: what is changed.
+    """
+
+    kind: BulkKind
+    action: FilterAction
+    text: bytes = b""
+    force: bool = False
+    change: TaskChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResult:
+    """What one piece of a sweep came to.
+
+    Attributes:
+        examined: tasks that were looked at.
+        matched: of those, tasks that the filter means and that have not ended, or that failed if it means those.
+        changed: of those, tasks that were cancelled, asked to stop, changed, or redriven.
+        refused: of those, tasks that could not be, by what refused them.
+        after: the id to go on behind; `None` if there are no more.
+    """
+
+    examined: int
+    matched: int
+    changed: int
+    refused: Mapping[type[RequestError], int]
+    after: TaskId | None

@@ -1,0 +1,128 @@
+"""Requests that name many tasks by a filter: what is small is done at once, the rest by a bulk operation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState
+from duetime.domain.errors import KeyReused, Unavailable
+from duetime.domain.limits import BULK_INLINE, IDEMPOTENCY_KEY_LIFE, MAX_PAGE
+from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.payload_expiry import unless_referenced
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock, RandomSource
+    from duetime.ports.stores import ContentStore, KeyStore
+    from duetime.services.bulk.filtered_tasks import FilteredTasks
+    from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.tasks.create import IdempotencyKey
+
+REQUEST = "request"
+"""What is called so of an operation's contents: the body it came with."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRequests:
+    """Takes requests, and does what is left of them later.
+
+    Attributes:
+        read: makes a request of a stored body.
+    """
+
+    operations: BulkOperations
+    filtered_tasks: FilteredTasks
+    contents: ContentStore
+    keys: KeyStore
+    clock: Clock
+    random_source: RandomSource
+    read: Callable[[BulkKind, bytes], BulkRequest]
+
+    def piece(self, owner: str, request: BulkRequest) -> FilterResult:
+        """Do one piece of it, and nothing later."""
+        return self._piece(owner, request, replace(request.action, budget=BULK_INLINE))
+
+    def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> BulkOperation:
+        """Do what is asked, if that is soon done; else begin an operation.
+
+        Returns:
+            The operation: it has ended, or goes on. Without a key, one that has ended is stored nowhere.
+
+        Raises:
+            FieldInvalid: the first of the tasks cannot be changed so; none was.
+            KeyReused: its idempotency key came with another body before.
+            Unavailable: the store did not answer; nothing was done, or it is to be asked again.
+        """
+        operation = self.operations.new(owner, request.kind)
+        operation = replace(operation, progress=BulkProgress(after=request.action.after))
+        if key is not None:
+            operation, known = self._remembered(operation, key)
+            if known is not None:
+                return known
+        progress = self._done_at_once(operation, request)
+        operation = replace(operation, progress=progress)
+        if not progress.is_complete:
+            # Never taken away: no operation goes on for so long.
+            expiry = unless_referenced(self.clock.now())
+            content = self.contents.keep(operation.id, REQUEST, request.text, expiry)
+            return self.operations.start(replace(operation, request=content))
+        operation = operation.ended(BulkState.SUCCEEDED, self.clock.now())
+        if key is None or self.operations.store.save(operation, self.random_source.nonce()):
+            return operation
+        return self.operations.store.read(operation.id) or operation
+
+    def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
+        """Do one more step of an operation."""
+        content = operation.request
+        text = b"" if content is None else self.contents.fetch(operation.id, content)
+        request = self.read(operation.kind, text)
+        return self._go_on(operation, request, max(0, until - self.clock.now()))
+
+    def _done_at_once(self, operation: BulkOperation, request: BulkRequest) -> BulkProgress:
+        """How far it comes while its user waits for an answer."""
+        until = self.clock.now() + BULK_INLINE
+        step = SECOND / request.action.per_second if request.action.per_second else 0
+        # Of a slow one, not even the first would leave time for its answer.
+        while step < BULK_INLINE and not operation.progress.is_complete:
+            try:
+                progress = self._go_on(operation, request, max(0, until - self.clock.now()))
+            except Unavailable:
+                if not operation.progress.changed:
+                    raise
+                break
+            operation = replace(operation, progress=progress)
+            if self.clock.now() + step >= until:
+                break
+        return operation.progress
+
+    def _go_on(self, operation: BulkOperation, request: BulkRequest, budget: Millis) -> BulkProgress:
+        before = operation.progress
+        action = replace(request.action, after=before.after, limit=MAX_PAGE, budget=budget)
+        result = self._piece(operation.owner, request, action)
+        counted: list[str] = [kind.__name__ for kind, count in result.refused.items() for _ in range(count)]
+        after = before.plus(examined=result.examined, matched=result.matched, changed=result.changed, refused=counted)
+        return replace(after, after=result.after or before.after, is_complete=result.after is None)
+
+    def _piece(self, owner: str, request: BulkRequest, action: FilterAction) -> FilterResult:
+        if request.kind is BulkKind.CANCEL:
+            return self.filtered_tasks.cancel(owner, action, force=request.force)
+        if request.change is not None:
+            return self.filtered_tasks.change(owner, action, request.change)
+        return self.filtered_tasks.redrive(owner, action)
+
+    def _remembered(self, operation: BulkOperation, key: IdempotencyKey) -> tuple[BulkOperation, BulkOperation | None]:
+        """The operation under the id that the key stands for, and what is stored of it already."""
+        now = operation.created_at
+        wanted = RememberedKey(operation.id, now, now, key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE)
+        known = self.keys.remember(operation.owner, key.text, wanted, now)
+        if known.body_hash != key.body_hash:
+            raise KeyReused
+        if known.task_id == operation.id:
+            return operation, None
+        operation = replace(operation, id=known.task_id, created_at=known.created_at)
+        return operation, self.operations.store.read(operation.id)

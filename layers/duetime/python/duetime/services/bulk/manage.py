@@ -1,0 +1,194 @@
+"""Starting, showing and cancelling bulk operations, and seeing to it that somebody carries them out.
+
+The order of the writes is what makes a start safe. The timer comes first, in a minute that the trigger has not read;
+then the operation; then the direct start, which is only faster. From then on each meeting of a timer sets the next one,
+until the operation has ended: whoever carries it out may die at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkState, Latest
+from duetime.domain.dispatch.timers import BulkTimer, first_unread
+from duetime.domain.errors import BulkEnded, BulkNotFound, BulkOfTopology, RecordUnreadable, Unavailable
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_CLOCK_DIFFERENCE, MAX_DEADLINE_SECONDS
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.times import Millis
+    from duetime.ports.bulk import BulkStarter, BulkStore
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
+    from duetime.ports.stores import TaskStore
+    from duetime.services.shards import Shards
+
+_TRIES = 5
+_TAIL_BITS = 64
+REPLACED = "a later request replaced it"
+
+
+@dataclass(frozen=True, slots=True)
+class BulkOperations:
+    """Bulk operations, but for carrying them out.
+
+    Attributes:
+        shards: how many shards ids are spread over.
+        look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
+    """
+
+    store: BulkStore
+    tasks: TaskStore
+    starter: BulkStarter
+    clock: Clock
+    random_source: RandomSource
+    telemetry: Telemetry
+    shards: Shards
+    look_ahead: Millis
+
+    def new(self, owner: str, kind: BulkKind, topology: TaskId | None = None) -> BulkOperation:
+        """An operation that is not stored yet."""
+        now = self.clock.now()
+        operation_id = TaskId.of(
+            now, self.random_source.below(self.shards.count()), self.random_source.bits(_TAIL_BITS)
+        )
+        return BulkOperation(operation_id, owner, kind, now, topology)
+
+    def start(self, operation: BulkOperation) -> BulkOperation:
+        """Store an operation and have it carried out; one of the same id that is stored already is left as it is."""
+        self._set_timer(operation.id)
+        if not self.store.save(operation, self.random_source.nonce()):
+            return self.store.read(operation.id) or operation
+        self.starter.start(operation.id)
+        return replace(operation, version=operation.version + 1)
+
+    def get(self, owner: str, operation_id: TaskId) -> BulkOperation:
+        """Read one.
+
+        Raises:
+            BulkNotFound: there is none, or it is another owner's.
+        """
+        operation = self.store.read(operation_id)
+        if operation is None or operation.owner != owner:
+            raise BulkNotFound(operation_id)
+        return operation
+
+    def list(self, owner: str) -> list[BulkOperation]:
+        """The latest of an owner's, newest first."""
+        return self.store.list(owner, MAX_BULK_PAGE)
+
+    def cancel(self, owner: str, operation_id: TaskId) -> BulkOperation:
+        """Stop an operation where it is; one that was stopped before stays so.
+
+        Raises:
+            BulkNotFound: there is none, or it is another owner's.
+            BulkEnded: it has ended by itself.
+            BulkOfTopology: it does what was asked of a topology: that is to be asked otherwise.
+        """
+        for _ in range(_TRIES):
+            operation = self.get(owner, operation_id)
+            if operation.topology is not None:
+                raise BulkOfTopology(operation_id)
+            if operation.state is BulkState.SUCCEEDED:
+                raise BulkEnded(operation_id)
+            stopped = self._stopped(operation) if operation.is_running else operation
+            if stopped is not None:
+                return stopped
+        raise Unavailable(f"the operation {operation_id} was written by others again and again")
+
+    def resume(self, timers: Sequence[BulkTimer]) -> bool:
+        """See to the operations whose timers the trigger has met; says whether it could."""
+        try:
+            for operation_id in sorted({timer.operation for timer in timers}):
+                self._resume(operation_id)
+        except Unavailable as error:
+            self.telemetry.note("bulk operations could not be looked after", error=str(error))
+            return False
+        return True
+
+    def latest_of(self, topology: TaskId) -> BulkOperation | None:
+        """The operation that was started last on a topology; `None` if there was none, or it is forgotten."""
+        operation_id = self.store.latest_of(topology).operation_id
+        return None if operation_id is None else self.store.read(operation_id)
+
+    def replace_other(self, topology: TaskId, kind: BulkKind) -> BulkOperation | None:
+        """Stop what an earlier request has going on a topology, unless that is of the same kind.
+
+        Returns:
+            The operation that was stopped, or goes on and has been told to begin another pass; `None` if none was
+            running.
+        """
+        for _ in range(_TRIES):
+            running = self.latest_of(topology)
+            if running is None or not running.is_running or running.kind is BulkKind.END:
+                return None
+            if running.kind is kind:
+                if self.store.save(running, self.random_source.nonce()):
+                    return running
+            elif (stopped := self._stopped(running, REPLACED)) is not None:
+                return stopped
+        raise Unavailable(f"the operation on {topology} was written by others again and again")
+
+    def start_on(self, owner: str, topology: TaskId, kind: BulkKind, after: BulkOperation | None) -> BulkOperation:
+        """Start what was asked of a topology.
+
+        Args:
+            owner: who asks.
+            topology: the topology.
+            kind: what is asked.
+            after: the operation that it replaces: it may still change nodes until its lease is over.
+        """
+        not_before = 0 if after is None else after.leased_until + MAX_CLOCK_DIFFERENCE
+        operation = replace(self.new(owner, kind, topology), not_complete_before=not_before)
+        for _ in range(_TRIES):
+            if self._note_latest(self.store.latest_of(topology), operation.id):
+                return self.start(operation)
+        raise Unavailable(f"operations on {topology} were started by others again and again")
+
+    def end_topology(self, owner: str, topology: TaskId) -> None:
+        """Have what is left of a topology ended in the background; an operation that does so already looks again."""
+        latest = self.store.latest_of(topology)
+        running = None if latest.operation_id is None else self.store.read(latest.operation_id)
+        if running is not None and running.is_running and running.kind is BulkKind.END:
+            # Its last write is refused then, so it makes another pass. If this one is refused and it still runs, it has
+            # been told by somebody else or has stored a step, and looks at every node again before it ends.
+            if self.store.save(running, self.random_source.nonce()):
+                return
+            running = self.store.read(running.id)
+            if running is not None and running.is_running:
+                return
+            latest = self.store.latest_of(topology)
+        operation = self.new(owner, BulkKind.END, topology)
+        if self._note_latest(latest, operation.id):
+            self.start(operation)
+
+    def _note_latest(self, latest: Latest, operation_id: TaskId) -> bool:
+        # As long as any topology may live.
+        expires_at = self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + BULK_RETENTION
+        return self.store.set_latest(replace(latest, operation_id=operation_id), self.random_source.nonce(), expires_at)
+
+    def _stopped(self, operation: BulkOperation, reason: str = "") -> BulkOperation | None:
+        """The same, stopped; `None` if somebody else's write came between."""
+        stopped = operation.ended(BulkState.CANCELLED, self.clock.now(), reason)
+        if not self.store.save(stopped, self.random_source.nonce()):
+            return None
+        return replace(stopped, version=stopped.version + 1)
+
+    def _resume(self, operation_id: TaskId) -> None:
+        try:
+            operation = self.store.read(operation_id)
+        except RecordUnreadable as error:
+            self.telemetry.note("a bulk operation cannot be read", error=str(error))
+            return
+        if operation is None or not operation.is_running:
+            return
+        self._set_timer(operation_id)
+        if operation.is_free(self.clock.now()):
+            self.starter.start(operation_id)
+
+    def _set_timer(self, operation_id: TaskId) -> None:
+        at = first_unread(self.clock.now(), self.look_ahead)
+        self.tasks.add_bulk_timer(BulkTimer(operation_id, at))

@@ -1,0 +1,186 @@
+"""What follows an outcome. Each step may be done twice: a crash in between has them all done again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from duetime.domain.conditional_writes import Guard, Write
+from duetime.domain.errors import ContentExpired
+from duetime.domain.limits import NODE_MARGIN
+from duetime.domain.tasks.attempt_outcomes import Failed, NotSent
+from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.times import SECOND
+from duetime.ports.queues import Outgoing
+from duetime.ports.targets import Work
+from duetime.services.content_retention import let_expire
+from duetime.services.enqueue import message_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import WorkQueues
+    from duetime.ports.runtime import Clock, RandomSource, Telemetry
+    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.targets import TargetRunner
+    from duetime.services.outcomes.callbacks import CallbackSender
+
+
+_NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
+"""Between the tries to have a target clean up whose call never left."""
+
+
+class CompletionSteps(Protocol):
+    """Sees to what follows an outcome."""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether what follows is done by whoever writes the outcome, under the attempt's lease."""
+        ...
+
+    def is_needed(self, task: Task) -> bool:
+        """Whether anything follows this task's outcome; if not, `finished_at` goes with the outcome itself."""
+        ...
+
+    def close(self, task: Task) -> None:
+        """Do, or have done, what follows, until the task is finished."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InlineCompletion:
+    """Does what follows an outcome in this process, under the attempt's lease: the worker's way.
+
+    Attributes:
+        retention: how long a finished task is kept, in milliseconds.
+        tell: tells the schedule of an occurrence that it has ended; doing it twice is doing it once.
+        follow: does what a node's end means for its topology, and a topology's for its nodes; twice is once. Says
+            whether it is a node whose topology goes on: it expires only after that.
+    """
+
+    tasks: TaskStore
+    contents: ContentStore
+    targets: TargetRunner
+    clock: Clock
+    random_source: RandomSource
+    telemetry: Telemetry
+    retention: Millis
+    callback_sender: CallbackSender
+    tell: Callable[[Task], None] = field(default=lambda _task: None)
+    follow: Callable[[Task], bool] = field(default=lambda _task: False)
+
+    @property
+    def is_here(self) -> bool:
+        """Under the attempt's own lease."""
+        return True
+
+    def is_needed(self, task: Task) -> bool:
+        """Whether the target cleans up, anything lies outside the record, or somebody wants to be told."""
+        return Phase.CLEAN in self.targets.phases(task) or _is_followed(task)
+
+    def close(self, task: Task) -> None:
+        """Have the target clean up, tell of the outcome, let what lies outside expire with it; then finish the task."""
+        if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):
+            self._clean(task)
+        self.callback_sender.call_back(task)
+        self._finish(task)
+
+    def finish(self, task: Task) -> None:
+        """Finish the task without the target, and without a word to anybody: there is no time left."""
+        self.callback_sender.leave_out(task)
+        self._finish(task)
+
+    def _finish(self, task: Task) -> None:
+        now = self.clock.now()
+        # A node outlives its topology, by whoever's clock that has ended.
+        margin = NODE_MARGIN if task.node_ref is not None else 0
+        expires = task.expires_at or now + self.retention + margin
+        if _reports(task):
+            self.tell(task)
+        sets: dict[str, Any] = {"finished_at": now}
+        if not (_is_of_a_topology(task) and self.follow(task)):
+            let_expire(self.contents, task, expires)
+            if task.expires_at is None:
+                sets["expires_at"] = expires
+        self.tasks.apply(Write(task.id, Move.CLOSE, self.random_source.nonce(), Guard(fence=task.fence), sets))
+
+    def _clean(self, task: Task) -> None:
+        """The outcome stands, whatever becomes of its cleaning up: a failure is told, not retried."""
+        try:
+            payload = self.contents.fetch(task.id, task.payload)
+        except ContentExpired as error:
+            self._not_cleaned(task, str(error))
+            return
+        seconds = task.timeout_seconds
+        deadline = self.clock.now() + seconds * SECOND
+        work = Work(Phase.CLEAN, task, payload, None, deadline, seconds, _say_nothing, _ask_nothing)
+        ending = self.targets.run(work)
+        for pause in _NOT_SENT_PAUSES:
+            if not isinstance(ending, NotSent):
+                break
+            self.clock.sleep_until(self.clock.now() + pause)
+            ending = self.targets.run(work)
+        if isinstance(ending, NotSent):
+            self._not_cleaned(task, ending.reason)
+        if isinstance(ending, Failed):
+            self._not_cleaned(task, ending.error.message)
+
+    def _not_cleaned(self, task: Task, why: str) -> None:
+        self.telemetry.count("cleans_failed")
+        self.telemetry.note("a target could not clean up", task=task.id.text, error=why)
+
+
+@dataclass(frozen=True, slots=True)
+class DelegatedCompletion:
+    """Has a worker do what follows an outcome: for functions that have no targets to call."""
+
+    queues: WorkQueues
+
+    @property
+    def is_here(self) -> bool:
+        """By a worker, which takes a lease of its own."""
+        return False
+
+    def is_needed(self, task: Task) -> bool:
+        """Whether a worker must look at it: only a worker knows what a handler offers."""
+        match task.target:
+            case HandlerTarget():
+                return True
+            case HttpTarget(phases=phases):
+                return Phase.CLEAN in phases or _is_followed(task)
+            case PullTarget() | AwsTarget() | TopologyTarget():
+                return _is_followed(task)
+
+    def close(self, task: Task) -> None:
+        """Send a message; should it be lost, a recovery scan finds the outcome that is not finished."""
+        self.queues.send([Outgoing(message_for(task), 0)])
+
+
+def _is_followed(task: Task) -> bool:
+    """Whether anything follows its outcome, whatever its target offers."""
+    return bool(task.has_contents_to_expire or task.callback_url or _is_of_a_topology(task) or _reports(task))
+
+
+def _is_of_a_topology(task: Task) -> bool:
+    """Whether it is a node of a topology, or a topology itself."""
+    return task.node_ref is not None or isinstance(task.target, TopologyTarget)
+
+
+def _never_began(task: Task) -> bool:
+    """Whether a node of a topology was cancelled before its target was ever called: it has nothing to tidy up."""
+    return task.node_ref is not None and task.started_at is None
+
+
+def _reports(task: Task) -> bool:
+    return task.schedule_ref is not None and task.schedule_ref.reports
+
+
+def _say_nothing(_progress: Progress | None) -> None:
+    """A target that cleans up has no progress to tell."""
+
+
+def _ask_nothing() -> None:
+    """Nobody can ask a target that cleans up for anything."""

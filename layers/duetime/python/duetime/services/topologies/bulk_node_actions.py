@@ -1,0 +1,73 @@
+"""What a bulk operation does with the nodes of a topology: it brings them to what is asked of the run by now.
+
+Nothing is remembered between two steps but how much was done: each reads where the nodes stand, so whoever takes over
+finds what is left, and a node that became ready meanwhile is found as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.tasks.states import LEASED
+from duetime.domain.tasks.task import StopRequest
+from duetime.services.bulk.executor import Replaced
+
+if TYPE_CHECKING:
+    from duetime.domain.bulk.operation import BulkOperation, BulkProgress
+    from duetime.domain.times import Millis
+    from duetime.services.topologies.reconciler import TopologyReconciler, Work
+    from duetime.services.topologies.repository import TopologyRepository, TopologyRun
+
+STOP_REQUESTS = {BulkKind.PAUSE: StopRequest.PAUSE, BulkKind.CANCEL: StopRequest.CANCEL, BulkKind.RESUME: None}
+"""What must be asked of the topology's task for an operation to be wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySteps:
+    """Does steps of operations on topologies."""
+
+    topology_repository: TopologyRepository
+    reconciler: TopologyReconciler
+
+    def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
+        """Do as much as fits before `until`.
+
+        Raises:
+            Replaced: something else is asked of the topology by now.
+        """
+        topology_run = None if operation.topology is None else self.topology_repository.read(operation.topology)
+        if topology_run is None or self._is_over(operation, topology_run):
+            return replace(operation.progress, is_complete=True)
+        work = self._work(operation, topology_run)
+        done = self.reconciler.do(work, until)
+        before = operation.progress
+        if not work and topology_run.task.is_terminal:
+            self.reconciler.retention.let_expire(topology_run.task.id)
+        return replace(
+            before,
+            examined=len(topology_run.graph.nodes),
+            matched=before.changed + len(work),
+            changed=before.changed + done,
+            is_complete=not work,
+        )
+
+    def _work(self, operation: BulkOperation, topology_run: TopologyRun) -> Work:
+        if operation.kind is BulkKind.RESUME:
+            return self.reconciler.resumption(topology_run)
+        # Of what has come to its end, the nodes are only to expire.
+        return () if topology_run.run_state.ended else self.reconciler.work(topology_run)
+
+    @staticmethod
+    def _is_over(operation: BulkOperation, topology_run: TopologyRun) -> bool:
+        """Whether there is nothing more to do, as the topology has ended, or waits for another attempt or its plan."""
+        if not topology_run.is_present:
+            return True
+        if operation.kind is BulkKind.END:
+            return topology_run.run_state.ended and not topology_run.task.is_terminal
+        if topology_run.task.state not in LEASED:
+            return True
+        if topology_run.task.stop_request is not STOP_REQUESTS[operation.kind]:
+            raise Replaced
+        return False
