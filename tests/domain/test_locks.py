@@ -14,9 +14,10 @@ from duetime.domain.limits import (
     MAX_LEASE_SECONDS,
     TOPOLOGY_MARGIN,
 )
-from duetime.domain.locks import RESERVED, Holder, Lock, LockName
+from duetime.domain.locks import RESERVED, HandOver, Holder, Lock, LockName, Waiter
 from duetime.domain.times import MINUTE, SECOND
 from tests.clocks import NOW
+from tests.domain.factories import task as waiting_task
 
 NAME = LockName("me", "db-17")
 TASKS = [TaskId.of(NOW, 0, number) for number in range(4)]
@@ -76,3 +77,32 @@ def test_no_hold_can_be_longer_than_the_longest() -> None:
     """The longest deadline, of a topology too, and the longest lease."""
     assert LONGEST_LOCK_HOLD >= MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_MARGIN
     assert LONGEST_LOCK_HOLD >= MAX_LEASE_SECONDS * SECOND
+
+
+def test_a_waiter_is_let_in_only_while_there_is_room_under_its_own_limit() -> None:
+    """Of two waiting tasks with a limit of one, the first gets a reservation; the second finds the lock full."""
+    first, second = (waiting_task(id=task_id) for task_id in TASKS[:2])
+    waiters = [Waiter(NOW, task.id, task.generation) for task in (first, second)]
+    one = HandOver(Lock(NAME)).admit(waiters[0], first, 1, NOW + SECOND)
+    assert one.lock.holders == (Holder(first.id, RESERVED, NOW + SECOND),)
+    assert not one.is_full
+    both = one.admit(waiters[1], second, 1, NOW + SECOND)
+    assert (both.is_full, both.lock, both.admitted) == (True, one.lock, ((waiters[0], first),))
+    assert one.admit(waiters[1], second, 2, NOW + SECOND).lock.holder(second.id) is not None
+
+
+def test_a_waiter_with_a_reservation_is_let_in_again_without_a_second_place() -> None:
+    """A hand-over that crashed after its write is repeated: the task is woken again, and holds one place."""
+    task = waiting_task()
+    reserved = Lock(NAME, (Holder(task.id, RESERVED, NOW),))
+    again = HandOver(reserved).admit(Waiter(NOW, task.id, 0), task, 1, NOW + SECOND)
+    assert (again.lock, len(again.admitted), again.is_full) == (reserved, 1, False)
+
+
+def test_a_waiter_that_waits_no_more_loses_its_reservation_but_not_a_real_hold() -> None:
+    """What was reserved for it goes to the next one; an attempt that has claimed the lock meanwhile keeps it."""
+    lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW), Holder(TASKS[1], 3, NOW)))
+    waiters = [Waiter(NOW, task_id, 0) for task_id in TASKS[:2]]
+    left = HandOver(lock).dismiss(waiters[0]).dismiss(waiters[1])
+    assert left.lock.holders == (Holder(TASKS[1], 3, NOW),)
+    assert left.departed == tuple(waiters)

@@ -52,8 +52,8 @@ MUTANTS = (
     Mutant(
         "a lock is handed to nobody when it is given back",
         "services/locks/locking.py",
-        "        for waiter in line:\n            task",
-        "        for waiter in line[:0]:\n            task",
+        "for waiter in line:",
+        "for waiter in line[:0]:",
     ),
     Mutant(
         "a holder whose attempt goes on is taken for gone",

@@ -7,7 +7,7 @@ from tests.simulation.mutations.mutant import Mutant
 MUTANTS = (
     Mutant(
         "an occurrence does not look at the revision of its schedule",
-        "services/schedules/overlap.py",
+        "domain/schedules/overlap.py",
         "    if stored.state is ScheduleState.PAUSED:\n        return f",
         "    return None\n    if stored.state is ScheduleState.PAUSED:\n        return f",
     ),
@@ -31,21 +31,21 @@ MUTANTS = (
     ),
     Mutant(
         "of what is missed while nothing ran, nothing is told",
-        "services/schedules/expander.py",
-        "            skipped=stored.skipped + found.skipped,",
-        "            skipped=stored.skipped,",
+        "domain/schedules/stored_expansion.py",
+        "owed=found.run, skipped=stored.skipped + found.skipped",
+        "owed=found.run, skipped=stored.skipped",
     ),
     Mutant(
         "occurrences that must not overlap do",
-        "services/schedules/overlap.py",
-        "            elif not _may_wait(stored):\n                return Skipped",
-        "            elif not _may_wait(stored):\n                return None\n                return Skipped",
+        "domain/schedules/overlap.py",
+        '        return StartDecision(Skipped(f"the run of {_nominal(active or buffered)} is still going"), activity)',
+        "        return StartDecision(None, activity)",
     ),
     Mutant(
         "an occurrence that is to wait begins beside the one that goes on",
-        "services/schedules/overlap.py",
-        "if going is None and waiting is None:",
-        "if going is None or waiting is None:",
+        "domain/schedules/overlap.py",
+        "if active is None and buffered is None:",
+        "if active is None or buffered is None:",
     ),
     Mutant(
         "the end of a permanent schedule's run begins no other",
@@ -73,14 +73,14 @@ MUTANTS = (
     ),
     Mutant(
         "a backfill begins anew at each look",
-        "services/schedules/expander.py",
-        "steps(schedule, each.backfill, each.cursor)",
-        "steps(schedule, each.backfill)",
+        "domain/schedules/stored_expansion.py",
+        "steps(schedule, run.backfill, run.cursor)",
+        "steps(schedule, run.backfill)",
     ),
     Mutant(
         "a failure does not pause a schedule that is to be paused by it",
         "services/schedules/overlap.py",
-        "if stored.spec.pause_on_failure and _has_failed(task):",
+        "if pauses_schedule(stored, task):",
         "if False:",
     ),
     Mutant(

@@ -162,3 +162,34 @@ def is_dead(holder: Holder, task: Task | None) -> bool:
     # As long as there is a lease the attempt's process may not be gone yet.
     is_over = task.state in WAITING or task.state is State.PAUSED or task.finished_at is not None
     return is_over and task.lease_ends_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """One round of letting waiting tasks in, as far as it has come.
+
+    Attributes:
+        lock: with a reservation for each task that is let in.
+        admitted: the waiters that are let in, each with its task.
+        departed: the waiters that wait no more.
+        is_full: whether no more can be let in.
+    """
+
+    lock: Lock
+    admitted: tuple[tuple[Waiter, Task], ...] = ()
+    departed: tuple[Waiter, ...] = ()
+    is_full: bool = False
+
+    def admit(self, waiter: Waiter, task: Task, limit: int, until: Millis) -> HandOver:
+        """With a place reserved for a waiting task until then, if there is one under its limit."""
+        lock = self.lock
+        if lock.holder(task.id) is None:
+            if lock.room(limit) <= 0:
+                return replace(self, is_full=True)
+            lock = lock.held_by(Holder(task.id, RESERVED, until))
+        return replace(self, lock=lock, admitted=(*self.admitted, (waiter, task)))
+
+    def dismiss(self, waiter: Waiter) -> HandOver:
+        """Without a waiter that waits no more, nor what is reserved for it."""
+        lock = self.lock.without(waiter.task_id, RESERVED)
+        return replace(self, lock=lock, departed=(*self.departed, waiter))

@@ -60,45 +60,6 @@ class Expansion:
     remaining_runs: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class DueOccurrences:
-    """What one look at a schedule found.
-
-    Attributes:
-        caught_up: what becomes of what was missed.
-        occurrences: all to place or to record, the one that is caught up first.
-        until: the schedule is done up to and with this instant.
-        next_at: the next instant that its timing means after `until`; `None` if nothing is to come.
-        remaining_runs: how many may still run after these; `None` for no limit.
-    """
-
-    caught_up: CatchUp
-    occurrences: tuple[Occurrence, ...]
-    until: Millis
-    next_at: Millis | None
-    remaining_runs: int | None
-
-
-def due_occurrences(
-    schedule: Schedule, done: Millis, now: Millis, horizon: Millis, limit: int = MAX_EXPANSION
-) -> DueOccurrences:
-    """Look at a schedule.
-
-    Args:
-        schedule: as it is now; `remaining_runs` counts from `done`.
-        done: the instant up to which its occurrences were placed or recorded.
-        now: what came before it was missed.
-        horizon: how far ahead to place.
-        limit: how many occurrences to place at most; if there are more, `next_at` is not after the horizon.
-    """
-    caught_up = catch_up(schedule, done, now)
-    run = () if caught_up.run is None else (caught_up.run,)
-    expansion = expand(schedule, max(done, now), horizon, limit, taken=len(run))
-    return DueOccurrences(
-        caught_up, run + expansion.occurrences, expansion.until, expansion.next_at, expansion.remaining_runs
-    )
-
-
 def expand(
     schedule: Schedule, after: Millis, horizon: Millis, limit: int = MAX_EXPANSION, *, taken: int = 0
 ) -> Expansion:

@@ -6,7 +6,7 @@ that nobody who comes by chance overtakes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import ConditionFailed, Guard
@@ -14,6 +14,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.locks import (
     RESERVED,
+    HandOver,
     Holder,
     Lock,
     LockClaim,
@@ -143,30 +144,30 @@ class LockManager:
         now = self.clock.now()
         stored, line = self.locks.read(name, _LINE)
         lock = stored.living(now) if leaving is None else stored.living(now).without(leaving.id, leaving.fence)
-        let_in: list[tuple[Waiter, Task]] = []
-        gone: list[Waiter] = []
+        hand_over = HandOver(lock)
         for waiter in line:
-            task = self.tasks.read(waiter.task_id)
-            how = waiter_status(waiter, task)
-            if how is WaiterStatus.COMING:
-                continue
-            claim = None if task is None or how is WaiterStatus.GONE else self._claim(task, name)
-            if task is None or claim is None:
-                gone.append(waiter)
-                lock = lock.without(waiter.task_id, RESERVED)
-                continue
-            lock = self._living(lock, claim.limit, now)
-            if lock.holder(task.id) is None:
-                if lock.room(claim.limit) <= 0:
-                    break
-                lock = lock.held_by(Holder(task.id, RESERVED, now + self.lease))
-            let_in.append((waiter, task))
+            hand_over = self._with_waiter(hand_over, waiter, now)
+            if hand_over.is_full:
+                break
+        lock = hand_over.lock
         if lock != stored and not self.locks.save(lock, self.random_source.nonce(), lock.expires_at(now)):
             return False
-        came = [self._let_in(name, waiter, task) for waiter, task in let_in]
-        for waiter in gone:
+        were_there = [self._let_in(name, waiter, task) for waiter, task in hand_over.admitted]
+        for waiter in hand_over.departed:
             self.locks.leave(name, waiter)
-        return all(came) and len(let_in) + len(gone) < _LINE
+        return all(were_there) and len(hand_over.admitted) + len(hand_over.departed) < _LINE
+
+    def _with_waiter(self, hand_over: HandOver, waiter: Waiter, now: Millis) -> HandOver:
+        """Decide about the next of the line."""
+        task = self.tasks.read(waiter.task_id)
+        status = waiter_status(waiter, task)
+        if status is WaiterStatus.COMING:
+            return hand_over
+        claim = None if task is None or status is WaiterStatus.GONE else self._claim(task, hand_over.lock.name)
+        if task is None or claim is None:
+            return hand_over.dismiss(waiter)
+        hand_over = replace(hand_over, lock=self._living(hand_over.lock, claim.limit, now))
+        return hand_over.admit(waiter, task, claim.limit, now + self.lease)
 
     def _let_in(self, name: LockName, waiter: Waiter, task: Task) -> bool:
         """Have a task looked at for which a lock is reserved; says whether it was still there."""

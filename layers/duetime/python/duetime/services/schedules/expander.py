@@ -7,7 +7,6 @@ crash anywhere leaves this timer in a minute that is read again: the same occurr
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -15,22 +14,19 @@ from typing import TYPE_CHECKING, TypeVar
 from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FieldInvalid, Unavailable
 from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
-from duetime.domain.schedules.backfill import steps
-from duetime.domain.schedules.expansion import MAX_EXPANSION, catch_up, expand
+from duetime.domain.schedules.expansion import MAX_EXPANSION, expand
 from duetime.domain.schedules.occurrences import count_between
 from duetime.domain.schedules.permanent import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_schedule import LastRun
+from duetime.domain.schedules.stored_expansion import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.task import Cause
-from duetime.domain.times import MINUTE
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.schedules.calendars import Calendar
-    from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.tasks.task import Task
@@ -224,33 +220,10 @@ class ScheduleExpander:
             else:
                 stored = at_work.before = self._decided(stored, schedule, now)
                 schedule = stored.schedule(calendars)
-        expansion = expand(schedule, stored.done, until)
-        found = expansion.occurrences
-        runs = [each for each in found if each.runs]
-        if stored.owed is not None:
-            runs.insert(0, stored.owed)
-        at_work.due = [Due(each) for each in runs]
-        at_work.next_at = expansion.next_at
-        at_work.more = expansion.next_at is not None and expansion.next_at <= horizon
-        after = replace(
-            stored,
-            generation=at_work.after.generation,
-            tzdata=at_work.after.tzdata,
-            done=expansion.until,
-            remaining_runs=expansion.remaining_runs,
-            owed=None,
-            last=_last(stored, runs),
-            placed=stored.placed + len(runs),
-            skipped=stored.skipped + sum(not each.runs for each in found),
-        )
-        if expansion.next_at is None:
-            # It has ended once the last of them was due, and is told so then.
-            ends_at = max((each.due_at for each in runs), default=after.last.nominal if after.last else now)
-            if ends_at > now:
-                at_work.next_at = ends_at + self.look_ahead + MINUTE
-            else:
-                after = replace(after, state=ScheduleState.ENDED)
-        at_work.after = _remarked(after, [each for each in found if not each.runs], now)
+        expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead)
+        at_work.due = [Due(each) for each in expansion.runs]
+        at_work.next_at, at_work.more = expansion.next_at, expansion.more
+        at_work.after = replace(expansion.after, generation=at_work.after.generation, tzdata=at_work.after.tzdata)
 
     def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
         """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed.
@@ -266,20 +239,9 @@ class ScheduleExpander:
 
     def _decided(self, stored: StoredSchedule, schedule: Schedule, now: Millis) -> StoredSchedule:
         """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
-        missed_by = now - MISSED_AFTER
-        found = catch_up(schedule, stored.done, missed_by)
-        remaining = stored.remaining_runs
-        if remaining is not None and found.run is not None:
-            remaining -= 1
-        decided = replace(
-            stored,
-            done=missed_by,
-            remaining_runs=remaining,
-            owed=found.run,
-            skipped=stored.skipped + found.skipped,
-        )
+        decided, found = decide_missed(stored, schedule, now - MISSED_AFTER, now)
         self.telemetry.count("occurrences_missed", found.missed)
-        return self._save(decided.remarked(now, found.run.key if found.run else "", found.note))
+        return self._save(decided)
 
     def _go_on(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis) -> None:
         """The chain of a permanent schedule: mended if it has broken."""
@@ -302,22 +264,12 @@ class ScheduleExpander:
     def _fill_back(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
         """The next part of each backfill."""
         schedule = at_work.before.schedule(calendars)
-        for each in at_work.before.open_backfills:
-            run = each
-            for occurrence, cursor in steps(schedule, each.backfill, each.cursor):
-                if occurrence.due_at > horizon:
-                    break
-                if len(at_work.due) >= MAX_EXPANSION:
-                    at_work.more = True
-                    break
-                if occurrence.runs:
-                    at_work.due.append(Due(occurrence, Cause.BACKFILL, each.id))
-                run = replace(run, cursor=cursor)
-            else:
-                run = replace(run, ended_at=now)
-            at_work.after = at_work.after.with_backfill(run)
-        backfilled = sum(due.cause is Cause.BACKFILL for due in at_work.due)
-        at_work.after = replace(at_work.after, placed=at_work.after.placed + backfilled)
+        for run in at_work.before.open_backfills:
+            expansion = expand_backfill(schedule, run, horizon, now, MAX_EXPANSION - len(at_work.due))
+            at_work.due += [Due(each, Cause.BACKFILL, run.id) for each in expansion.occurrences]
+            at_work.more = at_work.more or expansion.more
+            placed = at_work.after.placed + len(expansion.occurrences)
+            at_work.after = replace(at_work.after.with_backfill(expansion.after), placed=placed)
 
     def _write_timer(self, at_work: _Pass, now: Millis) -> None:
         """Have the schedule met again, in a minute that nobody has read yet."""
@@ -377,19 +329,3 @@ class ScheduleExpander:
     def _defect(self, timer: ScheduleTimer, error: Exception) -> None:
         self.telemetry.count("expansions_failed")
         self.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=repr(error))
-
-
-def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> LastRun | None:
-    if not runs:
-        return stored.last
-    return LastRun(stored.id_of(runs[-1]), runs[-1].nominal, stored.revision_of(runs[-1].nominal))
-
-
-def _remarked(stored: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:
-    """With a remark for each reason why some do not run."""
-    counts = Counter(each.note for each in skipped)
-    firsts = {each.note: each for each in reversed(skipped)}
-    for note, first in sorted(firsts.items(), key=lambda pair: pair[1].nominal):
-        more = f" (and {counts[note] - 1} more)" if counts[note] > 1 else ""
-        stored = stored.remarked(now, first.key, note + more)
-    return stored

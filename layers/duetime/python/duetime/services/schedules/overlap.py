@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard
 from duetime.domain.errors import FieldInvalid, Unavailable
-from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
+from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skip_reason, start_decision
 from duetime.domain.schedules.permanent import continued, ended_at, run_after, run_of
-from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
 from duetime.domain.tasks.states import WAITING, Move, State
-from duetime.domain.tasks.task import AttemptOutcome, Cause
-from duetime.domain.times import to_iso
+from duetime.domain.tasks.task import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
@@ -54,10 +53,10 @@ class OverlapControl:
         stored, activity = self.schedules.read(task.owner, schedule_ref.schedule)
         if stored is None or stored.mark != schedule_ref.mark:
             return Skipped(f"the schedule {schedule_ref.schedule!r} was deleted")
-        if (reason := _refusal(stored, schedule_ref)) is not None:
+        if (reason := skip_reason(stored, schedule_ref)) is not None:
             self._remark(task, reason, once=True)
             return Skipped(reason)
-        if schedule_ref.cause is Cause.BACKFILL or _may_overlap(stored):
+        if schedule_ref.cause is Cause.BACKFILL or may_overlap(stored):
             return None
         verdict = self._by_overlap(task, stored, activity)
         if isinstance(verdict, Skipped):
@@ -72,9 +71,9 @@ class OverlapControl:
         stored, activity = self.schedules.read(task.owner, schedule_ref.schedule)
         if stored is None or stored.mark != schedule_ref.mark:
             return
-        if stored.spec.pause_on_failure and _has_failed(task):
+        if pauses_schedule(stored, task):
             self._pause(task, schedule_ref)
-        if not _may_overlap(stored):
+        if not may_overlap(stored):
             self._make_room(task, stored, activity)
         if stored.is_permanent and schedule_ref.cause is Cause.RECURRENCE:
             self._go_on(task)
@@ -85,22 +84,10 @@ class OverlapControl:
             seen = activity.of(stored.uid)
             if seen.active == task.id:
                 return None
-            going = self._open(seen.active)
-            waiting = None if seen.buffered == task.id else self._open(seen.buffered)
-            verdict: Postponed | Skipped | None = None
-            if going is None and waiting is None:
-                wanted = replace(seen, active=task.id, buffered=None)
-            elif not _may_wait(stored):
-                return Skipped(f"the run of {_meant(going or waiting)} is still going")
-            elif going is not None and waiting is not None:
-                return Skipped(f"the run of {_meant(going)} is still going, and that of {_meant(waiting)} waits")
-            else:
-                # If what went on has ended, the one that waits is next; this one waits for it in its place.
-                active = seen.active if waiting is None else waiting.id
-                wanted = replace(seen, active=active, buffered=task.id)
-                verdict = Postponed(self.clock.now() + OVERLAP_CHECK_INTERVAL, f"the run of {_meant(going or waiting)}")
-            if wanted == seen or self._save(stored, wanted):
-                return verdict
+            buffered = None if seen.buffered == task.id else self._open(seen.buffered)
+            decision = start_decision(stored, task, seen, self._open(seen.active), buffered, self.clock.now())
+            if decision.activity == seen or self._save(stored, decision.activity):
+                return decision.verdict
             found, activity = self.schedules.read(stored.owner, stored.name)
             if found is None or found.uid != stored.uid:
                 return Skipped(f"the schedule {stored.name!r} was deleted")
@@ -186,36 +173,3 @@ class OverlapControl:
 
     def _save(self, stored: StoredSchedule, activity: Activity) -> bool:
         return self.schedules.save_activity(stored.owner, stored.name, activity, self.random_source.nonce())
-
-
-def _refusal(stored: StoredSchedule, schedule_ref: ScheduleRef) -> str | None:
-    """Why an occurrence may not begin; what its owner asked for apart from the rhythm may, whatever the rhythm is."""
-    if schedule_ref.cause is not Cause.RECURRENCE:
-        return None
-    if stored.state is ScheduleState.PAUSED:
-        return f"the schedule {stored.name!r} is paused"
-    if schedule_ref.revision != stored.revision_of(schedule_ref.nominal):
-        return f"the schedule {stored.name!r} was changed or paused after this was placed"
-    return None
-
-
-def _may_overlap(stored: StoredSchedule) -> bool:
-    return stored.spec.overlap is Overlap.ALLOW_ALL and not stored.is_permanent
-
-
-def _may_wait(stored: StoredSchedule) -> bool:
-    return stored.spec.overlap is Overlap.BUFFER_ONE or stored.is_permanent
-
-
-def _has_failed(task: Task) -> bool:
-    if task.schedule_ref is None or task.schedule_ref.cause is Cause.BACKFILL:
-        return False
-    undone = task.state is State.ROLLED_BACK and any(
-        line.outcome is AttemptOutcome.FAILED for line in task.attempt_history
-    )
-    return task.state is State.FAILED or undone
-
-
-def _meant(task: Task | None) -> str:
-    """Which occurrence a task is, in words."""
-    return "" if task is None else to_iso(task.schedule_ref.nominal if task.schedule_ref else task.due_at)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.calendars import Calendar, Window
-from duetime.domain.schedules.expansion import catch_up, due_occurrences, expand
+from duetime.domain.schedules.expansion import catch_up, expand
 from duetime.domain.schedules.occurrences import between
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, Schedule, check, next_permanent_run
 from duetime.domain.schedules.time_zones import zone_named
@@ -82,14 +82,6 @@ def test_the_decision_is_told_in_words() -> None:
     assert catch_up(schedule, NOW, NOW).note == ""
 
 
-def test_a_look_places_what_was_missed_and_what_is_ahead() -> None:
-    """After an outage: one of the past, all of the next three minutes, and when to look again."""
-    found = due_occurrences(scheduled("*/10 * * * * *"), NOW - HOUR, NOW, NOW + 3 * MINUTE)
-    assert [each.at - NOW for each in found.occurrences] == [n * 10 * SECOND for n in range(19)]
-    assert (found.caught_up.missed, found.caught_up.skipped) == (360, 359)
-    assert (found.until, found.next_at) == (NOW + 3 * MINUTE, NOW + 3 * MINUTE + 10 * SECOND)
-
-
 def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
     """One pass gives them all, or as many as it may, and then says to look again at once."""
     schedule = scheduled("* * * * * *")
@@ -99,13 +91,13 @@ def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
 
 
 def test_the_last_run_ends_a_schedule() -> None:
-    """When no run remains, or nothing is left before its end, there is no next look; a missed run counts too."""
+    """When no run remains, or nothing is left before its end, there is no next expansion."""
     schedule = replace(scheduled("* * * * *"), remaining_runs=3)
-    found = due_occurrences(schedule, NOW - 10 * MINUTE, NOW, NOW + 10 * MINUTE)
+    found = expand(schedule, NOW, NOW + 10 * MINUTE)
     assert (len(found.occurrences), found.remaining_runs, found.next_at) == (3, 0, None)
     ending = replace(scheduled("* * * * *"), end_at=NOW + 2 * MINUTE)
     assert expand(ending, NOW, NOW + HOUR).next_at is None
-    assert due_occurrences(replace(schedule, remaining_runs=0), NOW - HOUR, NOW, NOW + HOUR).occurrences == ()
+    assert expand(replace(schedule, remaining_runs=0), NOW, NOW + HOUR).occurrences == ()
 
 
 def test_a_skipped_occurrence_uses_no_run() -> None:

@@ -1,0 +1,153 @@
+"""What an expansion places, and what the schedule is afterwards. Decisions as values, for a record and the time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.schedules.backfill import steps
+from duetime.domain.schedules.expansion import CatchUp, catch_up, expand
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.stored_schedule import LastRun
+from duetime.domain.times import MINUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.schedules.stored_schedule import BackfillRun, StoredSchedule
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class TimingExpansion:
+    """What the timing of a schedule wants by now.
+
+    Attributes:
+        runs: the occurrences to place, in order, a missed one first.
+        after: the schedule once they are placed.
+        next_at: when it must be expanded next; `None` for never.
+        more: whether another expansion must follow at once: the limit of one is reached.
+    """
+
+    runs: tuple[Occurrence, ...]
+    after: StoredSchedule
+    next_at: Millis | None
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillExpansion:
+    """The next part of a backfill.
+
+    Attributes:
+        occurrences: to place, in order.
+        after: the backfill once they are placed.
+        more: whether another expansion must follow at once: the limit of one is reached.
+    """
+
+    occurrences: tuple[Occurrence, ...]
+    after: BackfillRun
+    more: bool
+
+
+def expand_timing(
+    stored: StoredSchedule, schedule: Schedule, until: Millis, horizon: Millis, now: Millis, delay: Millis
+) -> TimingExpansion:
+    """Expand a schedule's timing.
+
+    Args:
+        stored: the schedule; what was missed has been decided.
+        schedule: the same, for the arithmetic.
+        until: expand no further; at most `horizon`.
+        horizon: how far ahead occurrences are placed.
+        now: the time.
+        delay: how long after its last occurrence a schedule is found to have ended, in milliseconds.
+    """
+    expansion = expand(schedule, stored.done, until)
+    runs = [each for each in expansion.occurrences if each.runs]
+    skipped = [each for each in expansion.occurrences if not each.runs]
+    if stored.owed is not None:
+        runs.insert(0, stored.owed)
+    next_at = expansion.next_at
+    after = replace(
+        stored,
+        done=expansion.until,
+        remaining_runs=expansion.remaining_runs,
+        owed=None,
+        last=_last(stored, runs),
+        placed=stored.placed + len(runs),
+        skipped=stored.skipped + len(skipped),
+    )
+    if expansion.next_at is None:
+        # It ends once the last of them is due, and not before: until then it can be changed.
+        ends_at = max((each.due_at for each in runs), default=after.last.nominal if after.last else now)
+        if ends_at > now:
+            next_at = ends_at + delay + MINUTE
+        else:
+            after = replace(after, state=ScheduleState.ENDED)
+    more = expansion.next_at is not None and expansion.next_at <= horizon
+    return TimingExpansion(tuple(runs), _with_remarks(after, skipped, now), next_at, more)
+
+
+def decide_missed(
+    stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis
+) -> tuple[StoredSchedule, CatchUp]:
+    """The schedule with the decision about what was missed written down, so that no later expansion decides otherwise.
+
+    Args:
+        stored: the schedule.
+        schedule: the same, for the arithmetic.
+        missed_by: what lies up to and with this instant was missed.
+        now: the time.
+    """
+    found = catch_up(schedule, stored.done, missed_by)
+    remaining = stored.remaining_runs
+    if remaining is not None and found.run is not None:
+        remaining -= 1
+    decided = replace(
+        stored, done=missed_by, remaining_runs=remaining, owed=found.run, skipped=stored.skipped + found.skipped
+    )
+    return decided.remarked(now, found.run.key if found.run else "", found.note), found
+
+
+def expand_backfill(
+    schedule: Schedule, run: BackfillRun, horizon: Millis, now: Millis, limit: int
+) -> BackfillExpansion:
+    """Expand one backfill.
+
+    Args:
+        schedule: whose it is.
+        run: the backfill, as far as it has come.
+        horizon: how far ahead occurrences are placed.
+        now: the time.
+        limit: how many occurrences to place at most.
+    """
+    found: list[Occurrence] = []
+    for occurrence, cursor in steps(schedule, run.backfill, run.cursor):
+        if occurrence.due_at > horizon:
+            return BackfillExpansion(tuple(found), run, more=False)
+        if len(found) >= limit:
+            return BackfillExpansion(tuple(found), run, more=True)
+        if occurrence.runs:
+            found.append(occurrence)
+        run = replace(run, cursor=cursor)
+    return BackfillExpansion(tuple(found), replace(run, ended_at=now), more=False)
+
+
+def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> LastRun | None:
+    if not runs:
+        return stored.last
+    return LastRun(stored.id_of(runs[-1]), runs[-1].nominal, stored.revision_of(runs[-1].nominal))
+
+
+def _with_remarks(stored: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:
+    """With a remark for each reason why some do not run."""
+    counts = Counter(each.note for each in skipped)
+    firsts = {each.note: each for each in reversed(skipped)}
+    for note, first in sorted(firsts.items(), key=lambda pair: pair[1].nominal):
+        more = f" (and {counts[note] - 1} more)" if counts[note] > 1 else ""
+        stored = stored.remarked(now, first.key, note + more)
+    return stored

@@ -1,0 +1,96 @@
+"""What an expansion writes down in a schedule's record, and what it places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from duetime.domain.ids import TaskId
+from duetime.domain.schedules.backfill import requested
+from duetime.domain.schedules.calendars import Calendar
+from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.recurrences import UTC_CLOCK
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.stored_expansion import decide_missed, expand_backfill, expand_timing
+from duetime.domain.schedules.stored_schedule import BackfillRun, StoredSchedule
+from duetime.domain.tasks.task import Content, ContentPlace, TaskSpec
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from tests.domain.schedules.times import at
+
+NOW = at("2027-01-01T00:00:30")
+DELAY = 90 * SECOND
+STORED = StoredSchedule(
+    owner="me",
+    uid=TaskId.of(NOW, 0, 1),
+    shards=4,
+    spec=ScheduleSpec(Written(cron="* * * * *"), TaskSpec("report"), "nightly"),
+    payload=Content(ContentPlace.RECORD, "payload", b""),
+    created_at=NOW,
+    changed_at=NOW,
+    done=NOW,
+)
+
+
+def test_an_expansion_places_all_up_to_the_horizon_and_says_when_the_next_is() -> None:
+    """Three occurrences in three minutes; the schedule is done up to the horizon, and remembers the last of them."""
+    horizon = NOW + 3 * MINUTE
+    found = expand_timing(STORED, STORED.schedule(), horizon, horizon, NOW, DELAY)
+    assert [each.nominal for each in found.runs] == [NOW - 30 * SECOND + n * MINUTE for n in (1, 2, 3)]
+    assert (found.after.done, found.after.placed, found.after.skipped, found.more) == (horizon, 3, 0, False)
+    assert found.next_at == NOW + 3 * MINUTE + 30 * SECOND
+    assert found.after.last is not None
+    assert found.after.last.task_id == STORED.id_of(found.runs[-1])
+
+
+def test_a_missed_occurrence_that_was_decided_upon_comes_first_and_once() -> None:
+    """It is placed before the others, counts as placed, and is not remembered any longer."""
+    schedule = STORED.schedule()
+    decided, found = decide_missed(replace(STORED, done=NOW - HOUR, remaining_runs=9), schedule, NOW, NOW)
+    assert found.run is not None
+    assert (decided.owed, decided.done, decided.remaining_runs) == (found.run, NOW, 8)
+    assert decided.skipped == found.skipped == 59
+    assert decided.log[-1].note == found.note
+    expansion = expand_timing(decided, decided.schedule(), NOW + MINUTE, NOW + MINUTE, NOW, DELAY)
+    assert expansion.runs[0] == found.run
+    assert (expansion.after.owed, expansion.after.placed, expansion.after.remaining_runs) == (None, 2, 7)
+
+
+def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:
+    """While the last run lies ahead it is active, and expanded once more when that was due; then it has ended."""
+    last = replace(STORED, remaining_runs=1)
+    found = expand_timing(last, last.schedule(), NOW + HOUR, NOW + HOUR, NOW, DELAY)
+    due_at = found.runs[-1].due_at
+    assert (found.after.state, found.next_at) == (ScheduleState.ACTIVE, due_at + DELAY + MINUTE)
+    later = due_at + HOUR
+    found = expand_timing(found.after, found.after.schedule(), later, later, later, DELAY)
+    assert (found.runs, found.after.state, found.next_at) == ((), ScheduleState.ENDED, None)
+
+
+def test_occurrences_that_a_calendar_excludes_are_counted_and_remarked_once_for_each_reason() -> None:
+    """Three excluded minutes leave one remark, which says how many there were."""
+    schedule = replace(STORED.schedule(), calendars=(Calendar("closed", weekdays=frozenset(range(7))),))
+    found = expand_timing(STORED, schedule, NOW + 3 * MINUTE, NOW + 3 * MINUTE, NOW, DELAY)
+    assert (found.runs, found.after.placed, found.after.skipped) == ((), 0, 3)
+    assert len(found.after.log) == 1
+    assert "(and 2 more)" in found.after.log[0].note
+
+
+def test_a_backfill_goes_on_where_it_stopped_and_ends_once() -> None:
+    """Ten occurrences with a limit of four: four, four, two; each once, in order, and the end is written down."""
+    backfill = requested(NOW - DAY, NOW - DAY + 10 * MINUTE - 1, 60, NOW)
+    run, placed, parts = BackfillRun("b", backfill, 10), [], []
+    schedule = STORED.schedule()
+    for _ in range(3):
+        part = expand_backfill(schedule, run, NOW + HOUR, NOW, 4)
+        run = part.after
+        placed += [each.nominal for each in part.occurrences]
+        parts.append((len(part.occurrences), part.more))
+    assert parts == [(4, True), (4, True), (2, False)]
+    assert placed == sorted(set(placed))
+    assert (len(placed), run.ended_at, UTC_CLOCK.zone) == (10, NOW, STORED.spec.clock.zone)
+
+
+def test_a_backfill_places_nothing_beyond_the_horizon() -> None:
+    """At one a minute, ninety seconds ahead hold two of them: the others come with later expansions."""
+    run = BackfillRun("b", requested(NOW - DAY, NOW - DAY + HOUR, 1, NOW), 60)
+    part = expand_backfill(STORED.schedule(), run, NOW + 90 * SECOND, NOW, 1000)
+    assert (len(part.occurrences), part.more, part.after.ended_at) == (2, False, None)
