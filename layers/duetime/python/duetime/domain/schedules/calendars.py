@@ -182,19 +182,19 @@ def next_working_moment(calendars: Sequence[Calendar], at: Millis, searched: Sea
 def _closed_on(calendar: Calendar, day: date) -> Iterator[Span]:
     """The spans of a day in which no work may run, in order and apart; where several lie, the first says why."""
     start, end = _start_of(calendar.zone, day), _start_of(calendar.zone, day + _ONE_DAY)
-    node_refs = [each for each in _node_refs(calendar, day) if each.start < end and start < each.end]
+    spans = [each for each in _spans_reaching(calendar, day) if each.start < end and start < each.end]
     if calendar.kind is Kind.INCLUDES:
-        yield from _between(node_refs, start, end, f"{calendar.name}: outside its times")
+        yield from _between(spans, start, end, f"{calendar.name}: outside its times")
     else:
-        for each in sorted(node_refs):
+        for each in sorted(spans):
             start = max(start, each.start)
             if start < min(end, each.end):
                 yield Span(start, min(end, each.end), each.reason)
                 start = min(end, each.end)
 
 
-def _between(node_refs: Sequence[Span], start: Millis, end: Millis, reason: str) -> Iterator[Span]:
-    for each in sorted(node_refs):
+def _between(spans: Sequence[Span], start: Millis, end: Millis, reason: str) -> Iterator[Span]:
+    for each in sorted(spans):
         if each.start > start:
             yield Span(start, each.start, reason)
         start = max(start, each.end)
@@ -202,7 +202,7 @@ def _between(node_refs: Sequence[Span], start: Millis, end: Millis, reason: str)
         yield Span(start, end, reason)
 
 
-def _node_refs(calendar: Calendar, day: date) -> Iterator[Span]:
+def _spans_reaching(calendar: Calendar, day: date) -> Iterator[Span]:
     """The calendar's times that may reach into a day."""
     yield from _spans_near(calendar, day)
     yield from _windows_on(calendar, day - _ONE_DAY)
