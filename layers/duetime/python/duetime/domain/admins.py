@@ -25,7 +25,7 @@ class Admins:
         return caller in self.names or EVERYBODY in self.names
 
     def require(self, caller: str) -> None:
-        """Refuse everybody else.
+        """Reject everybody else.
 
         Raises:
             OperatorRequired: the caller is none of them.

@@ -116,8 +116,8 @@ def host_of(target: Target) -> str | None:
 def sign_of(ending: TargetEnding, *, given: Millis, usual: Millis) -> Sign:
     """What the end of a call says of the host: an answer is a sign of life, unless it is a 5xx.
 
-    A failure that no repetition would mend, such as a refused destination, was never the host's. Neither is the end of
-    a time that was too short for it.
+    A failure that no repetition would repair, such as a rejected destination, was never the host's. Neither is a
+    timeout that was too short for it.
 
     Args:
         ending: how the call ended.

@@ -29,7 +29,7 @@ class Guard:
         generation: the record is at this generation.
         fence: the record is at this fence: nobody has claimed it since.
         version: the record is at this version: nobody has written it since.
-        due_by: the record's next look is no later than this.
+        due_by: the record's next check is no later than this.
         leased_until_before: for a record that is or was leased, instead of `generation`: its lease ends no later than
             this, so it may be taken over, or is not made shorter.
         alone: nothing follows its end for others: the task is neither a node of a topology nor a topology.
@@ -55,7 +55,7 @@ class Write:
     Attributes:
         task_id: the record.
         move: what happens to the task; decides the states it may leave and the state it reaches.
-        nonce: unique to this write, so that finding it after a refusal means that it had been applied.
+        nonce: unique to this write, so that finding it after a rejection means that it had been applied.
         guard: what else must hold.
         sets: new values by field of `Task`; `None` removes the value.
         sets_once: values for fields that have none yet.
@@ -80,7 +80,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class ConditionFailed:
-    """The write was not applied; `task` is the record that refused it, `None` if there is none."""
+    """The write was not applied; `task` is the record that rejected it, `None` if there is none."""
 
     task: Task | None
 

@@ -32,7 +32,7 @@ class TaskNotFound(RequestError):
 
 
 class StateConflict(RequestError):
-    """The task's state does not allow what was asked."""
+    """The task's state does not allow what was requested."""
 
     def __init__(self, task: Task, wanted: str) -> None:
         super().__init__(f"the task is {task.state} and cannot be {wanted}")
@@ -125,7 +125,7 @@ class SwitchesFull(RequestError):
 
 
 class QueryNotOffered(RequestError):
-    """The task's target does not say that it answers what was asked."""
+    """The task's target does not say that it answers what was requested."""
 
     def __init__(self, query: Query) -> None:
         super().__init__(f"the task's target does not offer {query.value!r}; an HTTP target says so in its `queries`")
@@ -157,7 +157,7 @@ class ScheduleExists(RequestError):
 
 
 class ScheduleStateConflict(RequestError):
-    """The schedule's state does not allow what was asked."""
+    """The schedule's state does not allow what was requested."""
 
     def __init__(self, name: str, state: str, wanted: str) -> None:
         super().__init__(f"the schedule {name!r} is {state} and cannot be {wanted}")
@@ -217,7 +217,7 @@ class BulkEnded(RequestError):
 
 
 class BulkOfTopology(RequestError):
-    """The bulk operation does what was asked of a topology."""
+    """The bulk operation does what was requested of a topology."""
 
     def __init__(self, operation_id: TaskId) -> None:
         super().__init__(f"the operation {operation_id} is of a topology: pause, resume or cancel that instead")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """What is under a name, as it was read: a write names it, and is refused if that is no longer so.
+    """What is under a name, as it was read: a write names it, and is rejected if that is no longer so.
 
     Attributes:
         number: grows with every write, deletions included; 0 for a name that nothing has had lately.

@@ -1,4 +1,4 @@
-"""Every limit of duetime, written down once: the API refuses by them, the docs and the OpenAPI page show them."""
+"""Every limit of duetime, written down once: the API rejects by them, the docs and the OpenAPI page show them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ bulk operation."""
 BULK_INLINE_NODES = 500
 """A topology of more nodes than this is paused, resumed or stopped by a bulk operation."""
 BULK_STEP = 5 * SECOND
-"""How long a bulk operation goes on before it stores how far it is, and looks whether it is still wanted."""
+"""How long a bulk operation goes on before it stores how far it is, and checks whether it is still wanted."""
 BULK_LEASE = 30 * SECOND
-"""Whoever carries out a bulk operation and stores nothing for so long is replaced; longer than a step and the longest
+"""Whoever runs a bulk operation and stores nothing for so long is replaced; longer than a step and the longest
 pause of its pace."""
 BULK_INVOCATION = 12 * MINUTE
-"""How long one invocation carries out an operation; the next goes on from there."""
+"""How long one invocation runs an operation; the next goes on from there."""
 BULK_RETENTION = 7 * DAY
 """How long a bulk operation that has ended can be read."""
 MAX_BULK_PAGE = 50
@@ -91,7 +91,7 @@ MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
 """Most holders that a lock's `limit` may allow; each is some 50 bytes of the lock's one item."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
-"""A task in a lock's line is let in by whoever releases; it looks for itself this often all the same."""
+"""A task in a lock's line is let in by whoever releases; it checks by itself this often all the same."""
 LOCK_LIFE = DAY
 """A lock is removed this long after its last use; a place in its line this long after the longest hold before it."""
 LONGEST_LOCK_HOLD = 31 * DAY
@@ -126,11 +126,11 @@ MAX_REVISION_ENDS = 20
 MISSED_AFTER = 10 * SECOND
 """An occurrence that is placed later than this after its time was missed, and is caught up if it may be."""
 PERMANENT_CHECK_INTERVAL = 5 * MINUTE
-"""How often a permanent schedule is looked at, should the chain of its runs have broken."""
+"""How often a permanent schedule is checked, should the chain of its runs have broken."""
 LONGEST_SLEEP = 7 * DAY
-"""How often a schedule is looked at whose next occurrence is far ahead: the rules of time zones change."""
+"""How often a schedule is checked whose next occurrence is far ahead: the rules of time zones change."""
 OVERLAP_CHECK_INTERVAL = MINUTE
-"""How often an occurrence looks that waits for the one before; it is placed as soon as that ends, all the same."""
+"""How often an occurrence checks that waits for the one before; it is placed as soon as that ends, all the same."""
 MAX_CALENDARS = 8
 """Calendars that one schedule may name."""
 MAX_CALENDAR_DATES = 5_000
@@ -161,11 +161,11 @@ WAITS_AT_ONCE = 40
 """Nodes that one execution waits for: most iterations of an inline map at a time (Source: Step Functions Developer
 Guide, Map state)."""
 SHORTEST_CHECK_INTERVAL = 5 * MINUTE
-"""A topology that runs is looked after for the first time at this age, and then whenever it is a quarter older."""
+"""A topology that runs is watched for the first time at this age, and then whenever it is a quarter older."""
 LONGEST_CHECK_INTERVAL = HOUR
-"""Longest time between two such looks."""
+"""Longest time between two such checks."""
 RERUN_PAUSE = MINUTE
-"""How long a retried topology waits before it looks again whether the nodes of its last run have ended."""
+"""How long a retried topology waits before it checks again whether the nodes of its last run have ended."""
 NODE_MARGIN = 2 * DAY
 """How long nodes are kept beyond their topology's own task. TTL removes within two days (Source: DynamoDB Developer
 Guide, "Using time to live"): whoever sees the topology sees its nodes, and a rerun of the last moment finds them."""
@@ -187,9 +187,9 @@ MAX_SWITCH_REASON_LENGTH = 128
 SWITCHES_LIFE = 5 * SECOND
 """How long a process goes by the switches that it has read."""
 SHORTEST_STOP = 30 * SECOND
-"""What is stopped is looked at again after this long at the least."""
+"""What is stopped is checked again after this long at the least."""
 LONGEST_STOP = 85 * SECOND
-"""What is stopped is looked at again after this long at the most: with `SWITCHES_LIFE`, within 90 seconds."""
+"""What is stopped is checked again after this long at the most: with `SWITCHES_LIFE`, within 90 seconds."""
 
 SHORTEST_NOT_SENT_WAIT = SECOND
 """A task whose call never left, because what was to take it was throttled, is tried again after this at the least."""
@@ -207,7 +207,7 @@ CIRCUIT_LONGEST_OPEN = 10 * MINUTE
 CIRCUIT_LIFE = 5 * SECOND
 """How long a process goes by what it has read of a host's circuit."""
 CIRCUIT_SPREAD = 15 * SECOND
-"""Tasks that a circuit holds back come again within this long after it: not all at once."""
+"""Tasks that a circuit postpones come again within this long after it: not all at once."""
 CIRCUIT_FORGOTTEN = DAY
 """The circuit of a host that nobody has called for so long since it opened is removed."""
 MAX_CIRCUITS_KNOWN = 1_000
@@ -230,7 +230,7 @@ MAX_LEASE_SECONDS = 900
 LEASE_SECONDS = 30
 """Lease of a pull worker that does not say how long."""
 LEAST_LEASE_SHARE = 2
-"""A lease is handed out only if at least this part of it is left, one half; else the task is put back at once."""
+"""A lease is handed out only if at least this part of it is left, one half; else the task is returned at once."""
 MAX_WORKER_NAME_LENGTH = 40
 """Characters of a pull worker's name: the record keeps it for the lease and for each attempt."""
 MAX_LEASED_BYTES = 1_048_576
@@ -334,4 +334,4 @@ it by then."""
 SHARDS_KNOWN = 10 * MINUTE
 """How long a process goes by what it has read of the number of shards, where the same id must come out again."""
 OWNER_SPREAD = 16
-"""Partitions of one owner's list. A constant: changing it needs the index written anew."""
+"""Partitions of one owner's list. A constant: changing it needs the index written again."""

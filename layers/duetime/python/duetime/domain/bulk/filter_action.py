@@ -24,8 +24,8 @@ class FilterAction:
     """Which of an owner's tasks are meant, and how many of them at once.
 
     Attributes:
-        after: the last id that was examined before; the sweep goes on behind it.
-        limit: most tasks that are cancelled or changed, or refuse to be.
+        after: the last id that was examined before; the bulk operation goes on behind it.
+        limit: most tasks that are cancelled or changed, or that reject it.
         per_second: most of them a second; `None` for as fast as it goes.
         is_dry: nothing is done, only counted.
         budget: how long a piece goes on.
@@ -40,7 +40,7 @@ class FilterAction:
     budget: Millis = BULK_STEP
 
     def means(self, task: Task) -> bool:
-        """Whether it means a task: what has ended only if its end is asked for by name."""
+        """Whether it means a task: what has ended only if its end is requested by name."""
         return (not task.is_terminal or task.state is self.wanted.state) and self.wanted.matches(task)
 
 
@@ -63,13 +63,13 @@ class BulkRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """What one piece of a sweep came to.
+    """What one piece of a bulk operation came to.
 
     Attributes:
-        examined: tasks that were looked at.
+        examined: tasks that were checked.
         matched: of those, tasks that the filter means and that have not ended, or that failed if it means those.
         changed: of those, tasks that were cancelled, asked to stop, changed, or redriven.
-        refused: of those, tasks that could not be, by what refused them.
+        rejected: of those, tasks that could not be, by what rejected them.
         after: the id to go on behind; `None` if there are no more.
     """
 

@@ -1,4 +1,4 @@
-"""Bulk operations: one request that concerns many tasks, carried out page by page by whoever holds its lease."""
+"""Bulk operations: one request that concerns many tasks, run page by page by whoever holds its lease."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BulkProgress:
         examined: tasks that were read.
         matched: of those, tasks that are meant.
         changed: of those, tasks that were changed, cancelled, paused and so on.
-        refused: of those, tasks that could not be, by the name of what refused them.
+        rejected: of those, tasks that could not be, by the name of what rejected them.
         next_at: when its pace allows the next task.
         is_complete: whether there is nothing left.
     """
@@ -129,7 +129,7 @@ class BulkOperation:
         return replace(self, holder=holder, epoch=self.epoch + 1, leased_until=now + BULK_LEASE)
 
     def renewed(self, progress: BulkProgress, now: Millis) -> BulkOperation:
-        """The same, further, with the lease begun anew."""
+        """The same, further, with the lease begun again."""
         return replace(self, progress=progress, leased_until=now + BULK_LEASE)
 
     def released(self, now: Millis) -> BulkOperation:

@@ -1,4 +1,4 @@
-"""A message is a task's lifeline: it is let go only when the record no longer needs it."""
+"""When a message may be deleted: only when the task's record no longer needs it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Redelivery = DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology
 
 
 def after_refusal(task: Task | None, message: Message, now: Millis) -> Redelivery:
-    """What becomes of a message whose claim was refused by this record."""
+    """What happens to a message whose claim was rejected by this record."""
     if task is None:
         return DeleteMessage("unknown task")
     if task.finished_at is not None:
@@ -74,7 +74,7 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
 
 
 def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
-    """What becomes of a message whose task is past its work: it has an outcome, or is to be undone."""
+    """What happens to a message whose task is past its work: it has an outcome, or is to be undone."""
     over_at = (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
     if over_at > now:
         return RedeliverMessage((task.lease_ends_at or 0) + LEASE_RETURN_MARGIN, "leased")

@@ -61,7 +61,7 @@ class ShardHistory:
         return next(step.at for step in self.steps if step.shards > group * GROUP_SIZE)
 
     def at(self, instant: Millis) -> int:
-        """How many shards a thing of that instant is spread over: the same number, whenever it is asked for.
+        """How many shards a thing of that instant is spread over: the same number, whenever it is requested.
 
         A new number counts a while after it was announced, when everybody knows of it.
         """

@@ -44,7 +44,7 @@ _PULLED = "pulled:"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a queue carries: look at this task, at this turn, no earlier than `due`.
+    """What a queue carries: check this task, in this generation, no earlier than `due`.
 
     Attributes:
         pull_queue: the pulled type on whose queue it is; empty for the queue of its priority.
@@ -60,7 +60,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A reminder in the minute of `at` to look at a task whose record lives in another minute.
+    """A reminder in the minute of `at` to check a task whose record lives in another minute.
 
     Attributes:
         sent: whoever placed it sends the message too, so the trigger's first reading need not.
@@ -78,7 +78,7 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTimer:
-    """A reminder in the minute of `at` to look at a schedule.
+    """A reminder in the minute of `at` to check a schedule.
 
     Attributes:
         uid: the schedule's own; says the shard.
@@ -94,7 +94,7 @@ class ScheduleTimer:
 
 @dataclass(frozen=True, slots=True)
 class BulkTimer:
-    """A reminder in the minute of `at` to see whether somebody carries out a bulk operation.
+    """A reminder in the minute of `at` to see whether somebody runs a bulk operation.
 
     Attributes:
         operation: its id; says the shard.
@@ -106,7 +106,7 @@ class BulkTimer:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuePlan:
-    """What it takes for a task to be looked at in time.
+    """What it takes for a task to be checked in time.
 
     Attributes:
         timer: a timer must be written, before the record.
@@ -118,9 +118,9 @@ class EnqueuePlan:
 
 
 def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> EnqueuePlan:
-    """Decide how a task is placed for a look at `at`.
+    """Decide how a task is placed for a check `at`.
 
-    A record is its own timer in its home minute. Its home also serves for a look soon after that is sent
+    A record is its own timer in its home minute. Its home also serves for a check soon after that is sent
     directly, as long as the first recovery scan of the home minute comes after it and after the write, which may
     be long under way: that recovery scan would find it.
     """
@@ -142,7 +142,7 @@ def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
 
 
 def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
-    """The end of the minute of `at`, if the trigger will read it: so all the looks of one minute share one timer."""
+    """The end of the minute of `at`, if the trigger will read it: so all the checks of one minute share one timer."""
     return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
 
 
@@ -181,7 +181,7 @@ class Entry:
         )
 
     def message(self, due: Millis) -> Message:
-        """The message that makes a worker look at this task."""
+        """The message that makes a worker check this task."""
         return Message(self.task_id, self.generation, due, self.priority, self.owner, self.pull_queue)
 
 
@@ -211,6 +211,6 @@ def is_left_behind(entry: Entry, now: Millis) -> bool:
 
 
 def is_open_past_due(entry: Entry, now: Millis) -> bool:
-    """Whether the last recovery scan must give a task a timer for another day: open, and with no look ahead of it."""
+    """Whether the last recovery scan must give a task a timer for another day: open, and with no check ahead of it."""
     is_followed_up = entry.state in TERMINAL and not entry.finished
     return entry.next_at <= now and (entry.state in LEASED or is_followed_up or is_left_behind(entry, now))

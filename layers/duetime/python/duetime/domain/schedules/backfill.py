@@ -1,4 +1,4 @@
-"""Backfill: the occurrences of a stretch of the past, run again or for the first time, at a pace."""
+"""Backfill: the occurrences of a past period, run again or for the first time, at a pace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """What is asked for; made by `requested`.
+    """What is requested; made by `requested`.
 
     Attributes:
         start: the first instant.
@@ -54,7 +54,7 @@ def requested(start: Millis, end: Millis, per_minute: int, asked_at: Millis) -> 
     """A backfill of [start, end].
 
     Raises:
-        FieldInvalid: the stretch is empty or not past, or the pace is out of bounds.
+        FieldInvalid: the period is empty or not past, or the pace is out of bounds.
     """
     if start > end:
         raise FieldInvalid("until", "should not be before from")

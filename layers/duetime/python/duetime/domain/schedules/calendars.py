@@ -68,7 +68,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A stretch of time [start, end) with the reason why it is in the calendar."""
+    """A period [start, end) with the reason why it is in the calendar."""
 
     start: Millis
     end: Millis
@@ -87,7 +87,7 @@ class Calendar:
         except_dates: days on which weekdays, windows and dates do not count.
         weekdays: its days of each week, 0 for Monday.
         windows: its times of day.
-        spans: its stretches of time, in order.
+        spans: its periods, in order.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Calendar:
     _known: dict[date, tuple[Span, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is too large, and put the spans in order and apart.
+        """Reject what is too large, and put the spans in order and apart.
 
         Raises:
             FieldInvalid: there are too many dates, spans or windows, or a window or span is empty.
@@ -151,7 +151,7 @@ def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
 class Searched:
     """What a search for a working moment has found closed: [start, end). One that follows goes on from there.
 
-    All occurrences of a schedule that fall into a long closed stretch ask for its end.
+    All occurrences of a schedule that fall into a long closed period ask for its end.
     """
 
     start: Millis = 0

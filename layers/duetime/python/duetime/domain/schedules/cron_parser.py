@@ -1,6 +1,6 @@
-"""Reads cron expressions: croniter expands the fields, after this module has refused what it would read wrongly.
+"""Reads cron expressions: croniter expands the fields, after this module has rejected what it would read wrongly.
 
-What is refused is either no cron expression, or one that different crons read differently; the error names the choice.
+What is rejected is either no cron expression, or one that different crons read differently; the error names the choice.
 """
 
 from __future__ import annotations

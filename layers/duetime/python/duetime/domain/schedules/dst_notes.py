@@ -22,13 +22,13 @@ def written(wall: Wall, offset: Millis) -> str:
 
 
 def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> str:
-    """What became of wall times that a clock jumped over.
+    """What happened to wall times that a clock jumped over.
 
     Args:
         walls: the first of them.
         count: how many there are.
         zone: whose clock it is.
-        decision: what becomes of them.
+        decision: what happens to them.
     """
     named = ", ".join(clock_text(wall) for wall in walls)
     more = f" and {count - len(walls)} more" if count > len(walls) else ""

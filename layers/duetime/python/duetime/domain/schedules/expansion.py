@@ -1,4 +1,4 @@
-"""What the trigger does when it looks at a schedule: what was missed, what to place now, and when to look again."""
+"""What the trigger does when it checks a schedule: what was missed, what to place now, and when to check again."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
 
 MAX_EXPANSION = 1_000
-"""Occurrences that one look places at most; a schedule of one a second has sixty a minute."""
+"""Occurrences that one check places at most; a schedule of one a second has sixty a minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """What becomes of the occurrences that nobody placed in time.
+    """What happens to the occurrences that nobody placed in time.
 
     Attributes:
         run: the latest of them, if it may still run.
@@ -45,7 +45,7 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The occurrences of a stretch of time.
+    """The occurrences of a period.
 
     Attributes:
         occurrences: in order, those that do not run among them.

@@ -32,7 +32,7 @@ class Derivation:
         """The id of the occurrence's task.
 
         Args:
-            home: when it is due, or now if that is later; kept with the schedule before the task is put.
+            home: when it is due, or now if that is later; stored with the schedule before the task is put.
             shards: how many shards there are.
         """
         return TaskId.of(home, self.spread % shards, self.tail)

@@ -85,7 +85,7 @@ def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurr
 
 
 def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
-    """What becomes of an instant that the timing means: whether it runs, when, and why."""
+    """What happens to an instant that the timing means: whether it runs, when, and why."""
     said = schedule.recurrence.note(nominal)
     key = schedule.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)

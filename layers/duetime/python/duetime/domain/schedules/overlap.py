@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StartDecision:
-    """What becomes of an occurrence that wants to begin.
+    """What happens to an occurrence that wants to begin.
 
     Attributes:
         verdict: `None` if it may begin.

@@ -1,4 +1,4 @@
-"""From a timing, a clock and a start to the rhythm that they make."""
+"""From a timing, a clock and a start to the recurrence that they make."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1024)
 def recurrence_of(timing: Timing, clock: Clock, anchor: Millis) -> Recurrence:
-    """The rhythm of a timing.
+    """The recurrence of a timing.
 
     Args:
         timing: what the schedule says.
@@ -31,7 +31,7 @@ def recurrence_of(timing: Timing, clock: Clock, anchor: Millis) -> Recurrence:
         anchor: the schedule's start, from which a rate and an interval without a start are counted.
 
     Returns:
-        Its rhythm; that of a permanent timing has no instants, for no clock says when it runs.
+        Its recurrence; that of a permanent timing has no instants, for no clock says when it runs.
     """
     match timing:
         case Cron():

@@ -1,4 +1,4 @@
-"""A rhythm: the instants that a timing means, to be asked forwards, backwards and for their number."""
+"""A recurrence: the instants that a timing means, to be asked forwards, backwards and for their number."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Clock:
 
     Attributes:
         zone: the zone.
-        gap: what becomes of a time of day that the clock jumps over.
-        fold: what becomes of a time of day that the clock shows twice.
+        gap: what happens to a time of day that the clock jumps over.
+        fold: what happens to a time of day that the clock shows twice.
     """
 
     zone: Zone = UTC_ZONE

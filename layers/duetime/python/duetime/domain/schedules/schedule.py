@@ -1,4 +1,4 @@
-"""A schedule: what is to be done again and again, when, and what becomes of an occurrence that cannot run then."""
+"""A schedule: what is to be done again and again, when, and what happens to an occurrence that cannot run then."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_CATCH_UP_SECONDS = 3600
 
 
 class Overlap(StrEnum):
-    """What becomes of an occurrence that is due while the one before still runs.
+    """What happens to an occurrence that is due while the one before still runs.
 
     Attributes:
         SKIP: it does not run.
@@ -36,7 +36,7 @@ class Overlap(StrEnum):
 
 
 class OnExcluded(StrEnum):
-    """What becomes of an occurrence at a time that a calendar does not let work run.
+    """What happens to an occurrence at a time that a calendar does not let work run.
 
     Attributes:
         SKIP: it does not run.
@@ -69,9 +69,9 @@ class Schedule:
         id: its own id.
         task: what each occurrence runs; opaque here.
         timing: when.
-        clock: in whose zone, and what becomes of times that a clock leaves out or repeats.
+        clock: in whose zone, and what happens to times that a clock leaves out or repeats.
         calendars: the calendars it names, as they are now.
-        on_excluded: what becomes of an occurrence that a calendar excludes.
+        on_excluded: what happens to an occurrence that a calendar excludes.
         jitter_seconds: an occurrence is delayed by up to this much, always by the same, never past the next one.
         created_at: when it was made; a rate without a start is counted from here.
         start_at: nothing comes before it; a rate is counted from here.
@@ -83,7 +83,7 @@ class Schedule:
         revision: grows with every change; occurrences carry it.
         revision_ends: when the revisions before it ended that had the same timing, the latest last.
         tzdata: version of the time zone rules it was last computed with.
-        searched: where its calendars were found closed; a copy with other fields begins anew.
+        searched: where its calendars were found closed; a copy with other fields begins again.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""A schedule as it is kept: its definition, and how far it has come."""
+"""A schedule as it is stored: its definition, and how far it has come."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class StoredSchedule:
-    """A schedule as it is kept.
+    """A schedule as it is stored.
 
     Attributes:
         uid: tells it from another one that had its name before; its shard is where its timers lie.
@@ -101,7 +101,7 @@ class StoredSchedule:
         spec: what its owner said; the payload apart.
         payload: of each occurrence.
         changed_at: when its owner last changed, paused or resumed it; its present revision begins there.
-        revision: grows whenever what was placed and is still to come must be placed anew; occurrences carry it.
+        revision: grows whenever what was placed and is still to come must be placed again; occurrences carry it.
         revision_ends: when each of the revisions before it ended that had the same timing, the latest last: what stands
             for an instant up to an end belongs to that revision, and still runs.
         version: grows with all that its owner, or a failure, does to it: the ETag.
@@ -222,7 +222,7 @@ class StoredSchedule:
         return replace(self, log=log[-MAX_REMARKS:])
 
     def steered(self, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-        """In its next revision: what was placed and is to come will not run, and is given back to what remains."""
+        """In its next revision: what was placed and is to come will not run, and is returned to what remains."""
         now = max((now, *self.revision_ends))
         remaining = self.remaining_runs
         if remaining is not None and self.last is not None and self.is_current(self.last):
@@ -244,7 +244,7 @@ class StoredSchedule:
         )
 
     def edited(self, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-        """In its next revision, with the same timing: what is to come is placed anew, what was due still runs.
+        """In its next revision, with the same timing: what is to come is placed again, what was due still runs.
 
         That includes what was due and has not been placed, or caught up, yet: it keeps its revision, and so its id.
         """

@@ -27,7 +27,7 @@ FIELD = "timezone"
 FIRST_YEAR = 1970
 _MILLISECOND = timedelta(milliseconds=1)
 _LOOK = 3 * DAY
-"""How often a year is looked at for jumps. The two nearest ones of any zone since 1970 are a week apart."""
+"""How often a year is checked for jumps. The two nearest ones of any zone since 1970 are a week apart."""
 _END_YEAR = LAST_YEAR + 5
 """Zones are known for longer than schedules go, for what is moved to a later working moment."""
 _NEAR = 2 * DAY
@@ -35,7 +35,7 @@ _NEAR = 2 * DAY
 
 
 class Gap(StrEnum):
-    """What becomes of a wall time that the clock jumps over.
+    """What happens to a wall time that the clock jumps over.
 
     Attributes:
         SKIP: it does not come.
@@ -47,7 +47,7 @@ class Gap(StrEnum):
 
 
 class Fold(StrEnum):
-    """What becomes of a wall time that the clock shows twice.
+    """What happens to a wall time that the clock shows twice.
 
     Attributes:
         FIRST: it comes the first time only.
@@ -60,7 +60,7 @@ class Fold(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UtcOffsetPeriod:
-    """A stretch of time in which a zone's clock runs evenly; a year of a zone is one to a few of them.
+    """A period in which a zone's clock runs evenly; a year of a zone is one to a few of them.
 
     Attributes:
         start: its first instant.
@@ -192,7 +192,7 @@ def _year_of(at: Millis) -> int:
 
 @lru_cache(maxsize=8192)
 def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
-    """A year (of UTC) of a zone: from looks at it every few days, and a search by halves where the clock jumped."""
+    """A year (of UTC) of a zone: from samples every few days, and a search by halves where the clock jumped."""
     info = _zone_info(name)
     start, end = _bound(info, year), _bound(info, year + 1)
     looks = [start - SECOND, *range(start + _LOOK - SECOND, end, _LOOK), end - SECOND]

@@ -1,4 +1,4 @@
-"""The rhythm of wall times by a zone's clock, which now and then leaves some out or shows them twice."""
+"""The recurrence of wall times by a zone's clock, which now and then leaves some out or shows them twice."""
 
 from __future__ import annotations
 

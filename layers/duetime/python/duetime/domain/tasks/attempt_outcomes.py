@@ -78,7 +78,7 @@ class Postponed:
     """The target was not called: something it needs is not free, or is switched off. It counts as no attempt.
 
     Attributes:
-        until: when it is worth another look.
+        until: when it is worth another check.
         reason: what is waited for, in words a user understands: `lock db-17`.
     """
 
@@ -104,10 +104,10 @@ Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """The target's call provably never left: what was to take it has refused it. It counts as no attempt.
+    """The target's call provably never left: what was to take it has rejected it. It counts as no attempt.
 
     Attributes:
-        reason: what refused it, in words a user understands.
+        reason: what rejected it, in words a user understands.
     """
 
     reason: str

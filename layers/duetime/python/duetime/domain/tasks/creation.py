@@ -40,7 +40,7 @@ class Origin:
         return TaskId.of(max(due, self.at), spread % shards, tail)
 
     def check(self, now: Millis) -> None:
-        """Refuse a time that cannot be true.
+        """Reject a time that cannot be true.
 
         Raises:
             FieldInvalid: it lies before 1970, or ahead of the clock by more than clocks of others may.

@@ -1,4 +1,4 @@
-"""Idempotency keys: the same key and body make the same task; the same key with another body is refused.
+"""Idempotency keys: the same key and body make the same task; the same key with another body is rejected.
 
 Source: IETF draft "The Idempotency-Key HTTP Header Field".
 """
@@ -20,7 +20,7 @@ class RememberedKey:
     Attributes:
         due_at: the due time as it was understood at the first request.
         body_hash: hash of the request's body.
-        expires_at: when the key may be used anew.
+        expires_at: when the key may be used again.
     """
 
     task_id: TaskId

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _NO_ARNS = ArnPatterns()
 _MOST_TOLD = 20
-"""Types that a refusal names."""
+"""Types that a rejection names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class TargetRules:
         pulled: the types that the settings declare as pulled.
         callable_arns: the AWS resources that tasks may call.
         reachable_hosts: hosts that HTTP calls may reach although they are not public.
-        handled: the types that have a handler; `None` where that is not known, and no type is refused.
+        handled: the types that have a handler; `None` where that is not known, and no type is rejected.
     """
 
     pulled: Collection[str] = ()
@@ -38,7 +38,7 @@ class TargetRules:
     handled: Collection[str] | None = None
 
     def accept(self, spec: TaskSpec) -> Target:
-        """What a task that is asked for now calls; later `target_of` says it, whatever has become of its type.
+        """What a task that is requested now calls; later `target_of` says it, whatever has happened to its type.
 
         Raises:
             FieldInvalid: as by `target_of`; or it is of a type that no handler is known for, and that is not allowed.
@@ -50,7 +50,7 @@ class TargetRules:
         return target
 
     def target_of(self, spec: TaskSpec) -> Target:
-        """What a task calls: what was asked for, else the workers that pull its type, else its handler.
+        """What a task calls: what was requested, else the workers that pull its type, else its handler.
 
         Raises:
             FieldInvalid: nobody may pull its type, or pull workers were asked to roll back; likewise for AWS resources,

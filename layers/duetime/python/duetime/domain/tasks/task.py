@@ -152,7 +152,7 @@ class Content:
     Attributes:
         place: where the bytes lie: in the record, in an item of their own, or in S3.
         name: what the bytes are called where they lie outside: `payload`, `payload.<nonce>`, `result.<nonce>`. A
-            writer that may yet be refused (a change, an attempt) uses a name of its own and overwrites nobody's bytes.
+            writer that may yet be rejected (a change, an attempt) uses a name of its own and overwrites nobody's bytes.
         data: the bytes; `None` while they lie outside and have not been fetched.
     """
 
@@ -236,7 +236,7 @@ class Cause(StrEnum):
     Attributes:
         RHYTHM: its timing says so.
         TRIGGER: its owner asked for a run now.
-        BACKFILL: its owner asked for a stretch of the past.
+        BACKFILL: its owner asked for a past period.
     """
 
     RECURRENCE = "rhythm"
@@ -331,18 +331,18 @@ class Task:
         due_at: when its user wants it to run.
         schedule_ref: the schedule's occurrence that it is; `None` for a task that no schedule placed.
         node_ref: the node of a topology that it is; `None` for a task that is none.
-        next_at: when it is looked at next: the planned start of its next attempt.
-        generation: grows only when a new look is set; timers, messages and claims carry it.
+        next_at: when it is checked next: the planned start of its next attempt.
+        generation: grows only when a new check is set; timers, messages and claims carry it.
         version: grows with every write; the ETag and the order of events.
         fence: grows with every claim; every write of an attempt is checked against it.
         attempt: how many attempts have begun, of the work or of its rollback; a pause takes one back.
         sent: the message of this turn was sent by whoever placed it, not left to the trigger.
-        nonce: of the last write; finding one's own after a refusal means that the write had been applied.
+        nonce: of the last write; finding one's own after a rejection means that the write had been applied.
         lease_holder: who may run the task; kept after the end, to say who ran it last.
         lease_ends_at: until when; a lease is over once it is past by more than clocks may differ.
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
         stop_request: what its user asks of the running attempt.
-        waits_for: why the last look at it did not begin an attempt, in words; an attempt forgets it when it ends.
+        waits_for: why its last check did not begin an attempt, in words; an attempt forgets it when it ends.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
         run_at: when the present attempt, or the last one, was to start.

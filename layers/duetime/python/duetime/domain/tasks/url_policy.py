@@ -1,6 +1,6 @@
 """Where an HTTP call may lead: public addresses only. What can be known of a URL without asking anybody.
 
-The API refuses by it when a task is created, and the call itself does when the name has been resolved.
+The API rejects by it when a task is created, and the call itself does when the name has been resolved.
 """
 
 from __future__ import annotations

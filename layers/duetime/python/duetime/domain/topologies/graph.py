@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OnFailure(StrEnum):
-    """What becomes of a topology when one of its nodes has failed.
+    """What happens to a topology when one of its nodes has failed.
 
     Attributes:
         STOP: no other node starts; those that run go on to their end.

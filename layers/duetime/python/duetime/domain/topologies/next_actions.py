@@ -1,4 +1,4 @@
-"""What becomes of the run: from the states of its nodes and what was asked to the next thing to do.
+"""What happens to the run: from the states of its nodes and what was requested to the next thing to do.
 
 It is asked again after each event and by recovery scans, and takes nothing from what it said before: whoever crashed
 half-way through a course finds the rest of it by asking once more.

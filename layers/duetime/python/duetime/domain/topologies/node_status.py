@@ -39,7 +39,7 @@ class NodeStatus:
         ended_at: when its last attempt ended, before anything of what follows began.
         finished_at: when its outcome was stored and followed up: its children may have started before.
         rollback_failed: its rollback was tried, and has failed for good.
-        has_result: it succeeded once, whatever became of it since.
+        has_result: it succeeded once, whatever happened to it since.
         expires_at: when its task may be removed: nothing while its topology may need it.
         is_missing: it has no task: none was made yet, or it was removed with its run's records.
         is_stopping: its running attempt has been asked to stop.
@@ -114,8 +114,8 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
 
     Args:
         node: the node.
-        statuses: where its parents stand; those that are not looked at may be missing.
-        among: the parents that are looked at; the others count as not ended. All, if it is left out.
+        statuses: where its parents stand; those that are not checked may be missing.
+        among: the parents that are checked; the others count as not ended. All, if it is left out.
     """
     seen = Counter(statuses[parent].outcome for parent in node.depends_on if among is None or parent in among)
     return Counts(len(node.depends_on), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])

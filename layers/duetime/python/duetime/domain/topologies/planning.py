@@ -25,7 +25,7 @@ class Run:
     Attributes:
         topology: the id of the topology's task.
         number: counts its runs, from 1.
-        begun_at: when this run began, kept with the topology before anything is created: the home of its nodes' tasks.
+        begun_at: when this run began, stored before anything is created: the ids of its nodes' tasks derive from it.
         shards: how many shards there were then, kept likewise.
     """
 
@@ -64,7 +64,7 @@ def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[
 def opening(
     graph: Graph, again: Collection[str] | None = None, statuses: Statuses | None = None
 ) -> Mapping[str, Verdict]:
-    """What is decided as soon as all nodes are created, parents before children: those that nothing holds back.
+    """What is decided as soon as all nodes are created, parents before children: those that nothing postpones.
 
     In a first run these are the nodes that are ready. In a rerun there may be others, which no parent that is still to
     run would ever decide: one under `one_failed` whose parents have all been kept is skipped.

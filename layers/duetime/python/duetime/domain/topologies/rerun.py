@@ -35,7 +35,7 @@ class Rerun:
 def rerun(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -> Rerun:
     """What runs again when all nodes have ended.
 
-    Kept is a node that succeeded or was skipped, and whose rule says the same when it looks at kept parents alone. So
+    Kept is a node that succeeded or was skipped, and whose rule says the same when only kept parents count. So
     everything runs again that did not succeed, and of what succeeded only that which had waited for a failure: what
     tidies up (`all_done`) or steps in (`one_failed`) after a node that runs again. What one kept parent sufficed for
     (`one_success`) stays.

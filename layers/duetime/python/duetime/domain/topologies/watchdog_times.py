@@ -1,4 +1,4 @@
-"""When somebody looks after a topology that runs, whatever became of the execution of its run."""
+"""When somebody watches a topology that runs, whatever happened to the execution of its run."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
-_AGE_PER_LOOK = 4
+_AGE_PER_CHECK = 4
 _AFTER_THE_DEADLINE = 5 * SECOND
 """The graph's time counts from its plan, which begins a moment after the attempt."""
-_LOOKS_A_RUN = 20
+_CHECKS_A_RUN = 20
 _SHORTEST_PAUSE, _USUAL_PAUSE = 2, 60
-_MANY_LOOKS = 300
+_MANY_CHECKS = 300
 _GROWTH = 1.05
 
 
-def pause_before_check(looks: int, took: Millis) -> int:
-    """Seconds until an execution, whose nodes have all been waited for, looks again whether the run is at its end.
+def pause_before_check(checks: int, took: Millis) -> int:
+    """Seconds until an execution, whose nodes have all been waited for, checks again whether the run is at its end.
 
-    A twentieth of what the run has taken, and a minute at most. Each look writes nine events into the execution's
+    A twentieth of what the run has taken, and a minute at most. Each check writes nine events into the execution's
     history, which has room for 25 000: after hours of looking, the pause grows to an hour.
 
     Args:
-        looks: how often it has looked before.
+        checks: how often it has checked before.
         took: for how long the run has been going.
     """
-    if looks < _MANY_LOOKS:
-        return max(_SHORTEST_PAUSE, min(int(took // (_LOOKS_A_RUN * SECOND)), _USUAL_PAUSE))
+    if checks < _MANY_CHECKS:
+        return max(_SHORTEST_PAUSE, min(int(took // (_CHECKS_A_RUN * SECOND)), _USUAL_PAUSE))
     longest = LONGEST_CHECK_INTERVAL // SECOND
     # Beyond this many the power would not fit into a float; it is long past the longest by then.
-    return min(longest, round(_USUAL_PAUSE * _GROWTH ** min(looks - _MANY_LOOKS, 1000)))
+    return min(longest, round(_USUAL_PAUSE * _GROWTH ** min(checks - _MANY_CHECKS, 1000)))
 
 
 def deferred_until(task: Task, started_at: Millis) -> Millis:
@@ -49,7 +49,7 @@ def deferred_until(task: Task, started_at: Millis) -> Millis:
 
 
 def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis) -> tuple[Millis, ...]:
-    """When a deferred task must be looked at: after its lease; a topology also on the way there, again and again.
+    """When a deferred task must be checked: after its lease; a topology also on the way there, again and again.
 
     Args:
         task: as it was claimed.
@@ -62,15 +62,15 @@ def reminders(task: Task, leased_until: Millis, now: Millis, look_ahead: Millis)
         return (last,)
     began_at = task.run_at or now
     # Only what the trigger is still to read cannot be lost: a message that is sent beside it can.
-    look = min(last, max(_next_look(began_at, now), first_unread(now, look_ahead)))
+    check = min(last, max(_next_check(began_at, now), first_unread(now, look_ahead)))
     overdue = began_at + task.deadline_seconds * SECOND + _AFTER_THE_DEADLINE
-    # A look begins a moment before its time: it must not ask for itself again.
-    return (overdue, look) if now + SECOND < overdue < look else (look,)
+    # A check begins a moment before its time: it must not ask for itself again.
+    return (overdue, check) if now + SECOND < overdue < check else (check,)
 
 
-def _next_look(began_at: Millis, now: Millis) -> Millis:
-    """The next of the looks at a run, each when it is older by a quarter: whoever reckons gets the same ones."""
+def _next_check(began_at: Millis, now: Millis) -> Millis:
+    """The next of the checks of a run, each when it is older by a quarter: whoever reckons gets the same ones."""
     age = SHORTEST_CHECK_INTERVAL
     while began_at + age <= now:
-        age += max(SHORTEST_CHECK_INTERVAL, min(age // _AGE_PER_LOOK, LONGEST_CHECK_INTERVAL))
+        age += max(SHORTEST_CHECK_INTERVAL, min(age // _AGE_PER_CHECK, LONGEST_CHECK_INTERVAL))
     return began_at + age
