@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from infra.environments import Environment
 
 _LONGEST_LAG_MS = 60_000
+_PERIOD = Duration.minutes(1)
 
 
 class Alarms(Construct):
@@ -39,45 +40,21 @@ class Alarms(Construct):
     ) -> None:
         super().__init__(scope, id_)
         self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
-        self._let_alarms_publish()
+        self._grant_publishing()
         if environment.alarm_email:
             self.topic.add_subscription(subscriptions.EmailSubscription(environment.alarm_email))
-        stopped = trigger.metric_invocations(period=Duration.minutes(1), statistic="Sum").create_alarm(
-            self,
-            "TriggerStopped",
-            alarm_description="The trigger was not invoked for five minutes: nothing becomes due",
-            threshold=1,
-            comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
-            evaluation_periods=5,
-            # No invocation is no data: silence is what this alarm listens for.
-            treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
-        )
-        failing = trigger.metric_errors(period=Duration.minutes(1), statistic="Sum").create_alarm(
-            self,
-            "TriggerFailing",
-            alarm_description="The trigger failed in three of five minutes: its log says what it could not read",
-            threshold=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            evaluation_periods=5,
-            # The next tick makes up for a single one that failed.
-            datapoints_to_alarm=3,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        )
-        visible = dead_letters.metric_approximate_number_of_messages_visible(period=Duration.minutes(1))
-        undelivered = visible.create_alarm(
-            self,
-            "DeadLettersWaiting",
-            alarm_description="Dead letters lie there for five minutes: their own function does not handle them",
-            threshold=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            evaluation_periods=5,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        )
-        refused = [self._refused(rejects)] if rejects else []
-        for alarm in (stopped, failing, self._behind(), undelivered, self._unavailable(), *refused):
+        alarms = [
+            self._trigger_stopped(trigger),
+            self._trigger_failing(trigger),
+            self._trigger_behind(),
+            self._dead_letters_waiting(dead_letters),
+            self._handlers_unavailable(),
+            *([self._events_rejected(rejects)] if rejects else []),
+        ]
+        for alarm in alarms:
             alarm.add_alarm_action(actions.SnsAction(self.topic))
 
-    def _let_alarms_publish(self) -> None:
+    def _grant_publishing(self) -> None:
         """The policy that refuses plain connections replaces the topic's default one, which had let alarms publish."""
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(
@@ -89,51 +66,95 @@ class Alarms(Construct):
             )
         )
 
-    def _behind(self) -> cloudwatch.Alarm:
-        """The trigger runs without an error, and is late all the same: a queue refuses, or there is too much to do."""
-        lag = cloudwatch.Metric(
-            namespace=NAMESPACE,
-            metric_name="cursor_lag",
-            dimensions_map={"service": service_of(FunctionName.TRIGGER)},
-            period=Duration.minutes(1),
-            statistic="Maximum",
-        )
-        return lag.create_alarm(
+    def _trigger_stopped(self, trigger: lambda_.Function) -> cloudwatch.Alarm:
+        return trigger.metric_invocations(period=_PERIOD, statistic="Sum").create_alarm(
             self,
-            "TriggerBehind",
-            alarm_description="The trigger is a minute behind the clock for five minutes: tasks are sent late",
-            threshold=_LONGEST_LAG_MS,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            "TriggerStopped",
+            alarm_description="The trigger was not invoked for five minutes: nothing becomes due",
+            threshold=1,
+            comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
             evaluation_periods=5,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            # No invocation is no data: that is what this alarm waits for.
+            treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
         )
 
-    def _unavailable(self) -> cloudwatch.Alarm:
-        held = cloudwatch.Metric(
-            namespace=NAMESPACE,
-            metric_name="handlers_unavailable",
-            dimensions_map={"service": service_of(FunctionName.WORKER)},
-            period=Duration.minutes(1),
-            statistic="Sum",
+    def _trigger_failing(self, trigger: lambda_.Function) -> cloudwatch.Alarm:
+        return self._alarm(
+            "TriggerFailing",
+            trigger.metric_errors(period=_PERIOD, statistic="Sum"),
+            "The trigger failed in three of five minutes: its log says what it could not read",
+            # The next tick makes up for a single one that failed.
+            datapoints=3,
         )
-        return held.create_alarm(
-            self,
+
+    def _trigger_behind(self) -> cloudwatch.Alarm:
+        """The trigger runs without an error, and is late all the same: a queue rejects, or there is too much to do."""
+        return self._alarm(
+            "TriggerBehind",
+            _own_metric("cursor_lag", FunctionName.TRIGGER, "Maximum"),
+            "The trigger is a minute behind the clock for five minutes: tasks are sent late",
+            threshold=_LONGEST_LAG_MS,
+        )
+
+    def _dead_letters_waiting(self, dead_letters: sqs.Queue) -> cloudwatch.Alarm:
+        return self._alarm(
+            "DeadLettersWaiting",
+            dead_letters.metric_approximate_number_of_messages_visible(period=_PERIOD),
+            "Dead letters lie there for five minutes: their own function does not handle them",
+        )
+
+    def _handlers_unavailable(self) -> cloudwatch.Alarm:
+        return self._alarm(
             "HandlersUnavailable",
-            alarm_description="The package of handlers cannot be imported: its tasks wait, and say why in `waits_for`",
-            threshold=1,
+            _own_metric("handlers_unavailable", FunctionName.WORKER, "Sum"),
+            "The package of handlers cannot be imported: its tasks wait, and say why in `waits_for`",
+            minutes=1,
+        )
+
+    def _events_rejected(self, rejects: sqs.Queue) -> cloudwatch.Alarm:
+        return self._alarm(
+            "EventsRefused",
+            rejects.metric_approximate_number_of_messages_visible(period=_PERIOD),
+            "Events lie there that could become no task: each says why in its attribute `reason`",
+            minutes=1,
+        )
+
+    def _alarm(
+        self,
+        id_: str,
+        metric: cloudwatch.IMetric,
+        description: str,
+        *,
+        threshold: int = 1,
+        minutes: int = 5,
+        datapoints: int | None = None,
+    ) -> cloudwatch.Alarm:
+        """An alarm on a metric that reaches its threshold; no data is no alarm.
+
+        Args:
+            id_: of the construct.
+            metric: with a period of one minute.
+            description: what is wrong, for whoever gets the mail.
+            threshold: the least value that counts.
+            minutes: how many are looked at.
+            datapoints: in how many of them the threshold must be reached; all, if it is left out.
+        """
+        return cloudwatch.Alarm(
+            self,
+            id_,
+            metric=metric,
+            alarm_description=description,
+            threshold=threshold,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            evaluation_periods=1,
+            evaluation_periods=minutes,
+            datapoints_to_alarm=datapoints,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
 
-    def _refused(self, rejects: sqs.Queue) -> cloudwatch.Alarm:
-        visible = rejects.metric_approximate_number_of_messages_visible(period=Duration.minutes(1))
-        return visible.create_alarm(
-            self,
-            "EventsRefused",
-            alarm_description="Events lie there that could become no task: each says why in its attribute `reason`",
-            threshold=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            evaluation_periods=1,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        )
+
+def _own_metric(name: str, function: FunctionName, statistic: str) -> cloudwatch.Metric:
+    """A metric that a function writes itself."""
+    dimensions = {"service": service_of(function)}
+    return cloudwatch.Metric(
+        namespace=NAMESPACE, metric_name=name, dimensions_map=dimensions, period=_PERIOD, statistic=statistic
+    )

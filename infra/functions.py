@@ -14,7 +14,7 @@ from constructs import Construct
 from duetime.settings import QUEUE_VARIABLES, Variable
 from infra.environments import FunctionName
 from infra.lambda_function import LambdaFunction
-from infra.target_grants import let_call
+from infra.target_grants import grant_target_calls
 from infra.topology_state_machine import TopologyMachine
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 """What it takes to hand out what lies on a queue."""
 READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
-LET_GO = ("dynamodb:DeleteItem",)
+DELETE = ("dynamodb:DeleteItem",)
 """What it takes to leave the line of a lock, and to remove a schedule or a calendar."""
 
 
@@ -72,11 +72,11 @@ class Functions(Construct):
         self.worker = self._worker()
         self.deadletter = self._deadletter()
         self.intake = self._intake(stores.intake) if stores.intake else None
-        self.machine.let_answer([self.topology, self.worker])
+        self.machine.grant_task_success([self.topology, self.worker])
 
     def _api(self) -> LambdaFunction:
         settings = self._environment
-        door = self._door(
+        function = self._function(
             FunctionName.API,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
@@ -90,38 +90,38 @@ class Functions(Construct):
                 **self._callable,
             },
         )
-        self._let_call(door)
-        self._let_start_bulk(door)
-        door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
-        door.allow(["dynamodb:Query"], self._stores.tables.index_arns)
-        self._lend(door)
-        self._stores.content.open_to(door)
-        return door
+        self._grant_egress(function)
+        self._grant_bulk_start(function)
+        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        self._grant_leasing(function)
+        self._stores.content.grant_access(function)
+        return function
 
     def _trigger(self) -> LambdaFunction:
-        door = self._door(
+        function = self._function(
             FunctionName.TRIGGER,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 **self._callable,
             },
         )
-        door.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
+        function.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
         # Schedules hand their payloads on to the tasks that the trigger makes for them.
-        self._stores.content.open_to(door)
-        door.allow(["sqs:GetQueueAttributes"], self._queue_arns)
-        self._let_start_bulk(door)
+        self._stores.content.grant_access(function)
+        function.allow(["sqs:GetQueueAttributes"], self._queue_arns)
+        self._grant_bulk_start(function)
         # The next tick catches up what this one missed; a repeat by Lambda would only overlap with it.
-        door.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
+        function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         # With many shards it invokes itself. A policy of its own, as one of the role's would have to exist before
         # the function whose name is in it.
-        invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[door.function.function_arn])
-        iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[door.role])
-        return door
+        invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function.function_arn])
+        iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[function.role])
+        return function
 
     def _topology(self) -> LambdaFunction:
         settings = self._environment
-        door = self._door(
+        function = self._function(
             FunctionName.TOPOLOGY,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
@@ -129,14 +129,14 @@ class Functions(Construct):
                 **self._callable,
             },
         )
-        door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
-        self._let_start_bulk(door)
-        self._stores.content.open_to(door)
-        return door
+        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        self._grant_bulk_start(function)
+        self._stores.content.grant_access(function)
+        return function
 
     def _bulk(self) -> LambdaFunction:
         settings = self._environment
-        door = self._door(
+        function = self._function(
             FunctionName.BULK,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
@@ -144,16 +144,16 @@ class Functions(Construct):
                 **self._callable,
             },
         )
-        door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
-        door.allow(["dynamodb:Query"], self._stores.tables.index_arns)
-        self._stores.content.open_to(door)
+        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        self._stores.content.grant_access(function)
         # Whatever becomes of a start, the operation's timer is met within two minutes.
-        door.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
-        return door
+        function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
+        return function
 
     def _worker(self) -> LambdaFunction:
         settings = self._environment
-        door = self._door(
+        function = self._function(
             FunctionName.WORKER,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
@@ -165,38 +165,38 @@ class Functions(Construct):
                 Variable.TOPOLOGY_MACHINE: self.machine.machine.state_machine_arn,
             },
         )
-        self.machine.let_start(door)
-        door.allow([*READ_MANY, *LET_GO], [self._stores.tables.tasks.table_arn])
-        self._let_call(door)
-        self._let_start_bulk(door)
-        let_call(door, settings.aws_targets)
-        self._stores.content.open_to(door)
+        self.machine.grant_start(function)
+        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        self._grant_egress(function)
+        self._grant_bulk_start(function)
+        grant_target_calls(function, settings.aws_targets)
+        self._stores.content.grant_access(function)
         grants = ROOT / settings.handlers_folder / "grants.json"
         for statement in json.loads(grants.read_text()):
-            door.role.add_to_policy(iam.PolicyStatement.from_json(statement))
-        self._wake_by_queues(door)
-        return door
+            function.role.add_to_policy(iam.PolicyStatement.from_json(statement))
+        self._invoke_by_queues(function)
+        return function
 
-    def _wake_by_queues(self, worker: LambdaFunction) -> None:
+    def _invoke_by_queues(self, worker: LambdaFunction) -> None:
         """A mapping for each priority, so that each has room of its own."""
         for priority, queue in self._stores.queues.of_priority.items():
             worker.invoke_by(queue, batch_size=BATCH_SIZE, concurrency=self._environment.concurrency[priority])
             worker.allow(["sqs:ChangeMessageVisibility"], [queue.queue_arn])
 
     def _deadletter(self) -> LambdaFunction:
-        door = self._door(
+        function = self._function(
             FunctionName.DEADLETTER,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 Variable.RETENTION_DAYS: str(self._environment.retention_days),
             },
         )
-        door.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE, concurrency=DEAD_LETTERS_AT_ONCE)
-        return door
+        function.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE, concurrency=DEAD_LETTERS_AT_ONCE)
+        return function
 
     def _intake(self, intake: Intake) -> LambdaFunction:
         settings = self._environment
-        door = self._door(
+        function = self._function(
             FunctionName.INTAKE,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
@@ -206,15 +206,15 @@ class Functions(Construct):
                 Variable.INTAKE_REJECTS: intake.rejects.queue_url,
             },
         )
-        self._stores.content.open_to(door, reads=False)
-        door.allow(["sqs:SendMessage"], [intake.rejects.queue_arn])
-        door.invoke_by(
+        self._stores.content.grant_access(function, reads=False)
+        function.allow(["sqs:SendMessage"], [intake.rejects.queue_arn])
+        function.invoke_by(
             intake.queue,
             batch_size=settings.intake_batch_size,
             batch_seconds=settings.intake_batch_seconds,
             concurrency=settings.intake_concurrency,
         )
-        return door
+        return function
 
     def _egress(self) -> LambdaFunction:
         """What calls strangers holds no permission but to read what it signs with."""
@@ -223,21 +223,23 @@ class Functions(Construct):
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),
             Variable.SIGNING_SECRET: secret.secret_arn,
         }
-        door = LambdaFunction(self, FunctionName.EGRESS, environment=settings, layers=self._layers, variables=variables)
-        door.allow(["secretsmanager:GetSecretValue"], [secret.secret_arn])
-        return door
+        function = LambdaFunction(
+            self, FunctionName.EGRESS, environment=settings, layers=self._layers, variables=variables
+        )
+        function.allow(["secretsmanager:GetSecretValue"], [secret.secret_arn])
+        return function
 
-    def _let_call(self, door: LambdaFunction) -> None:
+    def _grant_egress(self, function: LambdaFunction) -> None:
         """Let a function have HTTP calls made."""
-        door.allow(["lambda:InvokeFunction"], [self.egress.function.function_arn])
+        function.allow(["lambda:InvokeFunction"], [self.egress.function.function_arn])
 
-    def _let_start_bulk(self, door: LambdaFunction) -> None:
+    def _grant_bulk_start(self, function: LambdaFunction) -> None:
         """Let a function have bulk operations carried out."""
-        door.function.add_environment(Variable.BULK_FUNCTION, self.bulk.function.function_name)
-        door.allow(["lambda:InvokeFunction"], [self.bulk.function.function_arn])
+        function.function.add_environment(Variable.BULK_FUNCTION, self.bulk.function.function_name)
+        function.allow(["lambda:InvokeFunction"], [self.bulk.function.function_arn])
 
     @property
-    def doors(self) -> list[tuple[FunctionName, LambdaFunction]]:
+    def by_name(self) -> list[tuple[FunctionName, LambdaFunction]]:
         """The functions by name."""
         return [
             (FunctionName.API, self.api),
@@ -268,16 +270,16 @@ class Functions(Construct):
         urls = {name: queue.queue_url for name, queue in self._stores.queues.pulled.items()}
         return Stack.of(self).to_json_string(urls) if urls else "{}"
 
-    def _lend(self, door: LambdaFunction) -> None:
+    def _grant_leasing(self, function: LambdaFunction) -> None:
         """Let a function hand out the tasks of the pulled types."""
         pulled = self._stores.queues.pulled.values()
         if pulled:
-            door.allow(LEASE, [queue.queue_arn for queue in pulled])
+            function.allow(LEASE, [queue.queue_arn for queue in pulled])
 
-    def _door(self, name: FunctionName, variables: Mapping[Variable, str]) -> LambdaFunction:
+    def _function(self, name: FunctionName, variables: Mapping[Variable, str]) -> LambdaFunction:
         """A function that can place a task: a timer and a record in the table, a message on a queue."""
         settings, queues = self._environment, self._stores.queues.of_priority
-        placing = {
+        enqueuing = {
             Variable.TABLE: self._stores.tables.tasks.table_name,
             **{QUEUE_VARIABLES[priority]: queue.queue_url for priority, queue in queues.items()},
             Variable.PULLED_QUEUES: self._pulled_urls,
@@ -285,7 +287,9 @@ class Functions(Construct):
             Variable.LOOK_AHEAD_SECONDS: str(settings.look_ahead_seconds),
             Variable.PRECISION: settings.precision,
         }
-        door = LambdaFunction(self, name, environment=settings, layers=self._layers, variables={**placing, **variables})
-        door.allow(WRITE, [self._stores.tables.tasks.table_arn])
-        door.allow(["sqs:SendMessage"], self._queue_arns)
-        return door
+        function = LambdaFunction(
+            self, name, environment=settings, layers=self._layers, variables={**enqueuing, **variables}
+        )
+        function.allow(WRITE, [self._stores.tables.tasks.table_arn])
+        function.allow(["sqs:SendMessage"], self._queue_arns)
+        return function

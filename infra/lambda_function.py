@@ -32,7 +32,7 @@ _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 
 NAMESPACE = "duetime"
 """Of the metrics of all functions."""
-_TAKING_IN = frozenset({FunctionName.API, FunctionName.INTAKE})
+_CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
 """Functions that are asked for tasks: they refuse types that have no handler."""
 
 
@@ -77,6 +77,10 @@ class LambdaFunction(Construct):
             # A chain of retries through a queue is no runaway: our own bounds end it, not Lambda's sixteen hops.
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
+        self._acknowledge_findings()
+
+    def _acknowledge_findings(self) -> None:
+        """Say why rules of cdk-nag do not apply."""
         Validations.of(self.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",
@@ -126,7 +130,7 @@ class LambdaFunction(Construct):
 def _layers(name: FunctionName, layers: LayerVersions) -> list[lambda_.LayerVersion]:
     if name is FunctionName.WORKER:
         return layers.with_handlers
-    return layers.with_types if name in _TAKING_IN else layers.own
+    return layers.with_types if name in _CREATING_TASKS else layers.own
 
 
 def _code(name: FunctionName) -> lambda_.Code:

@@ -57,17 +57,17 @@ class Content(Construct):
             )
         )
 
-    def open_to(self, door: LambdaFunction, *, reads: bool = True) -> None:
+    def grant_access(self, function: LambdaFunction, *, reads: bool = True) -> None:
         """Let a function write and tag any object, and read it unless it never does, but not delete it.
 
         Who may not list the bucket is told `AccessDenied` of an object that is not there, as if its policy were wrong
         (Source: S3 API Reference, GetObject): nobody lists it.
         """
         reading = ["s3:GetObject"] if reads else []
-        door.allow([*reading, "s3:PutObject", "s3:PutObjectTagging"], [self.bucket.arn_for_objects("*")])
-        door.allow(["s3:ListBucket"], [self.bucket.bucket_arn])
+        function.allow([*reading, "s3:PutObject", "s3:PutObjectTagging"], [self.bucket.arn_for_objects("*")])
+        function.allow(["s3:ListBucket"], [self.bucket.bucket_arn])
         logical_id = Stack.of(self).get_logical_id(cast("CfnElement", self.bucket.node.default_child))
-        Validations.of(door.role).acknowledge(
+        Validations.of(function.role).acknowledge(
             Acknowledgment(
                 id=f"AwsSolutions-IAM5[Resource::<{logical_id}.Arn>/*]",
                 reason="Objects are named after tasks, which cannot be listed in a policy; it is our own bucket",

@@ -62,7 +62,10 @@ class DuetimeStack(Stack):
                 "SigningSecretArn": signing.secret.secret_arn,
                 "TopologyMachineArn": functions.machine.machine.state_machine_arn,
                 **{f"QueueUrl{priority.capitalize()}": q.queue_url for priority, q in queues.of_priority.items()},
-                **{f"{name.capitalize()}FunctionName": door.function.function_name for name, door in functions.doors},
+                **{
+                    f"{name.capitalize()}FunctionName": function.function.function_name
+                    for name, function in functions.by_name
+                },
             }
         )
 

@@ -22,15 +22,15 @@ _ACTIONS = {
 }
 
 
-def let_call(door: LambdaFunction, patterns: Sequence[str]) -> None:
+def grant_target_calls(function: LambdaFunction, patterns: Sequence[str]) -> None:
     """Let a function call the resources that patterns of ARNs name, each by the one action of its service."""
     for service, action in _ACTIONS.items():
         of_service = [pattern for pattern in patterns if service_of(pattern) is service]
         if of_service:
-            door.allow([action], of_service)
+            function.allow([action], of_service)
     for pattern in patterns:
         if set(pattern) & set("*?"):
-            Validations.of(door.role).acknowledge(
+            Validations.of(function.role).acknowledge(
                 Acknowledgment(
                     id=f"AwsSolutions-IAM5[Resource::{pattern}]",
                     reason="The settings of the environment let tasks call whatever this pattern names",

@@ -39,8 +39,9 @@ CHILDREN_AT_ONCE = 10
 """Executions that wait for the nodes of one large graph at a time: begun all at once, ten thousand waits would take the
 account's concurrency (1 000 by default; Source: AWS Lambda quotas) from the workers. No node waits for them."""
 _INVOKE = "arn:aws:states:::lambda:invoke"
-_OFTEN = 1_000_000
-_TROUBLE = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxDelaySeconds": 60, "MaxAttempts": 12}
+_UNLIMITED_ATTEMPTS = 1_000_000
+_RETRIES = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxDelaySeconds": 60, "MaxAttempts": 12}
+_BROKEN = [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "BreakOff"}]
 _RUN = {"task_id.$": "$.task_id", "fence.$": "$.fence"}
 
 
@@ -69,7 +70,7 @@ class TopologyMachine(Construct):
                 include_execution_data=True,
             ),
         )
-        self._let_start_children()
+        self._grant_children()
         Validations.of(self.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",
@@ -77,7 +78,7 @@ class TopologyMachine(Construct):
             )
         )
 
-    def _let_start_children(self) -> None:
+    def _grant_children(self) -> None:
         """A policy of its own, as one of the role's would have to exist before the machine whose name is in it."""
         own = self.machine.state_machine_arn
         start = iam.PolicyStatement(actions=["states:StartExecution"], resources=[own])
@@ -106,22 +107,22 @@ class TopologyMachine(Construct):
             )
         )
 
-    def let_start(self, door: LambdaFunction) -> None:
+    def grant_start(self, function: LambdaFunction) -> None:
         """Let a function start runs, and ask whether one is still going."""
-        door.allow(["states:StartExecution"], [self.machine.state_machine_arn])
+        function.allow(["states:StartExecution"], [self.machine.state_machine_arn])
         policy = iam.Policy(
             self,
             "Describes",
             statements=[iam.PolicyStatement(actions=["states:DescribeExecution"], resources=[self._executions])],
-            roles=[door.role],
+            roles=[function.role],
         )
         self._acknowledge_executions(policy)
 
-    def let_answer(self, doors: Sequence[LambdaFunction]) -> None:
+    def grant_task_success(self, by_name: Sequence[LambdaFunction]) -> None:
         """Let functions tell of the ends of nodes, also to the executions that a distributed map has started."""
         own = self.machine.state_machine_arn
         answer = iam.PolicyStatement(actions=["states:SendTaskSuccess"], resources=[own, f"{own}/*"])
-        policy = iam.Policy(self, "Answers", statements=[answer], roles=[door.role for door in doors])
+        policy = iam.Policy(self, "Answers", statements=[answer], roles=[function.role for function in by_name])
         Validations.of(policy).acknowledge(
             Acknowledgment(
                 id=f"AwsSolutions-IAM5[Resource::<{self._logical_id}>/*]",
@@ -140,55 +141,71 @@ def definition(function_arn: str) -> dict[str, Any]:
     Args:
         function_arn: of the function that does its states.
     """
-    broken = [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "BreakOff"}]
     return {
         "Comment": "Plans a run of a topology, waits for its nodes, and ends it",
         "TimeoutSeconds": LONGEST_SECONDS,
         "StartAt": "Plan",
-        "States": {
-            "Plan": {
-                **_task(function_arn, {"state": "plan", **_RUN}),
-                "ResultSelector": {
-                    "chunks.$": "$.Payload.chunks",
-                    "large.$": "$.Payload.large",
-                    "looks.$": "$.Payload.looks",
-                },
-                "ResultPath": "$.plan",
-                "Catch": broken,
-                "Next": "Size",
+        "States": {**_planning(function_arn), **_waiting(function_arn), **_finishing(function_arn)},
+    }
+
+
+def _planning(function_arn: str) -> dict[str, Any]:
+    """Creates the run's nodes; how many there are decides how they are waited for."""
+    return {
+        "Plan": {
+            **_task(function_arn, {"state": "plan", **_RUN}),
+            "ResultSelector": {
+                "chunks.$": "$.Payload.chunks",
+                "large.$": "$.Payload.large",
+                "looks.$": "$.Payload.looks",
             },
-            "Size": {
-                "Type": "Choice",
-                "Choices": [{"Variable": "$.plan.large", "BooleanEquals": True, "Next": "ManyNodes"}],
-                "Default": "Nodes",
-            },
-            "Nodes": {**_nodes(function_arn, "$.plan.chunks[0]", "Node"), "Catch": broken, "Next": "Finish"},
-            "ManyNodes": {**_chunks(function_arn), "Catch": broken, "Next": "Finish"},
-            "Finish": {
-                **_task(function_arn, {"state": "finish", **_RUN, "looks.$": "$.plan.looks"}),
-                "ResultSelector": {
-                    "over.$": "$.Payload.over",
-                    "again_after.$": "$.Payload.again_after",
-                    "looks.$": "$.Payload.looks",
-                },
-                "ResultPath": "$.plan",
-                "Catch": broken,
-                "Next": "Over",
-            },
-            "Over": {
-                "Type": "Choice",
-                "Choices": [{"Variable": "$.plan.over", "BooleanEquals": True, "Next": "Done"}],
-                "Default": "Later",
-            },
-            "Later": {"Type": "Wait", "SecondsPath": "$.plan.again_after", "Next": "Finish"},
-            "Done": {"Type": "Succeed"},
-            "BreakOff": {
-                **_task(function_arn, {"state": "break_off", **_RUN, "reason.$": "$.error.Error"}),
-                "ResultPath": None,
-                "Next": "Broken",
-            },
-            "Broken": {"Type": "Fail", "Error": "RunBroken", "Cause": "See the execution's history"},
+            "ResultPath": "$.plan",
+            "Catch": _BROKEN,
+            "Next": "Size",
         },
+        "Size": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.plan.large", "BooleanEquals": True, "Next": "ManyNodes"}],
+            "Default": "Nodes",
+        },
+    }
+
+
+def _waiting(function_arn: str) -> dict[str, Any]:
+    """Waits for all nodes: a few in this execution, many in child executions."""
+    return {
+        "Nodes": {**_nodes(function_arn, "$.plan.chunks[0]", "Node"), "Catch": _BROKEN, "Next": "Finish"},
+        "ManyNodes": {**_chunks(function_arn), "Catch": _BROKEN, "Next": "Finish"},
+    }
+
+
+def _finishing(function_arn: str) -> dict[str, Any]:
+    """Ends the run, as soon as it is over; what went wrong for good is written down."""
+    return {
+        "Finish": {
+            **_task(function_arn, {"state": "finish", **_RUN, "looks.$": "$.plan.looks"}),
+            "ResultSelector": {
+                "over.$": "$.Payload.over",
+                "again_after.$": "$.Payload.again_after",
+                "looks.$": "$.Payload.looks",
+            },
+            "ResultPath": "$.plan",
+            "Catch": _BROKEN,
+            "Next": "Over",
+        },
+        "Over": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.plan.over", "BooleanEquals": True, "Next": "Done"}],
+            "Default": "Later",
+        },
+        "Later": {"Type": "Wait", "SecondsPath": "$.plan.again_after", "Next": "Finish"},
+        "Done": {"Type": "Succeed"},
+        "BreakOff": {
+            **_task(function_arn, {"state": "break_off", **_RUN, "reason.$": "$.error.Error"}),
+            "ResultPath": None,
+            "Next": "Broken",
+        },
+        "Broken": {"Type": "Fail", "Error": "RunBroken", "Cause": "See the execution's history"},
     }
 
 
@@ -198,7 +215,7 @@ def _task(function_arn: str, payload: Mapping[str, str], *, waits: bool = False)
         "Type": "Task",
         "Resource": f"{_INVOKE}.waitForTaskToken" if waits else _INVOKE,
         "Parameters": {"FunctionName": function_arn, "Payload": dict(payload)},
-        "Retry": [{"ErrorEquals": ["States.ALL"], **_TROUBLE}],
+        "Retry": [{"ErrorEquals": ["States.ALL"], **_RETRIES}],
     }
 
 
@@ -211,7 +228,12 @@ def _nodes(function_arn: str, items: str, name: str) -> dict[str, Any]:
         name: of the state that waits; one name may be given once in a machine, whatever it is nested in.
     """
     waiting = {"state": "wait", **_RUN, "number.$": "$.number"}
-    silent = {"ErrorEquals": ["States.HeartbeatTimeout"], "IntervalSeconds": 1, "MaxAttempts": _OFTEN, "BackoffRate": 1}
+    silent = {
+        "ErrorEquals": ["States.HeartbeatTimeout"],
+        "IntervalSeconds": 1,
+        "MaxAttempts": _UNLIMITED_ATTEMPTS,
+        "BackoffRate": 1,
+    }
     wait = _task(function_arn, {**waiting, "token.$": "$$.Task.Token"}, waits=True)
     return {
         "Type": "Map",
