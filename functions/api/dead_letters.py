@@ -8,7 +8,7 @@ from duetime.composition import composed
 from duetime.contract.bulk.bodies import RedriveMany
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.tasks.queries import dead_letter_query
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 
 from . import requests
 from .filter_actions import take

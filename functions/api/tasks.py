@@ -19,7 +19,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_JSON_DEPTH
 from duetime.domain.tasks.task import Task, TaskSpec
 from duetime.domain.times import SECOND
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 from duetime.services.tasks.create import IdempotencyKey, Order
 
 from . import requests

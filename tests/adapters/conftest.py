@@ -38,19 +38,12 @@ from tests.adapters.receivers import MemoryReceiver, Receiver, SqsReceiver
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.ports.stores import (
-        CalendarStore,
-        CircuitStore,
-        ContentStore,
-        CursorStore,
-        KeyStore,
-        LockStore,
-        LongPollStore,
-        ScheduleStore,
-        ShardStore,
-        SwitchStore,
-        TaskStore,
-    )
+    from duetime.ports.dispatch import CursorStore, ShardStore
+    from duetime.ports.locks import LockStore
+    from duetime.ports.long_polls import LongPollStore
+    from duetime.ports.schedules import CalendarStore, ScheduleStore
+    from duetime.ports.switches import CircuitStore, SwitchStore
+    from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore
     from local.emulator import Emulator
 

@@ -15,7 +15,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, Task
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, to_iso
 from duetime.handlers import REGISTRY, Registered
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 from duetime.settings import Variable
 from tests.minutes import items_of
 

@@ -15,7 +15,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.handlers import REGISTRY, Registered
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 from tests.functions.stack import OWNER
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from duetime.domain.limits import GROUP_HOLD, MINUTE_PAGE, TICK_BUDGET
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
-from duetime.ports.stores import MinutePage
+from duetime.ports.tasks import MinutePage
 from duetime.services.shards import Shards
 from duetime.services.trigger.dispatcher import Dispatcher
 from tests.virtual.world import LOOK_AHEAD, START, Facts, World

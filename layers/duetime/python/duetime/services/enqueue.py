@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.tasks import TaskStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from duetime.domain.conditional_writes import Applied, ConditionFailed
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import MINUTE_PAGE, OWNER_SPREAD
-from duetime.ports.stores import MinutePage
+from duetime.ports.tasks import MinutePage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Executor
-    from duetime.ports.stores import ListQuery, MinuteItem
+    from duetime.ports.tasks import ListQuery, MinuteItem
 
 R = TypeVar("R")
 _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
 
 
 class DynamoTaskStore:
-    """`duetime.ports.stores.TaskStore` over one table; the crew reads an owner's partitions at once.
+    """`duetime.ports.tasks.TaskStore` over one table; it reads an owner's partitions at once.
 
     Where many are read, one that cannot be read is told to `unreadable` and left out: it must not stand in the way
     of all others.

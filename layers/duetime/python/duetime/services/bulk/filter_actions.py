@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ContentStore, KeyStore
+    from duetime.ports.tasks import ContentStore, KeyStore
     from duetime.services.bulk.filtered_tasks import FilteredTasks
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.create import IdempotencyKey

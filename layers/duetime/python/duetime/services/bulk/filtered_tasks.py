@@ -12,7 +12,7 @@ from duetime.domain.errors import FieldInvalid, RequestError, Unavailable, Versi
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Executor
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.tasks import TaskStore
     from duetime.services.tasks.control import TaskControl
     from duetime.services.tasks.read import TaskReader
     from duetime.services.tasks.update import TaskUpdater

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.bulk import BulkStarter, BulkStore
     from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.tasks import TaskStore
     from duetime.services.shards import Shards
 
 _TRIES = 5

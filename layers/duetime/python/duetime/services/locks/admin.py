@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.locks import Lock, Waiter
+    from duetime.ports.locks import LockStore
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import LockStore
     from duetime.services.locks.locking import LockManager
 
 _LINE_SHOWN = 100

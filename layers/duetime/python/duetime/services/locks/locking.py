@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockName
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.ports.locks import LockStore
     from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import LockStore, TaskStore
+    from duetime.ports.tasks import TaskStore
     from duetime.services.enqueue import Enqueuer
 
 _TRIES = 20

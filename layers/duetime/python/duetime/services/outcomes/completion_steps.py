@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.targets import TargetRunner
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.services.outcomes.callbacks import CallbackSender
 
 

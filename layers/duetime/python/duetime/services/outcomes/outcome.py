@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.completion_steps import CompletionSteps
 

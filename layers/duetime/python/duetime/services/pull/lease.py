@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.queues import PullQueues
     from duetime.ports.runtime import Clock, Executor, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.services.long_poll_limit import LongPolls
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.pull.locks import PullLocks

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.queues import PullQueues
     from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.pull.locks import PullLocks
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.time_zones import Zone
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import CalendarStore, ScheduleStore
+    from duetime.ports.schedules import CalendarStore, ScheduleStore
 
 _TRIES = 10
 _BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY

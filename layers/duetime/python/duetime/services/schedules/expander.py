@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Executor, RandomSource, Telemetry
-    from duetime.ports.stores import CalendarStore, ScheduleStore, TaskStore
+    from duetime.ports.schedules import CalendarStore, ScheduleStore
+    from duetime.ports.tasks import TaskStore
     from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 
 T = TypeVar("T")

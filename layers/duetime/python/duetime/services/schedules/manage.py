@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ContentStore, ScheduleStore, TaskStore
+    from duetime.ports.schedules import ScheduleStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.schedules.expander import ScheduleExpander
     from duetime.services.shards import Shards

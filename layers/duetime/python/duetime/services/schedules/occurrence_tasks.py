@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.ports.runtime import Clock
-    from duetime.ports.stores import ContentStore
+    from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer
 
 

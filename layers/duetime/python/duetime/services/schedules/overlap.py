@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import ScheduleRef, Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ScheduleStore, TaskStore
+    from duetime.ports.schedules import ScheduleStore
+    from duetime.ports.tasks import TaskStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.schedules.expander import ScheduleExpander
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
-    from duetime.ports.stores import CalendarStore, ScheduleStore, TaskStore
+    from duetime.ports.schedules import CalendarStore, ScheduleStore
+    from duetime.ports.tasks import TaskStore
 
 _NEAR = 100
 """Occurrences that are looked at to find the next one that runs."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.circuit_breakers import Circuit, CircuitState
     from duetime.domain.switches import Switch, Switches
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import CircuitStore, SwitchStore
+    from duetime.ports.switches import CircuitStore, SwitchStore
 
 _TRIES = 20
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import SwitchStore
+    from duetime.ports.switches import SwitchStore
 
 
 @dataclass(slots=True)

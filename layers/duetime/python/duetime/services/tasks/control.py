@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
     from duetime.services.outcomes.completion_steps import CompletionSteps

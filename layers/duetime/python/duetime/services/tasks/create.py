@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Executor, RandomSource
-    from duetime.ports.stores import ContentStore, KeyStore, TaskStore
+    from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.shards import Shards
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.task import Content, Task
-    from duetime.ports.stores import ContentStore, ListQuery, TaskStore
+    from duetime.ports.tasks import ContentStore, ListQuery, TaskStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.inputs import Reference
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.services.topologies.repository import TopologyRepository
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.trigger_rules import Counts, Outcome
     from duetime.ports.runtime import Clock
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.ports.topologies import TopologyStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Target, TaskSpec
     from duetime.ports.runtime import Executor, RandomSource
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.ports.topologies import TopologyStore
     from duetime.services.topologies.repository import TopologyRepository
 

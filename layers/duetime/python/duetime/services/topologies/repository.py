@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
     from duetime.domain.topologies.run_state import RunState
     from duetime.ports.runtime import Clock, Executor, RandomSource
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.ports.topologies import TopologyStore
 
 _KNOWN = 8

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.next_actions import NextAction
     from duetime.domain.topologies.node_status import Statuses
     from duetime.ports.runtime import Clock, Executor, RandomSource
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.tasks import TaskStore
     from duetime.ports.topologies import StateMachine, TopologyStore
     from duetime.services.shards import Shards
     from duetime.services.tasks.control import TaskControl

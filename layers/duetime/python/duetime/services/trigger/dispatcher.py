@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.dispatch.shards import ShardHistory
+    from duetime.ports.dispatch import CursorStore
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Clock, Executor, FanOut, Telemetry
-    from duetime.ports.stores import CursorStore, MinuteItem, TaskStore
+    from duetime.ports.tasks import MinuteItem, TaskStore
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.schedules.expander import ScheduleExpander
     from duetime.services.shards import Shards

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Clock, Telemetry
-    from duetime.ports.stores import MinuteItem
+    from duetime.ports.tasks import MinuteItem
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.schedules.expander import ScheduleExpander
 

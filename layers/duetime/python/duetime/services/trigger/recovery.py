@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Clock, Executor, Telemetry
-    from duetime.ports.stores import MinuteItem, TaskStore
+    from duetime.ports.tasks import MinuteItem, TaskStore
     from duetime.services.trigger.due_messages import DueMessages
 
 

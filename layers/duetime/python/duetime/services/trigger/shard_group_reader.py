@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.cursors import Cursors, Progress
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Executor, Telemetry
-    from duetime.ports.stores import MinuteItem, MinutePage, TaskStore
+    from duetime.ports.tasks import MinuteItem, MinutePage, TaskStore
 
 
 @dataclass(frozen=True, slots=True)

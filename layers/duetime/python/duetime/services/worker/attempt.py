@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Content, Progress, Task
     from duetime.ports.queues import Delivery
     from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
     from duetime.ports.targets import TargetRunner
+    from duetime.ports.tasks import ContentStore, TaskStore
     from duetime.services.locks.locking import LockManager
     from duetime.services.outcomes.completion_steps import InlineCompletion
     from duetime.services.outcomes.outcome import OutcomeWriter

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.queues import Delivery, WorkQueues
     from duetime.ports.runtime import Clock, Executor, Job, Process, RandomSource, Telemetry
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.tasks import TaskStore
     from duetime.services.worker.attempt import AttemptRunner
 
 _MAX_VISIBILITY = 43_200
