@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.composition import composed
+from duetime.composition.api import composed
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.http.etags import is_known, version_wanted
 from duetime.contract.http.problems import kind_of, problem_of

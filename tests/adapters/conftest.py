@@ -32,7 +32,7 @@ from duetime.adapters.memory.switches import MemorySwitchStore
 from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.adapters.memory.topologies import MemoryTopologyStore
 from duetime.adapters.payload_store import SplitContentStore
-from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.receivers import MemoryReceiver, Receiver, SqsReceiver
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def cloud_of(request: pytest.FixtureRequest) -> Cloud | None:
 def task_store(request: pytest.FixtureRequest) -> TaskStore:
     """An empty store of tasks."""
     cloud = cloud_of(request)
-    return DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW) if cloud else MemoryTaskStore()
+    return DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW, SILENT) if cloud else MemoryTaskStore()
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

@@ -9,6 +9,7 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
 from duetime.domain.limits import MAX_DELAY
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import State
@@ -161,5 +162,5 @@ def test_damaged_records_are_left_out_of_their_list(stack: Stack) -> None:
     tasks = [stack.create(TaskSpec("report")) for _ in range(len(damages) + 3)]
     for task, damage in zip(tasks, damages, strict=False):
         damaged(stack, task, damage)
-    page = composed().task_reader.list(ListQuery(OWNER, None, descending=False, limit=100), TaskFilter())
+    page = composed(TaskServices).reader.list(ListQuery(OWNER, None, descending=False, limit=100), TaskFilter())
     assert [task.id for task in page.tasks] == sorted(task.id for task in tasks[len(damages) :])

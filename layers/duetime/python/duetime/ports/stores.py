@@ -1,0 +1,84 @@
+"""All that is stored, by subject."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from duetime.ports.bulk import BulkStore
+    from duetime.ports.dispatch import CursorStore, ShardStore
+    from duetime.ports.locks import LockStore
+    from duetime.ports.long_polls import LongPollStore
+    from duetime.ports.schedules import CalendarStore, ScheduleStore
+    from duetime.ports.switches import CircuitStore, SwitchStore
+    from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
+    from duetime.ports.topologies import TopologyStore
+
+
+class Stores(Protocol):
+    """The stores of a deployment. A function makes only those that it asks for."""
+
+    @property
+    def tasks(self) -> TaskStore:
+        """Records of tasks and their timers."""
+        ...
+
+    @property
+    def contents(self) -> ContentStore:
+        """Payloads and results."""
+        ...
+
+    @property
+    def keys(self) -> KeyStore:
+        """Idempotency keys."""
+        ...
+
+    @property
+    def schedules(self) -> ScheduleStore:
+        """Schedules, and which of their occurrences goes on."""
+        ...
+
+    @property
+    def calendars(self) -> CalendarStore:
+        """Calendars."""
+        ...
+
+    @property
+    def topologies(self) -> TopologyStore:
+        """How far the runs of topologies have come."""
+        ...
+
+    @property
+    def bulk(self) -> BulkStore:
+        """Bulk operations."""
+        ...
+
+    @property
+    def locks(self) -> LockStore:
+        """Locks and who waits for them."""
+        ...
+
+    @property
+    def switches(self) -> SwitchStore:
+        """Switches."""
+        ...
+
+    @property
+    def circuit_breakers(self) -> CircuitStore:
+        """The circuits of HTTP hosts that have failed."""
+        ...
+
+    @property
+    def cursors(self) -> CursorStore:
+        """How far the minutes of each group of shards have been read."""
+        ...
+
+    @property
+    def shards(self) -> ShardStore:
+        """How the number of shards has grown."""
+        ...
+
+    @property
+    def long_polls(self) -> LongPollStore:
+        """Which requests of the API wait."""
+        ...
