@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench.paired_timing import Comparison, compare
 from duetime.adapters.memory.payload_store import MemoryContentStore
@@ -18,8 +19,10 @@ from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.schedule import Overlap
 from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.target_rules import TargetRules
 from duetime.domain.tasks.task import Content, ContentPlace, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
+from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.manage import ScheduleManager
@@ -41,7 +44,7 @@ _TASKS = 60
 
 
 @dataclass
-class _Runtime:
+class _Surroundings:
     """A clock that is set, a crew of one, and nobody who counts."""
 
     at: Millis = _NOW
@@ -79,19 +82,15 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _expansion() -> Callable[[], object]:
-    around, random_source, tasks = _Runtime(), SystemRandom(), MemoryTaskStore()
+    around, random_source, tasks = _Surroundings(), SystemRandom(), MemoryTaskStore()
     contents, schedules, calendars = MemoryContentStore(), MemoryScheduleStore(), MemoryCalendarStore()
-    enqueuer = Enqueuer(
-        tasks, MemoryQueues(around, 0, lambda: None), around, random_source, _LOOK_AHEAD, Precision.NORMAL
-    )
-    occurrence_tasks = OccurrenceTasks(contents, enqueuer, around)
-    expander = ScheduleExpander(
-        schedules, calendars, tasks, occurrence_tasks, around, random_source, around, around, _LOOK_AHEAD
-    )
+    stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars)
+    runtime = Runtime(around, random_source, around, around)
+    enqueuer = Enqueuer(tasks, MemoryQueues(around, 0, lambda: None), runtime, _LOOK_AHEAD, Precision.NORMAL)
+    occurrence_tasks = OccurrenceTasks(contents, enqueuer, around, TargetRules())
+    expander = ScheduleExpander(stores, occurrence_tasks, runtime, _LOOK_AHEAD)
     shards = Shards(MemoryShardStore(), around, 16)
-    scheduling = ScheduleManager(
-        schedules, tasks, contents, enqueuer, expander, around, random_source, shards, _LOOK_AHEAD, MINUTE
-    )
+    scheduling = ScheduleManager(stores, enqueuer, expander, runtime, shards, _LOOK_AHEAD, MINUTE)
     spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
     made = scheduling.create(_OWNER, spec)
 

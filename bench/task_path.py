@@ -11,7 +11,9 @@ from uuid import uuid4
 from bench.paired_timing import Comparison, compare
 from duetime import composition
 from duetime.adapters.dynamodb import schema
-from duetime.composition import Runtime, composed
+from duetime.composition import Platform, composed
+from duetime.composition.tasks import TaskServices
+from duetime.composition.worker import WorkerServices
 from duetime.domain.dispatch.timers import Message
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.handlers import REGISTRY, Registered
@@ -39,7 +41,7 @@ def comparisons() -> Iterator[Comparison]:
             variable: engine.client("sqs").create_queue(QueueName=priority.value)["QueueUrl"]
             for priority, variable in QUEUE_VARIABLES.items()
         }
-        composition.use(Runtime(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
+        composition.use(Platform(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
         REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
         bare = _Bare(client, table)
         yield compare("accept ten tasks in a batch", _accept, "ten bare puts, in threads", bare.put_ten)
@@ -84,12 +86,12 @@ class _Bare:
 
 
 def _accept() -> list[object]:
-    return list(composed().task_creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)]))
+    return list(composed(TaskServices).creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)]))
 
 
 def _accept_and_work() -> None:
-    tasks = composed().task_creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
-    composed().batch_worker.work(
+    tasks = composed(TaskServices).creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
+    composed(WorkerServices).batch_worker.work(
         [
             Delivery(Message(task.id, 0, task.next_at, Priority.NORMAL, "bench"), json.dumps(index), str(index))
             for index, task in enumerate(tasks)

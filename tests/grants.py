@@ -145,7 +145,7 @@ def check_acting(service: str, operation: str, request: Mapping[str, Any]) -> No
         # Only here: whoever runs no function should not wait for it.
         from duetime.composition import composed  # noqa: PLC0415 - see the line above
 
-        check(name, composed().runtime.environ, service, operation, request)
+        check(name, composed().platform.environ, service, operation, request)
 
 
 def needed(

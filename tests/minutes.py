@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from duetime.ports.stores import MinuteItem, TaskStore
+    from duetime.ports.tasks import MinuteItem, TaskStore
 
 
 def items_of(store: TaskStore, minute: int, shard: int, *, consistent: bool = True) -> list[MinuteItem]:

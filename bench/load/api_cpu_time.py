@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.task_path import create_table
 from duetime import composition
-from duetime.composition import Runtime
+from duetime.composition import Platform
 from duetime.settings import QUEUE_VARIABLES, Authentication, Variable
 from local import emulator
 
@@ -58,7 +58,7 @@ def served(count: int) -> list[Served]:
             for priority, variable in QUEUE_VARIABLES.items()
         }
         environ = {Variable.TABLE: create_table(engine.client("dynamodb")), Variable.BUCKET: "unused", **urls}
-        outside = Runtime(environ={**environ, Variable.AUTHENTICATION: Authentication.NONE})
+        outside = Platform(environ={**environ, Variable.AUTHENTICATION: Authentication.NONE})
         composition.use(outside)
         try:
             ids = [_sent("POST", "/v1/tasks", HTTPStatus.CREATED)["id"] for _ in range(WARM)]

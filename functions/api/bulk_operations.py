@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.composition import composed
+from duetime.composition.api import composed
 from duetime.contract.bulk.operations import BulkPage, bulk_response
 from duetime.contract.http import routes
 from duetime.contract.tasks.encoding import json_text

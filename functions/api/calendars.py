@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.composition import composed
+from duetime.composition.api import composed
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.schedules.calendars import (
     CalendarPage,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.composition import composed
+from duetime.composition.api import composed
 from duetime.contract.bulk.bodies import RedriveMany
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.tasks.queries import dead_letter_query
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 
 from . import requests
 from .filter_actions import take

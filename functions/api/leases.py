@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.composition import composed
+from duetime.composition.api import composed
 from duetime.contract.http import routes
 from duetime.contract.pull import lease_decoding
 from duetime.contract.pull.lease_tokens import key_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.composition import composed
+from duetime.composition.api import composed
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.locks import LockPage, lock_entry, lock_key, lock_list_query, lock_response
 from duetime.contract.tasks.encoding import json_text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.composition import composed
+from duetime.composition.api import composed
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.http.etags import etag_of, version_wanted
 from duetime.contract.schedules.decoding import (

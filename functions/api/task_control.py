@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.composition import composed
+from duetime.composition.api import composed
 from duetime.contract.http import routes
 from duetime.contract.http.etags import version_wanted
 from duetime.contract.tasks import attempt_decoding, attempt_history

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from aws_lambda_powertools.event_handler.api_gateway import Response, Router
 
-from duetime.composition import composed
+from duetime.composition.api import composed
 from duetime.contract.http import page_tokens, routes
 from duetime.contract.http.etags import is_known, version_wanted
 from duetime.contract.http.problems import kind_of, problem_of
@@ -19,7 +19,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_JSON_DEPTH
 from duetime.domain.tasks.task import Task, TaskSpec
 from duetime.domain.times import SECOND
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 from duetime.services.tasks.create import IdempotencyKey, Order
 
 from . import requests

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.domain.bulk.operation import OPERATION
 from duetime.domain.ids import TaskId
 
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Carry out the operation that the event names, as far as this invocation's time goes."""
-    inside = composed()
     try:
-        inside.bulk_executor.carry_out(TaskId(event[OPERATION]), context.aws_request_id)
+        composed(BulkExecutorServices).executor.carry_out(TaskId(event[OPERATION]), context.aws_request_id)
     finally:
-        inside.telemetry.flush()
+        composed().telemetry.flush()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.composition.dead_letters import DeadLetterServices
 from duetime.domain.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -15,17 +17,16 @@ if TYPE_CHECKING:
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Bury each letter of the batch, or have it delivered again."""
-    inside = composed()
     try:
-        kept = [delivery for delivery in inside.deliveries(event) if not _buried(delivery)]
+        kept = [delivery for delivery in composed(CoreServices).deliveries(event) if not _buried(delivery)]
         return {"batchItemFailures": [{"itemIdentifier": delivery.id} for delivery in kept]}
     finally:
-        inside.telemetry.flush()
+        composed().telemetry.flush()
 
 
 def _buried(delivery: Delivery) -> bool:
     try:
-        return composed().dead_letters.bury(delivery.message)
+        return composed(DeadLetterServices).dead_letters.bury(delivery.message)
     except Unavailable:
         return False
     except Exception as error:  # noqa: BLE001 - one letter's defect must not keep its batch

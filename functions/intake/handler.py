@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.composition.intake import IntakeServices
 from duetime.contract.tasks.events import task_of_event
 from duetime.domain.errors import RequestError
 from duetime.domain.tasks.creation import Origin
@@ -22,12 +23,11 @@ _QUEUE = "queue"
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Take in the batch; whatever is wrong with one event, the others become tasks."""
-    inside = composed()
     try:
-        again = inside.event_tasks.take_in([_arrival(record) for record in event["Records"]])
+        again = composed(IntakeServices).event_tasks.take_in([_arrival(record) for record in event["Records"]])
         return {"batchItemFailures": [{"itemIdentifier": arrival.id} for arrival in again]}
     finally:
-        inside.telemetry.flush()
+        composed().telemetry.flush()
 
 
 def _arrival(record: Mapping[str, Any]) -> Arrival:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.composition.topologies import TopologyServices
 from duetime.domain.ids import TaskId
 
 if TYPE_CHECKING:
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Do the state that the event names; what it raises is retried by the state machine."""
-    inside = composed()
-    running, topology, fence = inside.state_machine_steps, TaskId(event["task_id"]), int(event["fence"])
+    running = composed(TopologyServices).state_machine_steps
+    topology, fence = TaskId(event["task_id"]), int(event["fence"])
     try:
         match event["state"]:
             case "plan":
@@ -32,4 +33,4 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
                 running.break_off(topology, fence, str(event["reason"])[:200])
         return {}
     finally:
-        inside.telemetry.flush()
+        composed().telemetry.flush()

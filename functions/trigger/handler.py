@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.composition.trigger import TriggerServices
 from duetime.domain.dispatch.shards import GROUP
 
 if TYPE_CHECKING:
@@ -16,12 +17,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
 
     The time is taken here, not from the event: a tick may come late, and the local engine does not fill it in.
     """
-    inside = composed()
     holder = context.aws_request_id
     try:
         if GROUP in event:
-            inside.dispatcher.read_group(int(event[GROUP]), holder)
+            composed(TriggerServices).dispatcher.read_group(int(event[GROUP]), holder)
         else:
-            inside.dispatcher.tick(holder)
+            composed(TriggerServices).dispatcher.tick(holder)
     finally:
-        inside.telemetry.flush()
+        composed().telemetry.flush()

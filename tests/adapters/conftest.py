@@ -32,25 +32,18 @@ from duetime.adapters.memory.switches import MemorySwitchStore
 from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.adapters.memory.topologies import MemoryTopologyStore
 from duetime.adapters.payload_store import SplitContentStore
-from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.receivers import MemoryReceiver, Receiver, SqsReceiver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.ports.stores import (
-        CalendarStore,
-        CircuitStore,
-        ContentStore,
-        CursorStore,
-        KeyStore,
-        LockStore,
-        LongPollStore,
-        ScheduleStore,
-        ShardStore,
-        SwitchStore,
-        TaskStore,
-    )
+    from duetime.ports.dispatch import CursorStore, ShardStore
+    from duetime.ports.locks import LockStore
+    from duetime.ports.long_polls import LongPollStore
+    from duetime.ports.schedules import CalendarStore, ScheduleStore
+    from duetime.ports.switches import CircuitStore, SwitchStore
+    from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore
     from local.emulator import Emulator
 
@@ -92,7 +85,7 @@ def cloud_of(request: pytest.FixtureRequest) -> Cloud | None:
 def task_store(request: pytest.FixtureRequest) -> TaskStore:
     """An empty store of tasks."""
     cloud = cloud_of(request)
-    return DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW) if cloud else MemoryTaskStore()
+    return DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW, SILENT) if cloud else MemoryTaskStore()
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

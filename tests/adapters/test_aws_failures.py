@@ -20,7 +20,7 @@ from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.tasks.payload_expiry import after_record
 from duetime.domain.tasks.task import Content, ContentPlace, Priority
 from duetime.ports.queues import Delivery, Outgoing
-from tests.adapters.clouds import CREW, Cloud
+from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered, task
 from tests.clocks import NOW
 from tests.minutes import items_of
@@ -77,7 +77,7 @@ def test_throttling_and_server_errors_are_unavailable(cloud: Cloud, dynamodb: St
     """What AWS may not answer with next time is `Unavailable`, with AWS's words in it."""
     dynamodb.add_client_error("get_item", code, "slow down", http_status_code=status)
     with pytest.raises(Unavailable, match="slow down"):
-        DynamoTaskStore(cloud.dynamodb, "t", CREW).read(numbered(1))
+        DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT).read(numbered(1))
 
 
 @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException", "ResourceNotFoundException"])
@@ -85,7 +85,7 @@ def test_our_own_mistakes_are_not_unavailable(cloud: Cloud, dynamodb: Stubber, c
     """What a repetition would meet again stays AWS's error."""
     dynamodb.add_client_error("get_item", code)
     with pytest.raises(ClientError):
-        DynamoTaskStore(cloud.dynamodb, "t", CREW).read(numbered(1))
+        DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT).read(numbered(1))
 
 
 def test_an_unreachable_service_is_unavailable() -> None:
@@ -99,7 +99,7 @@ def test_an_unreachable_service_is_unavailable() -> None:
     }
     dynamodb, s3 = boto3.client("dynamodb", **settings), boto3.client("s3", **settings)
     with pytest.raises(Unavailable):
-        DynamoTaskStore(dynamodb, "t", CREW).create(task())
+        DynamoTaskStore(dynamodb, "t", CREW, SILENT).create(task())
     with pytest.raises(Unavailable):
         SplitContentStore(dynamodb, "t", s3, "b").fetch(numbered(1), Content(ContentPlace.OBJECT, "payload"))
     queues = SqsQueues(boto3.client("sqs", **settings), {Priority.LOW: "http://127.0.0.1:9/1/low"}, CREW)
@@ -153,7 +153,7 @@ def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubb
         request = {"t": {"Keys": asked, "ConsistentRead": False}}
         dynamodb.add_response("batch_get_item", answer, {"RequestItems": request})
         asked = left
-    read = DynamoTaskStore(cloud.dynamodb, "t", CREW).read_many([each.id for each in tasks])
+    read = DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT).read_many([each.id for each in tasks])
     assert list(read.values()) == tasks
 
 
@@ -162,7 +162,7 @@ def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stu
     answer = {"Responses": {}, "UnprocessedKeys": {"t": {"Keys": [key_of(numbered(1))]}}}
     dynamodb.add_response("batch_get_item", answer)
     with pytest.raises(Unavailable):
-        DynamoTaskStore(cloud.dynamodb, "t", CREW).read_many([numbered(1)])
+        DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT).read_many([numbered(1)])
 
 
 def test_a_minute_is_read_page_by_page(cloud: Cloud, dynamodb: Stubber) -> None:
@@ -172,7 +172,7 @@ def test_a_minute_is_read_page_by_page(cloud: Cloud, dynamodb: Stubber) -> None:
         expected = dict.fromkeys(_QUERY, ANY) | ({"ExclusiveStartKey": start} if start else {})
         last = {"LastEvaluatedKey": key_of(page.id)} if start is None else {}
         dynamodb.add_response("query", {"Items": [item_of(page)], **last}, expected)
-    entries = items_of(DynamoTaskStore(cloud.dynamodb, "t", CREW), tasks[0].id.minute, 3)
+    entries = items_of(DynamoTaskStore(cloud.dynamodb, "t", CREW, SILENT), tasks[0].id.minute, 3)
     assert entries == [Entry.of(each) for each in tasks]
 
 

@@ -15,7 +15,7 @@ from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Content, Co
 from tests.adapters.examples import HOME, numbered
 
 if TYPE_CHECKING:
-    from duetime.ports.stores import ContentStore
+    from duetime.ports.tasks import ContentStore
     from tests.adapters.clouds import Cloud
 
 TASK = numbered(1)

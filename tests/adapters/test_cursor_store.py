@@ -11,7 +11,7 @@ from duetime.domain.times import MINUTE
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:
-    from duetime.ports.stores import CursorStore
+    from duetime.ports.dispatch import CursorStore
     from tests.adapters.clouds import Cloud
 
 FIRST = Cursors.at((100, 98, 40, 7))

@@ -10,7 +10,7 @@ from duetime.domain.times import DAY
 from tests.adapters.examples import HOME, numbered
 
 if TYPE_CHECKING:
-    from duetime.ports.stores import KeyStore
+    from duetime.ports.tasks import KeyStore
 
 WANTED = RememberedKey(numbered(1), HOME + 60_000, HOME, "5f3a", HOME + DAY + 1)
 OTHER = replace(WANTED, task_id=numbered(2), body_hash="other", created_at=HOME + 5, expires_at=HOME + 9 * DAY)

@@ -13,14 +13,14 @@ from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task import Content, ContentPlace, Priority
 from duetime.domain.times import MINUTE, minute_of
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties
 from tests.minutes import items_of
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.tasks import TaskStore
 
 
 def test_a_created_record_is_read_as_it_was_written(task_store: TaskStore) -> None:

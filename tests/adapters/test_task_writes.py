@@ -17,7 +17,7 @@ from tests.adapters.strategies import TASKS, properties, writes_to
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.tasks import TaskStore
 
 
 def test_a_write_to_an_unknown_record_is_refused_and_creates_nothing(task_store: TaskStore) -> None:

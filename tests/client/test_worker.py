@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.runtime.clock import SystemClock
-from duetime.composition import Runtime
+from duetime.composition import Platform
 from duetime.settings import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.attempt_context import Attempt
@@ -56,7 +56,7 @@ def server() -> Iterator[ApiServer]:
         Variable.PULLED_QUEUES: json.dumps({TYPE: queue()}),
         Variable.PULLERS: json.dumps({TYPE: ["*"]}),
     }
-    composition.use(Runtime(environ=environ, clients=Clients(session)))  # type: ignore[arg-type]  # it stands in for one
+    composition.use(Platform(environ=environ, clients=Clients(session)))  # type: ignore[arg-type]  # it stands in for one
     made = ApiServer()
     thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -47,7 +47,7 @@ def function_at(stack: Stack, name: str, clock: ShiftedClock) -> Iterator[Callab
     handler = __import__(f"functions.{name}.handler", fromlist=["handler"]).handler
     # The clients of the adapters read the process's variables, as they do in Lambda.
     with patch.dict("os.environ", {**environ, **stack.emulator.environ}):
-        composition.use(composition.Runtime(environ=environ, clock=clock))
+        composition.use(composition.Platform(environ=environ, clock=clock))
         try:
             yield lambda event: handler(
                 event, SimpleNamespace(aws_request_id=str(uuid4()), function_name=function_name)

@@ -9,7 +9,9 @@ from uuid import uuid4
 
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
-from duetime.composition import Runtime, composed
+from duetime.composition import Platform, composed
+from duetime.composition.core import CoreServices
+from duetime.composition.tasks import TaskServices
 from duetime.services.tasks.create import Order
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests import grants
@@ -72,7 +74,7 @@ class Stack:
             **(settings or {}),
         }
         composition.use(
-            Runtime(
+            Platform(
                 environ=self.environ,
                 clock=self.clock,
                 random_source=SeededRandom(),
@@ -81,7 +83,7 @@ class Stack:
             )
         )
         # As a process does before its first task.
-        composed().shards.count()
+        composed(CoreServices).shards.count()
 
     @classmethod
     def faked(cls, settings: dict[str, str] | None = None, secrets: dict[str, str] | None = None) -> Stack:
@@ -94,11 +96,11 @@ class Stack:
 
     def create(self, spec: TaskSpec) -> Task:
         """Accept a task."""
-        return composed().task_creator.create(OWNER, Order(spec))
+        return composed(TaskServices).creator.create(OWNER, Order(spec))
 
     def get(self, task: Task) -> Task:
         """Read a task back."""
-        return composed().task_reader.get(OWNER, task.id)
+        return composed(TaskServices).reader.get(OWNER, task.id)
 
     def call(self, function: str, event: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the function answers
         """Invoke a function."""

@@ -10,6 +10,7 @@ import pytest
 from duetime import composition
 from duetime.adapters.targets.egress import EgressCaller
 from duetime.composition import composed
+from duetime.composition.http import HttpServices
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import HttpTarget, Priority, TaskSpec
 from duetime.settings import Variable
@@ -48,7 +49,7 @@ def events(stack: Stack) -> list[dict[str, Any]]:
         return json.dumps(stack.call("egress", kept[-1])).encode()
 
     # The composition would invoke it through Lambda, which runs no function of ours here.
-    composed().__dict__["caller"] = EgressCaller(invoke, window=2.0)
+    composed(HttpServices).__dict__["caller"] = EgressCaller(invoke, window=2.0)
     return kept
 
 
@@ -79,7 +80,7 @@ def test_an_egress_that_fails_fails_the_attempt_and_no_more(stack: Stack, receiv
     def invoke(_payload: bytes) -> bytes:
         raise ConnectionError
 
-    composed().__dict__["caller"] = EgressCaller(invoke)
+    composed(HttpServices).__dict__["caller"] = EgressCaller(invoke)
     task = stack.create(TaskSpec("report", target=HttpTarget(receiver.url)))
     assert stack.work(Priority.NORMAL) == []
     after = stack.get(task)
@@ -92,4 +93,4 @@ def test_an_egress_that_fails_fails_the_attempt_and_no_more(stack: Stack, receiv
 def test_the_worker_uses_the_egress_where_there_is_one(stack: Stack) -> None:
     """The variable decides: with it, no call leaves the worker's own process."""
     stack.environ[Variable.EGRESS_FUNCTION] = "egress"
-    assert isinstance(composed().caller, EgressCaller)
+    assert isinstance(composed(HttpServices).caller, EgressCaller)

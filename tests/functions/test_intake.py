@@ -9,13 +9,14 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
 from duetime.domain.dispatch.timers import Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, Task
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, to_iso
 from duetime.handlers import REGISTRY, Registered
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 from duetime.settings import Variable
 from tests.minutes import items_of
 
@@ -74,8 +75,8 @@ def take(stack: Stack, *records: dict[str, Any]) -> list[str]:
 
 def tasks_of(owner: str = EVENTS) -> list[Task]:
     """All tasks of an owner, in order of their due times."""
-    ids = composed().tasks.list_ids(ListQuery(owner, descending=False, limit=1_000))
-    found = composed().tasks.read_many(ids)
+    ids = composed(CoreServices).stores.tasks.list_ids(ListQuery(owner, descending=False, limit=1_000))
+    found = composed(CoreServices).stores.tasks.read_many(ids)
     return [found[each] for each in ids]
 
 
@@ -167,7 +168,7 @@ def test_an_event_that_comes_after_the_patrols_of_its_minute_is_found_all_the_sa
     intake.clock.at += 2 * DAY
     take(intake, record)
     (task,) = tasks_of()
-    (timer,) = items_of(composed().tasks, intake.clock.now() // MINUTE, task.id.shard)
+    (timer,) = items_of(composed(CoreServices).stores.tasks, intake.clock.now() // MINUTE, task.id.shard)
     assert isinstance(timer, Timer)
     assert (timer.task_id, task.next_at) == (task.id, intake.clock.now())
     assert intake.work(Priority.NORMAL) == []
@@ -179,7 +180,7 @@ def test_what_the_store_does_not_take_comes_again_and_nothing_else(
 ) -> None:
     """A throttled store: those events alone are reported, and the next delivery makes each task once."""
     records = [message(intake, event(intake, {"type": "report", "payload": n})) for n in range(20)]
-    dynamodb = composed().tasks._client
+    dynamodb = composed(CoreServices).stores.tasks._client
     put, calls = dynamodb.put_item, iter(range(1_000))
 
     def throttled(**request: Any) -> Any:  # noqa: ANN401 - botocore's own
@@ -203,7 +204,7 @@ def test_what_the_store_does_not_take_comes_again_and_nothing_else(
 def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong that nobody thought of, the others are tasks, and their messages go."""
     good, bad = message(intake, {"type": "report"}), message(intake, {"type": "report", "name": "bad"})
-    store = composed().tasks
+    store = composed(CoreServices).stores.tasks
     create = store.create
 
     def broken(task: Task) -> bool:

@@ -18,6 +18,13 @@ import pytest
 from duetime import composition
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.composition import composed
+from duetime.composition.bulk import BulkServices
+from duetime.composition.bulk_executor import BulkExecutorServices
+from duetime.composition.core import CoreServices
+from duetime.composition.http import HttpServices
+from duetime.composition.switches import SwitchServices
+from duetime.composition.targets import TargetServices
+from duetime.composition.tasks import TaskServices
 from duetime.contract.bulk.bodies import read_stored
 from duetime.domain.admins import Admins
 from duetime.domain.bulk.filter_action import FilterAction
@@ -92,13 +99,13 @@ def create(stack: Stack, **fields: object) -> Task:
     """Accept one ordinary task."""
     (order,) = orders(1, **fields)
     del stack
-    return composed().task_creator.create(OWNER, order)
+    return composed(TaskServices).creator.create(OWNER, order)
 
 
 def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
     """Ten tasks accepted in a batch and run: record, lease and outcome each; and one look at the switches."""
     stack, meter = metered
-    composed().task_creator.create_many(OWNER, orders(10))
+    composed(TaskServices).creator.create_many(OWNER, orders(10))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units, meter.read_units) == (30, 10, 0.5)
     assert meter.requests == {
@@ -128,7 +135,7 @@ def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, M
     """A tick writes its cursors twice, however many tasks it reads; the tasks themselves are only read."""
     stack, meter = metered
     stack.call("trigger", {})
-    composed().task_creator.create_many(OWNER, orders(10, delay=8 * MINUTE))
+    composed(TaskServices).creator.create_many(OWNER, orders(10, delay=8 * MINUTE))
     meter.reset()
     stack.clock.at += 5 * MINUTE
     stack.call("trigger", {})
@@ -154,10 +161,10 @@ def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None
     """The key's own item, and nothing in the list."""
     _stack, meter = metered
     order = Order(TaskSpec("report", payload=PAYLOAD), IdempotencyKey("key-1", "0" * 64))
-    composed().task_creator.create(OWNER, order)
+    composed(TaskServices).creator.create(OWNER, order)
     assert (meter.table_units, meter.index_units) == (1 + 1, 1)
     meter.reset()
-    composed().task_creator.create(OWNER, order)
+    composed(TaskServices).creator.create(OWNER, order)
     # Refused by the key's item (one unit), and the task is read.
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
 
@@ -243,7 +250,7 @@ def test_a_deferred_task_costs_its_deadline_and_its_notification(
     task = create(stack)
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2, 1)
-    composed().task_control.notify(OWNER, task.id, 1, Succeeded(b"1"))
+    composed(TaskServices).control.notify(OWNER, task.id, 1, Succeeded(b"1"))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2 + 1 + 3, 1)
 
@@ -260,7 +267,7 @@ class _Heard:
 def test_a_callback_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
     """The outcome is written before it is told, and `finished_at` after it, in a write of its own."""
     stack, meter = metered
-    composed().__dict__["caller"] = _Heard()
+    composed(HttpServices).__dict__["caller"] = _Heard()
     create(stack, callback_url="https://example.org/ended")
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (3 + 1, 1)
@@ -282,7 +289,7 @@ def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack,
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
-    composed().task_updater.change(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
+    composed(TaskServices).updater.change(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
     assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 1)
 
 
@@ -291,7 +298,7 @@ def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> No
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
-    composed().task_updater.cancel(OWNER, task.id, None)
+    composed(TaskServices).updater.cancel(OWNER, task.id, None)
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 0)
 
 
@@ -300,7 +307,7 @@ def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter
     stack, meter = metered
     task = create(stack)
     assert stack.work(Priority.NORMAL) == []
-    composed().queues.send([Outgoing(message_for(task), 0)])
+    composed(CoreServices).queues.send([Outgoing(message_for(task), 0)])
     meter.reset()
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 0)
@@ -316,7 +323,7 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
 ) -> None:
     """Every text as long as it may be, payload and result in the record: each write costs as much as the first."""
     stack, meter = metered
-    composed().__dict__["caller"] = _Heard()
+    composed(HttpServices).__dict__["caller"] = _Heard()
     kind, content = "t" * MAX_TYPE_LENGTH, dense(INLINE_CONTENT_BYTES * 3 // 4)
     monkeypatch.setitem(REGISTRY, kind, Registered({"run": lambda _context, _payload: content}))
     spec = TaskSpec(
@@ -327,7 +334,7 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
         tags={f"{key:x>{MAX_TAG_KEY_LENGTH}}": FOUR_BYTES * MAX_TAG_VALUE_LENGTH for key in range(MAX_TAGS)},
         lock=LockSpec("k" * MAX_LOCK_KEY_LENGTH),
     )
-    composed().task_creator.create(OWNER, Order(spec))
+    composed(TaskServices).creator.create(OWNER, Order(spec))
     assert (meter.table_units, meter.index_units) == (6, 1)
     assert stack.work(Priority.NORMAL) == []
     # Claim, outcome with its result, `finished_at` after the callback; the lock is taken and given back.
@@ -338,7 +345,7 @@ def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[
     """20 KB that do not compress: written with an expiry, again without it, and with one again at the end."""
     stack, meter = metered
     payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(5000)) + b'"'
-    composed().task_creator.create(OWNER, Order(TaskSpec("report", payload=payload)))
+    composed(TaskServices).creator.create(OWNER, Order(TaskSpec("report", payload=payload)))
     written = (meter.table_units - 1) // 2
     assert 15 <= written <= 45
     assert meter.table_units == 1 + 2 * written
@@ -393,7 +400,7 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
 def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
     """A claim, and back: about once a minute; beyond the home minute's patrol a wake is one more."""
     stack, meter = metered
-    switching = replace(composed().switch_admin, operators=Admins(frozenset({OWNER})))
+    switching = replace(composed(SwitchServices).admin, operators=Admins(frozenset({OWNER})))
     switching.put(OWNER, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
     task = create(stack)
     meter.reset()
@@ -407,7 +414,7 @@ def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tupl
     """No write, however often it is called; opening its circuit is a reading, a write and a place in the list."""
     stack, meter = metered
     endpoint = Endpoint()
-    circuit_breakers = replace(composed().circuit_breakers, targets=endpoint)
+    circuit_breakers = replace(composed(TargetServices).circuit_breakers, targets=endpoint)
     for _ in range(20):
         circuit_breakers.run(work(url="https://example.org/"))
     assert (meter.requests, meter.read_units) == ({"GetItem": 1}, 0.5)
@@ -428,33 +435,33 @@ def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tupl
 def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stack, Meter]) -> None:
     """A unit for each task that is cancelled; the list and the records are read, and nothing else is written."""
     _stack, meter = metered
-    composed().task_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
+    composed(TaskServices).creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
-    swept = composed().bulk_requests.filtered_tasks.cancel(OWNER, FilterAction(TaskFilter(type="report")), force=False)
+    swept = composed(BulkServices).requests.filtered_tasks.cancel(
+        OWNER, FilterAction(TaskFilter(type="report")), force=False
+    )
     assert (swept.changed, meter.table_units, meter.index_units) == (30, 30, 0)
     meter.reset()
-    assert (
-        composed()
-        .bulk_requests.filtered_tasks.cancel(OWNER, FilterAction(TaskFilter(type="report")), force=False)
-        .matched
-        == 0
+    nothing = composed(BulkServices).requests.filtered_tasks.cancel(
+        OWNER, FilterAction(TaskFilter(type="report")), force=False
     )
+    assert nothing.matched == 0
     assert meter.table_units == 0
 
 
 def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter]) -> None:
     """And one each for its item, its timer and being taken up; a minute that it lasts is a write and a read."""
     stack, meter = metered
-    composed().task_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
+    composed(TaskServices).creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
     request = read_stored(BulkKind.CANCEL, b'{"filter": {"type": "report"}, "per_second": 2}')
-    operation = composed().bulk_requests.take(OWNER, request, None)
+    operation = composed(BulkServices).requests.take(OWNER, request, None)
     assert operation.progress.changed == 2
-    composed().bulk_executor.carry_out(operation.id, "holder")
-    ended = composed().bulk_operations.get(OWNER, operation.id)
+    composed(BulkExecutorServices).executor.carry_out(operation.id, "holder")
+    ended = composed(BulkServices).operations.get(OWNER, operation.id)
     assert (ended.state, ended.progress.changed) == ("succeeded", 30)
     assert (meter.table_units - 30, meter.index_units) == (6, 1)
-    going_on = composed().bulk_operations.start(composed().bulk_operations.new(OWNER, BulkKind.CANCEL))
+    going_on = composed(BulkServices).operations.start(composed(BulkServices).operations.new(OWNER, BulkKind.CANCEL))
     meter.reset()
-    assert composed().bulk_operations.resume([BulkTimer(going_on.id, stack.clock.now())])
+    assert composed(BulkServices).operations.resume([BulkTimer(going_on.id, stack.clock.now())])
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)

@@ -9,13 +9,14 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
 from duetime.domain.limits import MAX_DELAY
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.handlers import REGISTRY, Registered
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 from tests.functions.stack import OWNER
 
 if TYPE_CHECKING:
@@ -161,5 +162,5 @@ def test_damaged_records_are_left_out_of_their_list(stack: Stack) -> None:
     tasks = [stack.create(TaskSpec("report")) for _ in range(len(damages) + 3)]
     for task, damage in zip(tasks, damages, strict=False):
         damaged(stack, task, damage)
-    page = composed().task_reader.list(ListQuery(OWNER, None, descending=False, limit=100), TaskFilter())
+    page = composed(TaskServices).reader.list(ListQuery(OWNER, None, descending=False, limit=100), TaskFilter())
     assert [task.id for task in page.tasks] == sorted(task.id for task in tasks[len(damages) :])

@@ -12,7 +12,9 @@ import boto3
 import pytest
 
 from duetime import composition
-from duetime.composition import Runtime, composed
+from duetime.composition import Platform, composed
+from duetime.composition.core import CoreServices
+from duetime.composition.pull import PullServices
 from duetime.domain.tasks.attempt_outcomes import Succeeded
 from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State
@@ -55,12 +57,12 @@ def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 
 def lease(most: int = 10) -> list[Leased]:
     """Lease what is there."""
-    return composed().lease_service.lease(OWNER, LeaseRequest((TYPE,), most, 0, 30 * SECOND, "w1"))
+    return composed(PullServices).leases.lease(OWNER, LeaseRequest((TYPE,), most, 0, 30 * SECOND, "w1"))
 
 
 def complete(leased: Leased) -> None:
     """Tell that it is done."""
-    composed().lease_reports.finish(OWNER, leased.key, Succeeded(b'{"rows":3}'))
+    composed(PullServices).reports.finish(OWNER, leased.key, Succeeded(b'{"rows":3}'))
 
 
 def test_a_pulled_task_costs_what_any_other_does(metered: tuple[Stack, Meter]) -> None:
@@ -83,7 +85,7 @@ def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> 
     stack.create(TaskSpec(TYPE, payload=PAYLOAD))
     (leased,) = lease()
     meter.reset()
-    composed().lease_reports.heartbeat(OWNER, leased.key, None)
+    composed(PullServices).reports.heartbeat(OWNER, leased.key, None)
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
     assert meter.requests["ChangeMessageVisibilityBatch"] == 1
 
@@ -103,7 +105,7 @@ def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pyt
     cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
     stack = Stack(cloud, session, settings_of(cloud))
     # Chance and time as in the cloud: sixteen threads share them.
-    composition.use(Runtime(environ={**os.environ, **stack.environ}))
+    composition.use(Platform(environ={**os.environ, **stack.environ}))
     try:
         made = {stack.create(TaskSpec(TYPE)).id for _ in range(60)}
         taken: list[Any] = []
@@ -124,7 +126,7 @@ def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pyt
             thread.join(120)
         assert len(taken) == len(made)
         assert set(taken) == made
-        states = {task.state for task in composed().tasks.read_many(sorted(made)).values()}
+        states = {task.state for task in composed(CoreServices).stores.tasks.read_many(sorted(made)).values()}
         assert states == {State.SUCCEEDED}
     finally:
         composition.use(None)
@@ -137,8 +139,8 @@ def test_a_worker_function_leaves_a_pulled_task_to_pull_workers(stack: Stack) ->
     task = stack.create(TaskSpec(TYPE))
     for name in known:
         del stack.environ[name]
-    composition.use(composition.Runtime(environ=stack.environ, clock=stack.clock, clients=composed().runtime.clients))
-    composed().enqueuer.send_due([task])
+    composition.use(composition.Platform(environ=stack.environ, clock=stack.clock, clients=composed().platform.clients))
+    composed(CoreServices).enqueuer.send_due([task])
     assert stack.work(Priority.NORMAL) == []
     seen = stack.get(task)
     assert (seen.state, seen.attempt, seen.waits_for) == (State.POSTPONED, 0, f"pull workers of {TYPE}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
+from duetime.composition.schedules import ScheduleServices
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.schedule import Overlap
 from duetime.domain.tasks.task import Priority, TaskSpec
@@ -25,7 +26,7 @@ __all__ = ["metered"]
 
 def schedule(written: Written, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
     """Make an ordinary schedule of the type `report`."""
-    return composed().schedule_manager.create(
+    return composed(ScheduleServices).manager.create(
         OWNER, ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields)
     )
 

@@ -9,6 +9,8 @@ import pytest
 
 from duetime import composition
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.composition.tasks import TaskServices
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import SHORTEST_CHECK_INTERVAL
 from duetime.domain.tasks.task import Priority
@@ -119,7 +121,9 @@ def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> Non
     graphs.work()
     graphs.state("plan", topology)
     graphs.stack.clock.at += SHORTEST_CHECK_INTERVAL
-    composed().queues.send([Outgoing(message_for(composed().task_reader.get(OWNER, TaskId(topology))), 0)])
+    composed(CoreServices).queues.send(
+        [Outgoing(message_for(composed(TaskServices).reader.get(OWNER, TaskId(topology))), 0)]
+    )
     graphs.meter.reset()
     graphs.work()
     assert graphs.meter.table_units == 2

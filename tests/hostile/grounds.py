@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.dynamodb import schema
-from duetime.composition import Runtime
+from duetime.composition import Platform
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests.adapters.tables import new_table
 from tests.clocks import StandingClock
@@ -68,7 +68,7 @@ class InProcess:
             **queues,
         }
         composition.use(
-            Runtime(
+            Platform(
                 environ=environ,
                 clock=self.clock,
                 clients=Clients(self.session),  # type: ignore[arg-type]  # it stands in for one

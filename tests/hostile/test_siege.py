@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime import composition
+from duetime.composition.tasks import TaskServices
 from duetime.contract.http.operations import OPERATIONS
 from duetime.domain.limits import MAX_BODY_BYTES
 from tests.hostile.corpus import BODIES, HOLE, TASK, Corpus, Hostile
@@ -152,7 +153,7 @@ def test_a_siege_tells_what_is_broken(fresh: Siege, monkeypatch: pytest.MonkeyPa
     """A defect in a route, and a refusal that has written, are found."""
     monkeypatch.setattr("duetime.services.tasks.read.TaskReader.record", lambda *_: 1 / 0)
     fresh.send(Hostile("GET", f"{TASKS}/01M7XZ8CGJ0013P2ZBN3YDT3DX"))
-    creating = composition.composed().task_creator
+    creating = composition.composed(TaskServices).creator
     create = type(creating).create
     monkeypatch.setattr(type(creating), "create", lambda *given: (create(*given), 1 / 0))
     fresh.send(Hostile("POST", TASKS, raw=json.dumps(BODIES["createTask"])))

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.composition import Composition, Runtime
+from duetime.composition import Composition, Part, Platform
+from duetime.composition.api import ApiServices
+from duetime.composition.bulk_executor import BulkExecutorServices
+from duetime.composition.core import CoreServices
+from duetime.composition.dead_letters import DeadLetterServices
+from duetime.composition.http import HttpServices
+from duetime.composition.intake import IntakeServices
+from duetime.composition.topologies import TopologyServices
+from duetime.composition.trigger import TriggerServices
+from duetime.composition.worker import WorkerServices
 from duetime.settings import Variable
 from infra.environments import FunctionName
 from layers.build import ROOT
@@ -56,38 +65,23 @@ USED = {
     | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS},
 }
 
-PARTS = {
-    "api": (
-        *(
-            "task_creator",
-            "task_reader",
-            "task_updater",
-            "task_control",
-            "target_queries",
-            "outcome_waiter",
-            "lease_service",
-            "lease_reports",
-            "queues",
+PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
+    "api": {
+        ApiServices: (
+            *("task_creator", "task_reader", "task_updater", "task_control", "target_queries", "outcome_waiter"),
+            *("lease_service", "lease_reports", "schedule_manager", "schedule_preview", "calendar_manager"),
+            *("bulk_requests", "bulk_operations", "topology_service", "lock_admin", "switch_admin", "contents"),
         ),
-        *(
-            "telemetry",
-            "schedule_manager",
-            "schedule_preview",
-            "calendar_manager",
-            "bulk_requests",
-            "bulk_operations",
-            "topology_service",
-        ),
-    ),
-    "trigger": ("dispatcher", "queues", "telemetry"),
-    "worker": ("batch_worker", "queues", "telemetry"),
-    "topology": ("state_machine_steps", "telemetry"),
-    "bulk": ("bulk_executor", "telemetry"),
-    "deadletter": ("dead_letters", "queues", "telemetry"),
-    "egress": ("egress",),
-    "intake": ("event_tasks", "queues", "telemetry"),
+    },
+    "trigger": {TriggerServices: ("dispatcher",)},
+    "worker": {WorkerServices: ("batch_worker",), CoreServices: ("queues",)},
+    "topology": {TopologyServices: ("state_machine_steps",)},
+    "bulk": {BulkExecutorServices: ("executor",)},
+    "deadletter": {DeadLetterServices: ("dead_letters",), CoreServices: ("queues",)},
+    "egress": {HttpServices: ("egress",)},
+    "intake": {IntakeServices: ("event_tasks",)},
 }
-"""What each function asks the composition root for."""
+"""What each function asks the composition for."""
 
 
 def code_of(synthesis: Synthesis, function: str) -> Path:
@@ -96,9 +90,9 @@ def code_of(synthesis: Synthesis, function: str) -> Path:
     return synthesis.folder / f"asset.{key.removesuffix('.zip')}"
 
 
-@pytest.mark.parametrize(("function", "parts"), sorted(PARTS.items()))
+@pytest.mark.parametrize("function", sorted(PARTS))
 def test_a_function_is_composed_from_the_variables_it_declares(
-    every: Synthesis, function: str, parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    every: Synthesis, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing that a function does asks for a variable that it is not given."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
@@ -106,9 +100,11 @@ def test_a_function_is_composed_from_the_variables_it_declares(
     # What the template only refers to, names and addresses, is any text.
     environ = {name: value if isinstance(value, str) else "https://example.org/any" for name, value in declared.items()}
     environ[Variable.PULLED_QUEUES] = filled(declared[Variable.PULLED_QUEUES]) if function != "egress" else "{}"
-    composition = Composition(Runtime(environ={**environ, Variable.HANDLERS: ""}))
-    for part in parts:
-        assert getattr(composition, part)
+    composition = Composition(Platform(environ={**environ, Variable.HANDLERS: ""}))
+    assert composition.telemetry
+    for part, names in PARTS[function].items():
+        for name in names:
+            assert getattr(composition.part(part), name)
 
 
 def filled(value: Any) -> str:  # noqa: ANN401 - a text, or an intrinsic of the template

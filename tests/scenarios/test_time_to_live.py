@@ -30,6 +30,7 @@ from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.task import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.handlers import Accepted
+from duetime.ports.runtime import Runtime
 from duetime.services.worker.circuit_breaker import CircuitBreakers
 from tests import time_to_live
 from tests.adapters.clouds import CREW
@@ -178,7 +179,7 @@ class Down:
 def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
     """However often its probe fails, and it stays open for longer."""
     circuits, time = RecordedCircuits(), VirtualTime(NOW)
-    circuit_breakers = CircuitBreakers(Down(), circuits, time, SeededRandom(), Facts())
+    circuit_breakers = CircuitBreakers(Down(), circuits, Runtime(time, SeededRandom(), time, Facts()))
     for _ in range(200):
         for _ in range(CIRCUIT_THRESHOLD):
             circuit_breakers.run(work(url="https://example.org/"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.composition.topologies import TopologyServices
 from duetime.handlers import Accepted
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
@@ -171,7 +172,7 @@ def follow_up(graphs: Graphs, ended: Task) -> Strand:
     worker = Machine(graphs, "worker", 0, 0, graphs.generation, dict(graphs.environ))
 
     def follow() -> None:
-        worker.composition.node_finished.follow(ended)
+        worker.composition.part(TopologyServices).node_finished.follow(ended)
 
     return graphs.time.start_process(follow)
 

@@ -14,7 +14,9 @@ from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
+from duetime.ports.runtime import Runtime
 from duetime.services.worker.circuit_breaker import CircuitBreakers
+from tests.adapters.clouds import CREW
 from tests.adapters.targets.works import work
 from tests.clocks import StandingClock
 from tests.virtual.switched import FaultyCircuitStore, SwitchedWorld
@@ -58,7 +60,7 @@ class Process:
         self.facts = Facts()
         self.endpoint = endpoint
         self.clock = clock
-        self.circuit_breakers = CircuitBreakers(endpoint, circuits, clock, CHANCE, self.facts)
+        self.circuit_breakers = CircuitBreakers(endpoint, circuits, Runtime(clock, CHANCE, CREW, self.facts))
 
     def call(
         self,
@@ -196,7 +198,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Faulty
             outcomes.extend([other.call(), process.circuit_breakers.run(work_)] if not outcomes else [])
             return super().run(work_)
 
-    slow = CircuitBreakers(Slow(), circuits, process.clock, CHANCE, Facts())
+    slow = CircuitBreakers(Slow(), circuits, Runtime(process.clock, CHANCE, CREW, Facts()))
     assert slow.run(work(url=URL)) == Succeeded(b"1")
     assert [type(outcome) for outcome in outcomes] == [Postponed, Postponed]
     assert process.endpoint.calls == CIRCUIT_THRESHOLD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +15,11 @@ from duetime.domain.limits import GROUP_HOLD, MINUTE_PAGE, TICK_BUDGET
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
-from duetime.ports.stores import MinutePage
+from duetime.ports.runtime import Runtime
+from duetime.ports.tasks import MinutePage
 from duetime.services.shards import Shards
 from duetime.services.trigger.dispatcher import Dispatcher
+from duetime.services.trigger.due_messages import DueMessages
 from tests.virtual.world import LOOK_AHEAD, START, Facts, World
 
 if TYPE_CHECKING:
@@ -54,9 +57,10 @@ class Deployment:
 
     def _dispatching(self, ports: Any) -> Dispatcher:  # noqa: ANN401 - it stands in for every port
         cursors, shards = MemoryCursorStore(), Shards(MemoryShardStore(), ports, SHARDS)
-        return Dispatcher(
-            ports, cursors, ports, ports, ports, ports, self.facts, shards, LOOK_AHEAD, Precision.NORMAL, ports, ports
-        )
+        stores: Any = SimpleNamespace(tasks=ports, cursors=cursors)
+        runtime = Runtime(ports, ports, ports, self.facts)
+        due_messages = DueMessages(ports, ports, ports, runtime, LOOK_AHEAD, Precision.NORMAL)
+        return Dispatcher(stores, ports, ports, runtime, shards, LOOK_AHEAD, due_messages)
 
     def now(self) -> Millis:
         """The time, which passes while messages are sent."""

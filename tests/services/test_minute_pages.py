@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.errors import Unavailable
-from duetime.ports.stores import MinutePage
+from duetime.ports.tasks import MinutePage
 from duetime.services.trigger.minute_pages import MinutePages
 from tests.virtual.time import VirtualTime
 

@@ -290,7 +290,7 @@ def keeping(world: World) -> CalendarManager:
     def unread(*_arguments: object, **_named: object) -> Calendar:
         raise AssertionError("no file is read here")
 
-    return CalendarManager(world.calendars, world.schedules, world.time, world.random_source, unread)
+    return CalendarManager(world.stores, world.runtime, unread)
 
 
 def test_a_calendar_keeps_occurrences_from_running() -> None:

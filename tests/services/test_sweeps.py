@@ -37,7 +37,7 @@ class SweptWorld(World):
         super().__init__()
         self.clock = StandingClock(START)
         self.filtered_tasks = FilteredTasks(
-            self.tasks, self.task_reader, self.task_updater, self.task_control, self.clock
+            self.tasks, self.task_reader, self.task_updater, self.task_control, replace(self.runtime, clock=self.clock)
         )
 
     def fill(self, count: int, kind: str = "report", owner: str = OWNER, delay: int = HOUR) -> list[Task]:
@@ -175,12 +175,14 @@ def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
             raise Unavailable("away")
 
     world.tasks.before_write = fail_later
-    swept = world.cancel(FilterAction(REPORTS))
+    # At a pace, one after the other.
+    wanted = FilterAction(REPORTS, per_second=1_000)
+    swept = world.cancel(wanted)
     assert (swept.changed, swept.examined, swept.after) == (4, 4, tasks[6].id)
     with pytest.raises(Unavailable):
-        world.cancel(FilterAction(REPORTS, after=swept.after))
+        world.cancel(replace(wanted, after=swept.after))
     world.tasks.before_write = lambda _write: None
-    assert world.cancel(FilterAction(REPORTS, after=swept.after)).changed == 6
+    assert world.cancel(replace(wanted, after=swept.after)).changed == 6
     assert {write.move for write in writes} == {Move.CANCEL}
 
 

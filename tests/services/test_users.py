@@ -12,7 +12,7 @@ from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task import HttpTarget, Phase, PullTarget, Task, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 from duetime.services.tasks.create import IdempotencyKey, Order
 from tests.virtual.world import OWNER, START, World
 

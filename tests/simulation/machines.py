@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from greenlet import GreenletExit
 
 from duetime.adapters.targets.aws_resource_clients import Resources
-from duetime.composition import Composition, Runtime
+from duetime.composition import Composition, Platform
+from duetime.composition.http import HttpServices
+from duetime.composition.targets import TargetServices
 from tests.simulation.endpoints import InlineAwsRunner, SimulatedCaller
 from tests.simulation.faults import FaultyClient
 from tests.simulation.generations import Generation
@@ -93,25 +95,24 @@ class QuietFacts(Facts):
         """Write nothing."""
 
 
-class Housed(Composition):
-    """The composition of a simulated process: its telemetry is kept in memory, and what is outside AWS is simulated."""
-
-    @cached_property
-    def telemetry(self) -> QuietFacts:  # type: ignore[override]  # it stands in for Powertools
-        """Counts and notes."""
-        return QuietFacts()
+class SimulatedHttp(HttpServices):
+    """HTTP calls of a simulated process."""
 
     @cached_property
     def caller(self) -> SimulatedCaller:
         """Calls simulated endpoints."""
-        machine = self.runtime.process
+        machine = self.platform.process
         assert isinstance(machine, Machine)
         return SimulatedCaller(machine)
+
+
+class SimulatedTargets(TargetServices):
+    """Targets of the tasks of a simulated process."""
 
     @cached_property
     def targets(self) -> Targets:
         """What tasks call; AWS is called without real threads."""
-        aws = InlineAwsRunner(Resources(self.runtime.clients), self.settings.callable_arns)
+        aws = InlineAwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
         return replace(super().targets, aws=aws)
 
 
@@ -188,18 +189,18 @@ class Machine:
     @cached_property
     def composition(self) -> Composition:
         """Its use cases."""
-        made = Housed(
-            Runtime(
+        return Composition(
+            Platform(
                 environ=self.environ,
                 clock=self.clock,
                 random_source=NamedRandomSource(self.account.random.getrandbits(32), str(self)),
                 clients=Clients(self),  # type: ignore[arg-type]  # it stands in for them
                 process=self,
                 threads=Threads(self.account.time, self.clock),
+                telemetry=self.facts,
+                substitutes={HttpServices: SimulatedHttp, TargetServices: SimulatedTargets},
             )
         )
-        made.__dict__["telemetry"] = self.facts
-        return made
 
     def step_clock(self, skew: Millis) -> None:
         """Set its clock, which is off by so much from now on."""

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 from duetime import composition
 from duetime.adapters.dynamodb.schema import SCHEMA_VERSION
 from duetime.composition import composed
+from duetime.composition.locks import LockServices
+from duetime.composition.tasks import TaskServices
+from duetime.composition.topologies import TopologyServices
+from duetime.composition.worker import WorkerServices
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_outcomes import Deferred, Run, Yielded
 from duetime.domain.times import HOUR, SECOND
@@ -84,7 +88,7 @@ def paused(life: Life) -> None:
     from duetime.domain.tasks.attempt_outcomes import Run  # noqa: PLC0415 - used here alone
 
     run = Run(task, life.stack.clock.at, life.stack.clock.at + SECOND)
-    composed().task_control.outcome_writer.finish(run, Yielded(b'{"at":17}'), frozenset())
+    composed(TaskServices).control.outcome_writer.finish(run, Yielded(b'{"at":17}'), frozenset())
 
 
 def deferred(life: Life) -> None:
@@ -125,11 +129,12 @@ def keyed(life: Life) -> None:
 
 def locked(life: Life) -> None:
     """A lock that one task holds and another waits for."""
-    inside = composed()
     for _ in range(2):
         task = claimed_by_a_worker(life.create(lock={"key": "db-17"}), life.stack.clock)
-        if (held := inside.lock_manager.take(task, inside.lock_manager.claims(task)[0])) is not None:
-            inside.batch_worker.attempt_runner.outcome_writer.postpone(task, held)
+        if (
+            held := composed(LockServices).manager.take(task, composed(LockServices).manager.claims(task)[0])
+        ) is not None:
+            composed(WorkerServices).batch_worker.attempt_runner.outcome_writer.postpone(task, held)
 
 
 def switched(life: Life) -> None:
@@ -171,13 +176,15 @@ def graphs(life: Life) -> None:
     }
     made = life.api.send("POST", "/v1/topologies", {"name": "nightly", "nodes": nodes, "deadline_seconds": 9_000})
     assert made.status == 201, made.text
-    inside, now = composed(), life.stack.clock.at
+    now = life.stack.clock.at
     task = claimed_by_a_worker(made.body["id"], life.stack.clock)
-    inside.batch_worker.attempt_runner.outcome_writer.finish(Run(task, now, now), Deferred(), frozenset())
+    composed(WorkerServices).batch_worker.attempt_runner.outcome_writer.finish(
+        Run(task, now, now), Deferred(), frozenset()
+    )
     life.stack.call("topology", {"state": "plan", "task_id": task.id.text, "fence": 1})
     seen = life.api.send("GET", f"/v1/topologies/{task.id}").body["nodes"]
     life.work(seen["top"]["task_id"])
-    inside.node_finished.store.put_token(TaskId(seen["top"]["task_id"]), "a token", now + HOUR)
+    composed(TopologyServices).node_finished.store.put_token(TaskId(seen["top"]["task_id"]), "a token", now + HOUR)
 
 
 def ticked(life: Life) -> None:

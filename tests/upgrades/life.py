@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.adapters.sqs.messages import body_of
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority
@@ -79,7 +80,7 @@ class Life:
 
     def read(self, task_id: str) -> Task:
         """A record; it must exist."""
-        task = composed().tasks.read(TaskId(task_id))
+        task = composed(CoreServices).stores.tasks.read(TaskId(task_id))
         assert task is not None, task_id
         return task
 

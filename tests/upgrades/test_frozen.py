@@ -11,12 +11,14 @@ import pytest
 from duetime import composition
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import from_datetime, minute_of
 from tests.functions.stack import OWNER
 from tests.minutes import items_of
 from tests.upgrades.freezing import FROZEN, SCENES
 from tests.upgrades.life import Life
+from tests.virtual.world import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,14 +88,14 @@ def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
 def test_what_was_frozen_lies_where_the_trigger_reads_it(life: Life, path: Path) -> None:
     """Every record and wake is found in its minute, and none is unreadable."""
     scene = thawed(life, path)
-    unread: list[object] = []
-    composed().tasks._unreadable = unread.append
+    facts = Facts()
+    composed(CoreServices).stores.tasks._telemetry = facts
     for item in scene["items"]:
         minute, _, shard = item["p"]["S"].partition("#")
         if len(minute) == len("2026-11-21T02:33"):
             at = minute_of(from_datetime(datetime.fromisoformat(f"{minute}:00+00:00")))
-            assert items_of(composed().tasks, at, int(shard, 16))
-    assert unread == []
+            assert items_of(composed(CoreServices).stores.tasks, at, int(shard, 16))
+    assert facts.notes == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.payload_expiry import Expiry
     from duetime.domain.tasks.task import Content, Task
     from duetime.ports.queues import Outgoing
-    from duetime.ports.stores import MinutePage
+    from duetime.ports.tasks import MinutePage
 
 
 class FaultyTaskStore(MemoryTaskStore):

@@ -19,7 +19,7 @@ from duetime.services.long_poll_limit import LongPolls
 from duetime.services.pull.lease import LeaseService
 from duetime.services.pull.locks import PullLocks
 from duetime.services.pull.report import RELEASED, LeaseReports
-from tests.virtual.world import LEASE, OWNER, PULLED, World
+from tests.virtual.world import LEASE, OWNER, PULLED, Nothing, World
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_outcomes import Ending
@@ -48,27 +48,20 @@ class PullingWorld(World):
     def _wire(self) -> None:
         super()._wire()
         self.pullers: list[Strand] = []
-        holding = PullLocks(self.lock_manager, self.overlap_control.apply_gate)
+        pull_locks = PullLocks(self.lock_manager, self.overlap_control)
         allowed = Pullers({PULLED: frozenset({ANYONE})})
-        time, random_source, facts = self.time, self.random_source, self.facts
-        outcome_writer = self.task_control.outcome_writer
-        long_polls = LongPolls(MemoryLongPollStore(), time, random_source, facts, 0)
+        stores, runtime, outcome_writer = self.stores, self.runtime, self.task_control.outcome_writer
         self.lease_service = LeaseService(
-            self.tasks,
-            self.contents,
-            self.queues,
-            outcome_writer,
-            holding,
-            allowed,
-            time,
-            random_source,
-            time,
-            facts,
-            long_polls,
+            stores=stores,
+            queues=self.queues,
+            outcome_writer=outcome_writer,
+            pull_locks=pull_locks,
+            pullers=allowed,
+            runtime=runtime,
+            long_polls=LongPolls(MemoryLongPollStore(), runtime, 0),
+            input_reader=Nothing(),
         )
-        self.lease_reports = LeaseReports(
-            self.tasks, self.contents, self.queues, outcome_writer, holding, allowed, time, random_source, facts
-        )
+        self.lease_reports = LeaseReports(stores, self.queues, outcome_writer, pull_locks, allowed, runtime)
 
     def start_puller(self, name: str = "puller") -> Strand:
         """Start a worker that does one task after the other."""

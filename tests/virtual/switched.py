@@ -83,16 +83,17 @@ class SwitchedWorld(World):
         super()._wire()
         self.switches = FaultySwitchStore()
         self.circuits = FaultyCircuitStore()
-        self.switch_gate = SwitchGate(self.switches, self.time, self.random_source, self.facts)
+        self.stores.switches, self.stores.circuit_breakers = self.switches, self.circuits
+        self.switch_gate = SwitchGate(self.switches, self.runtime)
         operators = Admins(frozenset({OPERATOR}))
-        self.switch_admin = SwitchAdmin(self.switches, self.circuits, operators, self.time, self.random_source)
-        self.circuit_breakers = CircuitBreakers(self, self.circuits, self.time, self.random_source, self.facts)
-        self.lock_manager = replace(self.lock_manager, caps=self.switch_gate.caps)
+        self.switch_admin = SwitchAdmin(self.stores, operators, self.runtime)
+        self.circuit_breakers = CircuitBreakers(self, self.circuits, self.runtime)
+        self.lock_manager = replace(self.lock_manager, concurrency_caps=self.switch_gate)
         self.task_control = replace(self.task_control, lock_manager=self.lock_manager)
         self.attempt_runner = replace(
             self.attempt_runner,
             lock_manager=self.lock_manager,
-            held=self.switch_gate.held,
+            start_gate=self.switch_gate,
             targets=self.circuit_breakers,
         )
         self.batch_worker = replace(self.batch_worker, attempt_runner=self.attempt_runner)

@@ -11,6 +11,7 @@ from duetime.adapters.memory.topologies import MemoryTopologyStore
 from duetime.contract.http.safe_json import Document
 from duetime.contract.topologies.decoding import read_graph, topology_request
 from duetime.domain.tasks.attempt_outcomes import Deferred
+from duetime.domain.tasks.target_rules import TargetRules
 from duetime.domain.tasks.task import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.stored_graph import outline_of
@@ -53,56 +54,58 @@ class Topologies(World):
 
     def _wire(self) -> None:
         super()._wire()
-        time, random_source = self.time, self.random_source
+        time = self.time
         self.begun: list[str] = []
         self.topologies: MemoryTopologyStore = self.around(MemoryTopologyStore())
         self._frames: dict[tuple[TaskId, int], Strand] = {}
         self._answered: set[str] = set()
         self.loses: Callable[[str], bool] = lambda _token: False
         self.starting = True
-        topology_repository = TopologyRepository(
-            self.tasks, self.contents, self.topologies, random_source, read_graph, time
+        self.stores.topologies = self.topologies
+        stores, runtime, enqueuer = self.stores, self.runtime, self.enqueuer
+        topology_repository = TopologyRepository(stores, runtime, read_graph)
+        nodes = NodeActions(topology_repository, stores, enqueuer, time, RETENTION)
+        retention = Retention(topology_repository, stores, runtime, RETENTION)
+        self.reconciler = TopologyReconciler(
+            topology_repository, nodes, retention, self.task_control, runtime, self.bulk_operations
         )
-        nodes = NodeActions(
-            topology_repository, self.tasks, self.contents, self.topologies, self.enqueuer, time, RETENTION
-        )
-        retention = Retention(topology_repository, self.tasks, self.contents, time, random_source, time, RETENTION)
-        self.reconciler = TopologyReconciler(topology_repository, nodes, retention, self.task_control, time, time)
-        making = NodeTasks(topology_repository, self.tasks, self.contents, self.topologies, random_source, time)
+        making = NodeTasks(topology_repository, stores, runtime, TargetRules())
         self.node_finished = NodeFinished(
             topology_repository, making, nodes, self.reconciler, self.topologies, self, time
         )
         self.state_machine_steps = StateMachineSteps(
-            topology_repository=replace(topology_repository, read_graph=outline_of),
+            topology_repository=TopologyRepository(stores, runtime, outline_of),
             in_full=topology_repository,
             node_tasks=making,
             nodes=nodes,
             reconciler=self.reconciler,
             task_control=self.task_control,
-            tasks=self.tasks,
-            store=self.topologies,
+            stores=stores,
             machine=self,
-            clock=time,
-            random_source=random_source,
-            executor=time,
+            runtime=runtime,
             shards=self.shards,
         )
         self.topology_service = TopologyService(
-            topology_repository, self.reconciler, self.task_creator, self.task_reader, self.task_control, time
+            topology_repository=topology_repository,
+            reconciler=self.reconciler,
+            task_creator=self.task_creator,
+            task_reader=self.task_reader,
+            task_control=self.task_control,
+            clock=time,
+            bulk_operations=self.bulk_operations,
         )
-        closing = replace(self.attempt_runner.completion, follow=self.node_finished.follow)
-        giving = NodeInputs(topology_repository, self.tasks, self.contents)
+        closing = replace(self.attempt_runner.completion, node_listener=self.node_finished)
         outcome_writer = replace(self.attempt_runner.outcome_writer, completion=closing)
         elsewhere = self.task_control.outcome_writer
         self.watchdog = TopologyWatchdog(
-            topology_repository, self.state_machine_steps, self, elsewhere, self.enqueuer, time, self.facts
+            topology_repository, self.state_machine_steps, self, elsewhere, enqueuer, runtime
         )
         self.attempt_runner = replace(
             self.attempt_runner,
             completion=closing,
             outcome_writer=outcome_writer,
-            inputs=giving.inputs_of,
-            check_topology=self.watchdog.check_topology,
+            input_reader=NodeInputs(topology_repository, stores),
+            topology_checker=self.watchdog,
         )
         self.batch_worker = replace(self.batch_worker, attempt_runner=self.attempt_runner)
 

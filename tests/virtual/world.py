@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.bulk_invoker import LambdaBulkStarter
@@ -20,7 +21,9 @@ from duetime.domain.tasks.attempt_outcomes import Ending, Failed, Succeeded, Tar
 from duetime.domain.tasks.target_rules import TargetRules
 from duetime.domain.tasks.task import Phase, Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
+from duetime.domain.topologies.stored_graph import outline_of
 from duetime.ports.queues import Outgoing
+from duetime.ports.runtime import Runtime
 from duetime.services.bulk.manage import BulkOperations
 from duetime.services.enqueue import Enqueuer, message_for
 from duetime.services.locks.admin import LockAdmin
@@ -40,9 +43,12 @@ from duetime.services.tasks.create import Order, TaskCreator
 from duetime.services.tasks.read import TaskReader
 from duetime.services.tasks.update import TaskUpdater
 from duetime.services.trigger.dispatcher import Dispatcher
+from duetime.services.trigger.due_messages import DueMessages
 from duetime.services.worker.attempt import AttemptRunner
 from duetime.services.worker.batch import BatchWorker
 from duetime.services.worker.dead_letters import DeadLetterService
+from duetime.services.worker.handler_availability import HandlerAvailability
+from tests.adapters.tables import new_table
 from tests.clocks import NOW
 from tests.fakes.dynamodb import FakeDynamoDB
 from tests.virtual.faults import FaultyContentStore, FaultyQueues, FaultyTaskStore
@@ -52,6 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.states import State
     from duetime.ports.queues import Delivery
     from duetime.ports.targets import Work
@@ -96,6 +103,29 @@ class Facts:
     def note(self, text: str, **facts: object) -> None:
         """Keep a note."""
         self.notes.append((text, facts))
+
+
+class Nothing:
+    """No caps, no handlers that could be broken, and no topologies."""
+
+    def caps(self, _task: Task) -> tuple[LockClaim, ...]:
+        """No caps."""
+        return ()
+
+    def why_broken(self) -> str | None:
+        """No reason."""
+        return None
+
+    def inputs_of(self, _task: Task) -> bytes | None:
+        """No inputs."""
+        return None
+
+    def check_topology(self, _task: Task) -> None:
+        """No topology."""
+
+    def follow(self, _task: Task) -> bool:
+        """No node."""
+        return False
 
 
 class World:
@@ -144,116 +174,71 @@ class World:
         self._receiver = self.time.start_process(self._receive_for_ever)
 
     def _wire(self) -> None:
-        time, random_source, facts = self.time, self.random_source, self.facts
-        self.enqueuer = Enqueuer(self.tasks, self.queues, time, random_source, LOOK_AHEAD, Precision.NORMAL)
-        self.task_creator = TaskCreator(
-            self.tasks,
-            self.contents,
-            MemoryKeyStore(),
-            self.enqueuer,
-            time,
-            random_source,
-            time,
-            self.shards,
-            TargetRules({PULLED}),
+        time, facts, rules, nothing = self.time, self.facts, TargetRules({PULLED}), Nothing()
+        self.runtime = runtime = Runtime(time, self.random_source, time, facts)
+        fake: Any = FakeDynamoDB(time.now)
+        self.stores: Any = SimpleNamespace(
+            tasks=self.tasks,
+            contents=self.contents,
+            cursors=self.cursors,
+            locks=self.locks,
+            schedules=self.schedules,
+            calendars=self.calendars,
+            keys=MemoryKeyStore(),
+            bulk=DynamoBulkStore(fake, new_table(fake)),
         )
-        self.task_reader = TaskReader(self.tasks, self.contents)
-        self.lock_manager = LockManager(self.locks, self.tasks, self.enqueuer, time, random_source, facts, LEASE)
-        self.task_updater = TaskUpdater(
-            self.tasks,
-            self.contents,
-            self.enqueuer,
-            time,
-            random_source,
-            RETENTION,
-            self.lock_manager,
-            TargetRules({PULLED}),
-        )
-        callback_sender = CallbackSender(self, time, facts)
-        occurrence_tasks = OccurrenceTasks(self.contents, self.enqueuer, time, TargetRules({PULLED}))
-        self.expander = ScheduleExpander(
-            self.schedules, self.calendars, self.tasks, occurrence_tasks, time, random_source, time, facts, LOOK_AHEAD
-        )
-        self.overlap_control = OverlapControl(
-            self.schedules, self.tasks, self.enqueuer, self.expander, time, random_source
-        )
-        self.schedule_preview = SchedulePreview(self.schedules, self.calendars, self.tasks, time)
+        stores = self.stores
+        self.enqueuer = Enqueuer(self.tasks, self.queues, runtime, LOOK_AHEAD, Precision.NORMAL)
+        self.task_creator = TaskCreator(stores, self.enqueuer, runtime, self.shards, rules)
+        self.task_reader = TaskReader(stores)
+        self.lock_manager = LockManager(stores, self.enqueuer, runtime, LEASE, nothing)
+        self.task_updater = TaskUpdater(stores, self.enqueuer, runtime, RETENTION, self.lock_manager, rules, outline_of)
+        occurrence_tasks = OccurrenceTasks(self.contents, self.enqueuer, time, rules)
+        self.expander = ScheduleExpander(stores, occurrence_tasks, runtime, LOOK_AHEAD)
+        self.overlap_control = OverlapControl(stores, self.enqueuer, self.expander, runtime)
+        self.schedule_preview = SchedulePreview(stores, time)
         self.schedule_manager = ScheduleManager(
-            self.schedules,
-            self.tasks,
-            self.contents,
-            self.enqueuer,
-            self.expander,
-            time,
-            random_source,
-            self.shards,
-            LOOK_AHEAD,
-            RETENTION,
+            stores, self.enqueuer, self.expander, runtime, self.shards, LOOK_AHEAD, RETENTION
         )
-        tell = self.overlap_control.follow
         closing = InlineCompletion(
-            self.tasks, self.contents, self, time, random_source, facts, RETENTION, callback_sender, tell
+            stores=stores,
+            targets=self,
+            runtime=runtime,
+            retention=RETENTION,
+            callback_sender=CallbackSender(self, runtime),
+            occurrence_listener=self.overlap_control,
+            node_listener=nothing,
         )
-        outcome_writer = OutcomeWriter(
-            self.tasks, self.contents, self.enqueuer, closing, time, random_source, facts, RETENTION
-        )
-        rollback_writer = RollbackWriter(outcome_writer, self.enqueuer, time, random_source)
+        outcome_writer = OutcomeWriter(stores, self.enqueuer, closing, runtime, RETENTION)
         elsewhere = DelegatedCompletion(self.queues)
         finishing_elsewhere = replace(outcome_writer, completion=elsewhere)
-        self.lock_admin = LockAdmin(self.locks, self.lock_manager, time, random_source)
+        self.lock_admin = LockAdmin(self.locks, self.lock_manager, runtime)
         self.task_control = TaskControl(
-            self.tasks,
-            self.contents,
-            self.enqueuer,
-            self.task_updater,
-            finishing_elsewhere,
-            elsewhere,
-            self.lock_manager,
-            time,
-            random_source,
+            stores, self.enqueuer, self.task_updater, finishing_elsewhere, elsewhere, self.lock_manager, runtime
         )
         self.attempt_runner = AttemptRunner(
-            self.tasks,
-            self.contents,
-            self,
-            outcome_writer,
-            rollback_writer,
-            closing,
-            self.lock_manager,
-            time,
-            random_source,
-            facts,
-            LEASE,
-            self.overlap_control.apply_gate,
+            stores=stores,
+            targets=self,
+            outcome_writer=outcome_writer,
+            rollback_writer=RollbackWriter(outcome_writer, self.enqueuer, runtime),
+            completion=closing,
+            lock_manager=self.lock_manager,
+            runtime=runtime,
+            lease=LEASE,
+            start_gate=self.overlap_control,
+            handler_availability=HandlerAvailability(nothing, runtime),
+            input_reader=nothing,
+            topology_checker=nothing,
         )
-        self.batch_worker = BatchWorker(
-            self.tasks, self.queues, self.attempt_runner, time, random_source, time, self, facts, LEASE
+        self.batch_worker = BatchWorker(self.tasks, self.queues, self.attempt_runner, runtime, self, LEASE)
+        starter = LambdaBulkStarter(fake, "", facts)
+        self.bulk_operations = BulkOperations(stores, starter, runtime, self.shards, LOOK_AHEAD)
+        due_messages = DueMessages(
+            self.queues, self.expander, self.bulk_operations, runtime, LOOK_AHEAD, Precision.NORMAL
         )
-        self.dispatcher = Dispatcher(
-            self.tasks,
-            self.cursors,
-            self.queues,
-            self,
-            time,
-            time,
-            facts,
-            self.shards,
-            LOOK_AHEAD,
-            Precision.NORMAL,
-            self.expander,
-            self._bulk_operations(),
-        )
+        self.dispatcher = Dispatcher(stores, self.queues, self, runtime, self.shards, LOOK_AHEAD, due_messages)
         self.dead_letters = DeadLetterService(
-            self.tasks, self.queues, self.enqueuer, finishing_elsewhere, elsewhere, time, facts
-        )
-
-    def _bulk_operations(self) -> BulkOperations:
-        """Bulk operations over a table of their own; nothing here starts any."""
-        fake: Any = FakeDynamoDB(self.time.now)
-        starter = LambdaBulkStarter(fake, "", self.facts)
-        store = DynamoBulkStore(fake, "bulk")
-        return BulkOperations(
-            store, self.tasks, starter, self.time, self.random_source, self.facts, self.shards, LOOK_AHEAD
+            self.tasks, self.queues, self.enqueuer, finishing_elsewhere, elsewhere, runtime
         )
 
     # The world plays the targets, the process and the fan-out itself.

@@ -33,9 +33,20 @@ if TYPE_CHECKING:
     from duetime.ports.targets import Work
 
 
+class Package:
+    """A package of handlers that can be imported, or not for this reason."""
+
+    def __init__(self, why: str | None = None) -> None:
+        self.why = why
+
+    def why_broken(self) -> str | None:
+        """Why it cannot be imported."""
+        return self.why
+
+
 def run(decorated: Callable[..., Any], wanted: Work | None = None) -> Ending:
     """Have a function or class do the work, as the handler of its type."""
-    return HandlerRunner({"report": registered_as("report", decorated)}).run(wanted or work())
+    return HandlerRunner({"report": registered_as("report", decorated)}, Package()).run(wanted or work())
 
 
 def test_a_handler_is_given_its_attempt_and_the_decoded_payload() -> None:
@@ -100,7 +111,7 @@ def test_a_result_that_is_not_json_fails_for_good(result: object) -> None:
 
 def test_a_type_without_a_handler_fails_with_its_name() -> None:
     """The error names the type that nobody registered."""
-    ending = HandlerRunner({}).run(work())
+    ending = HandlerRunner({}, Package()).run(work())
     assert isinstance(ending, Failed)
     assert "'report'" in ending.error.message
     assert not ending.retriable
@@ -182,7 +193,7 @@ def test_a_broken_package_says_why_and_is_tried_again(package: Path, line: str, 
 
 def test_a_handler_of_a_broken_package_may_offer_anything() -> None:
     """Until it can be asked nothing is left out: neither cleaning up nor an undo; and a call fails for a while only."""
-    runner = HandlerRunner({}, lambda: "importing 'x' raised ImportError")
+    runner = HandlerRunner({}, Package("importing 'x' raised ImportError"))
     assert runner.phases(work().task) == {Phase.RUN, Phase.CLEAN, Phase.ROLLBACK}
     ending = runner.run(work())
     assert isinstance(ending, Failed)
@@ -236,7 +247,8 @@ def test_a_class_does_each_phase_by_its_own_method(phase: Phase, result: bytes) 
 def test_a_handler_offers_what_it_has_methods_for() -> None:
     """A class by its methods, a function only `run`; a type that nobody registered, `run`, which will fail."""
     runner = HandlerRunner(
-        {"report": registered_as("report", Transfer), "other": registered_as("other", lambda _context, _payload: None)}
+        {"report": registered_as("report", Transfer), "other": registered_as("other", lambda _context, _payload: None)},
+        Package(),
     )
     task = work().task
     assert runner.phases(task) == frozenset(Phase)
@@ -261,7 +273,7 @@ def test_a_handler_may_answer_later() -> None:
         return context.defer()
 
     assert run(accept) == Deferred()
-    runner = HandlerRunner({"report": Registered({"run": accept, "prepare": accept})})
+    runner = HandlerRunner({"report": Registered({"run": accept, "prepare": accept})}, Package())
     ending = runner.run(work(phase=Phase.PREPARE))
     assert isinstance(ending, Failed)
     assert not ending.retriable

@@ -8,7 +8,7 @@ import pytest
 
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
-from duetime.composition import Runtime
+from duetime.composition import Platform
 from duetime.settings import QUEUE_VARIABLES, Variable
 from tests.adapters.tables import new_table
 from tests.clocks import StandingClock
@@ -50,7 +50,7 @@ def environ(session: FakeSession) -> dict[str, str]:
 def compose(environ: dict[str, str], clock: StandingClock, session: FakeSession) -> Iterator[Callable[[], None]]:
     """Composes the function over the real stores, in its environment as it is then."""
     yield lambda: composition.use(
-        Runtime(
+        Platform(
             environ=environ,
             clock=clock,
             clients=Clients(session),  # type: ignore[arg-type]  # it stands in for one

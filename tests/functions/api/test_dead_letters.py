@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
+from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_outcomes import Failed
 from duetime.domain.tasks.task import TaskError
@@ -104,7 +105,7 @@ def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
     began = clock.at
     answer = api.send("POST", REDRIVE, {"filter": {}, "all": True, "per_second": 2})
     assert (answer.status, answer.body["changed"], clock.at - began) == (202, 2, 1_000)
-    composed().bulk_executor.carry_out(TaskId(answer.body["id"]), "holder")
+    composed(BulkExecutorServices).executor.carry_out(TaskId(answer.body["id"]), "holder")
     done = api.send("GET", answer.headers["Location"]).body
     assert (done["state"], done["changed"], clock.at - began) == ("succeeded", 3, 1_500)
 

@@ -11,7 +11,7 @@ import pytest
 
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
-from duetime.composition import Runtime
+from duetime.composition import Platform
 from duetime.contract.http.routes import METHODS
 from duetime.settings import Variable
 from functions.api.handler import app
@@ -218,7 +218,7 @@ def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monk
     unreachable = "http://127.0.0.1:1"
     monkeypatch.setenv("AWS_ENDPOINT_URL", unreachable)
     session = boto3.Session("testing", "testing", region_name="us-east-1")
-    composition.use(Runtime(environ=environ, clients=Clients(session)))
+    composition.use(Platform(environ=environ, clients=Clients(session)))
     answer = Gateway().send("POST", "/v1/tasks", GOOD)
     assert (answer.status, answer.problem["code"], answer.headers["Retry-After"]) == (503, "unavailable", "1")
     assert unreachable not in answer.text

@@ -8,6 +8,8 @@ from uuid import uuid4
 import pytest
 
 from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
+from duetime.composition.topologies import TopologyServices
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_outcomes import Succeeded
 from duetime.domain.topologies import inputs
@@ -91,13 +93,13 @@ def child(api: Gateway, clock: StandingClock) -> str:
     """A pulled node of a topology, which asks for the result of its parent: that has just ended."""
     nodes = {"top": {"type": "report"}, "pulled": {"type": TYPE, "depends_on": ["top"], "inputs": ["top"]}}
     topology = api.send("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
-    inside, path = composed(), f"/v1/topologies/{topology}"
+    path = f"/v1/topologies/{topology}"
     claimed_by_a_worker(topology, clock)
-    inside.state_machine_steps.plan(TaskId(topology), 1)
+    composed(TopologyServices).state_machine_steps.plan(TaskId(topology), 1)
     tasks = {key: node["task_id"] for key, node in api.send("GET", path).body["nodes"].items()}
     claimed_by_a_worker(tasks["top"], clock)
-    inside.node_finished.follow(
-        inside.task_control.notify("local", TaskId(tasks["top"]), 1, Succeeded(b'{"rows":[3]}'))
+    composed(TopologyServices).node_finished.follow(
+        composed(TaskServices).control.notify("local", TaskId(tasks["top"]), 1, Succeeded(b'{"rows":[3]}'))
     )
     return str(tasks["pulled"])
 

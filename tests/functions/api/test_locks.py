@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.composition.locks import LockServices
+from duetime.composition.worker import WorkerServices
 from duetime.domain.ids import TaskId
 from tests.functions.api.world import claimed_by_a_worker
 
@@ -21,8 +24,8 @@ def taken(api: Gateway, clock: StandingClock, key: str = "db-17") -> str:
     """The id of a task that holds a lock."""
     task_id: str = api.create({"type": "report", "lock": {"key": key}})["id"]
     claimed_by_a_worker(task_id, clock)
-    lock_manager = composed().lock_manager
-    task = composed().tasks.read(TaskId(task_id))
+    lock_manager = composed(LockServices).manager
+    task = composed(CoreServices).stores.tasks.read(TaskId(task_id))
     assert task is not None
     (claim,) = lock_manager.claims(task)
     assert lock_manager.take(task, claim) is None
@@ -33,12 +36,11 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
     """The id of a task that waits for the lock."""
     task_id: str = api.create(LOCKED)["id"]
     claimed_by_a_worker(task_id, clock)
-    inside = composed()
-    task = inside.tasks.read(TaskId(task_id))
+    task = composed(CoreServices).stores.tasks.read(TaskId(task_id))
     assert task is not None
-    held = inside.lock_manager.take(task, inside.lock_manager.claims(task)[0])
+    held = composed(LockServices).manager.take(task, composed(LockServices).manager.claims(task)[0])
     assert held is not None
-    inside.batch_worker.attempt_runner.outcome_writer.postpone(task, held)
+    composed(WorkerServices).batch_worker.attempt_runner.outcome_writer.postpone(task, held)
     return task_id
 
 

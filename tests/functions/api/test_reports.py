@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
 from duetime.domain.conditional_writes import Applied
 from duetime.domain.tasks.attempt_outcomes import Deferred, Run
 from tests.contract.test_reports import BAD_REPORTS
@@ -27,7 +28,9 @@ def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
     """A task whose target has accepted the work, and has a minute to notify."""
     made = api.create({"type": "report", "target": ENDPOINT, "deadline_seconds": 60})
     claimed = claimed_by_a_worker(made["id"], clock)
-    deferred = composed().task_control.outcome_writer.finish(Run(claimed, clock.at, clock.at), Deferred(), frozenset())
+    deferred = composed(TaskServices).control.outcome_writer.finish(
+        Run(claimed, clock.at, clock.at), Deferred(), frozenset()
+    )
     assert isinstance(deferred, Applied)
     return read(api, made)
 

@@ -7,6 +7,7 @@ import pytest
 
 from duetime import composition
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
 from duetime.domain.circuit_breakers import Circuit
 from duetime.domain.times import DAY
 from duetime.settings import Variable
@@ -56,7 +57,7 @@ def test_a_switch_is_replaced_as_a_whole(ops: Gateway) -> None:
 
 def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
     """With when the host is called again; from then on they are half open. Others do not see which hosts there are."""
-    circuits = composed()._circuits
+    circuits = composed(CoreServices).stores.circuit_breakers
     circuits.save(Circuit("an#n", "b.example.org").opened("Http503", NOW), "b", NOW + DAY)
     circuits.save(Circuit("bob", "a.example.org").opened("HostUnknown", NOW - DAY), "a", NOW + DAY)
     half, whole = ops.send("GET", PATH).body["circuits"]
@@ -88,8 +89,8 @@ def test_only_operators_switch_for_all(ops: Gateway) -> None:
 def test_nobody_is_an_operator_by_default(api: Gateway) -> None:
     """A deployment that names none has none; `*` means everybody."""
     assert api.send("PUT", PATH, STOP).status == 403
-    runtime = composed().runtime
-    composition.use(replace(runtime, environ={**runtime.environ, Variable.OPERATORS: "*"}))
+    platform = composed().platform
+    composition.use(replace(platform, environ={**platform.environ, Variable.OPERATORS: "*"}))
     assert api.send("PUT", PATH, STOP).status == 200
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
+from duetime.composition.topologies import TopologyServices
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
 from duetime.domain.tasks.attempt_outcomes import Postponed, Succeeded
@@ -82,7 +84,6 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
     claimed_by_a_worker(task_id, clock)
     assert state("plan", task_id) == {"chunks": [[0, 1, 2]], "large": False, "looks": 0}
     assert state("plan", task_id) == {"chunks": [[0, 1, 2]], "large": False, "looks": 0}
-    inside = composed()
     for key in ("top", "left", "bottom"):
         seen = api.send("GET", f"{PATH}/{task_id}").body
         assert seen["nodes"][key]["state"] == "scheduled"
@@ -90,8 +91,8 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
         node = seen["nodes"][key]["task_id"]
         claimed_by_a_worker(node, clock)
         assert api.send("GET", f"/v1/tasks/{node}").body["member"]["node"] == key
-        done = inside.task_control.notify("local", TaskId(node), 1, Succeeded(b"1"))
-        inside.node_finished.follow(done)
+        done = composed(TaskServices).control.notify("local", TaskId(node), 1, Succeeded(b"1"))
+        composed(TopologyServices).node_finished.follow(done)
     assert state("finish", task_id) == {"state": "succeeded", "over": True, "again_after": 0, "looks": 1}
     assert state("finish", task_id)["over"] is True
     assert api.send("GET", f"/v1/tasks/{task_id}").body["result"] == {"run": 1, "nodes": {"succeeded": 3}}
@@ -162,7 +163,7 @@ def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, cloc
     """Its nodes' tasks are those of the graph it began with, even while it waits for its next attempt."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     task = claimed_by_a_worker(task_id, clock)
-    composed().task_control.outcome_writer.postpone(task, Postponed(clock.at, "its execution was lost"))
+    composed(TaskServices).control.outcome_writer.postpone(task, Postponed(clock.at, "its execution was lost"))
     for change in ({"payload": {"nodes": {"other": {"type": "x"}}}}, {"target": {"kind": "handler"}}):
         refused = api.send("PATCH", f"/v1/tasks/{task_id}", change)
         assert (refused.status, refused.problem["code"]) == (409, "move_refused")

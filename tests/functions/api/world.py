@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.composition.tasks import TaskServices
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_outcomes import Claimant, Ending, Run
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 def claimed_by_a_worker(task_id: str, clock: StandingClock, lease: Millis = 30_000) -> Task:
     """Let a worker claim a task that is due."""
-    tasks = composed().tasks
+    tasks = composed(CoreServices).stores.tasks
     task = tasks.read(TaskId.parse(task_id))
     assert task is not None
     message = message_for(task)
@@ -32,7 +34,7 @@ def ended_by_a_worker(task_id: str, clock: StandingClock, ending: Ending, took: 
     """Let a worker claim a task that is due, and end its attempt."""
     task = claimed_by_a_worker(task_id, clock)
     started, clock.at = clock.at, clock.at + took
-    end = composed().task_control.outcome_writer.finish(Run(task, started, clock.at), ending, frozenset())
+    end = composed(TaskServices).control.outcome_writer.finish(Run(task, started, clock.at), ending, frozenset())
     assert isinstance(end, Applied)
     return end.task
 
@@ -40,4 +42,4 @@ def ended_by_a_worker(task_id: str, clock: StandingClock, ending: Ending, took: 
 def closed_by_a_worker(task: Task, clock: StandingClock) -> None:
     """Let a worker have done what follows an outcome."""
     close = Write(task.id, Move.CLOSE, "close", Guard(fence=task.fence), {"finished_at": clock.at})
-    assert isinstance(composed().tasks.apply(close), Applied)
+    assert isinstance(composed(CoreServices).stores.tasks.apply(close), Applied)

@@ -8,8 +8,8 @@ MUTANTS = (
     Mutant(
         "the end of an attempt is written without its fence",
         "services/outcomes/outcome.py",
-        "write = Write(task.id, move, self.random_source.nonce(), guard or Guard(fence=task.fence), sets)",
-        "write = Write(task.id, move, self.random_source.nonce(), guard or Guard(), sets)",
+        "write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)",
+        "write = Write(task.id, move, self.runtime.nonce(), guard or Guard(), sets)",
     ),
     Mutant(
         "a retry is written without its fence",
@@ -78,14 +78,14 @@ MUTANTS = (
     Mutant(
         "PREPARE and BEGIN are written without a fence",
         "services/worker/attempt.py",
-        "result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), Guard(fence=task.fence)))",
-        "result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), Guard()))",
+        "result = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard(fence=task.fence)))",
+        "result = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard()))",
     ),
     Mutant(
         "a deferral is written without its fence",
         "services/outcomes/outcome.py",
-        "Write(task.id, Move.DEFER, self.random_source.nonce(), Guard(fence=task.fence), sets)",
-        "Write(task.id, Move.DEFER, self.random_source.nonce(), Guard(), sets)",
+        "Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets)",
+        "Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(), sets)",
     ),
     Mutant(
         "a pause by the attempt is written without its fence",
@@ -138,7 +138,7 @@ MUTANTS = (
     Mutant(
         "an attempt that does not end in time is let go on",
         "services/worker/batch.py",
-        "return end is not None and self.inside.clock.now() >= end + OVERDUE_GRACE",
+        "return end is not None and self.inside.runtime.now() >= end + OVERDUE_GRACE",
         "return False",
     ),
     Mutant(
@@ -156,7 +156,7 @@ MUTANTS = (
     Mutant(
         "a target is called when its task is claimed, not when it is due",
         "services/worker/attempt.py",
-        "        self.clock.sleep_until(task.next_at)\n        started",
+        "        self.runtime.clock.sleep_until(task.next_at)\n        started",
         "        started",
     ),
     Mutant(
@@ -204,7 +204,7 @@ MUTANTS = (
     Mutant(
         "a result is stored by a name that every attempt shares, and never expires",
         "services/outcomes/outcome.py",
-        'f"result.{self.random_source.nonce()}", result, expiry)',
+        'f"result.{self.runtime.nonce()}", result, expiry)',
         '"result", result)',
     ),
 )

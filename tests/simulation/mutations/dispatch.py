@@ -37,9 +37,9 @@ MUTANTS = (
     ),
     Mutant(
         "the trigger reads no minute before it has come",
-        "composition.py",
-        "look_ahead=settings.look_ahead_ms,\n            precision=settings.precision,\n            expander",
-        "look_ahead=0,\n            precision=settings.precision,\n            expander",
+        "composition/trigger.py",
+        "look_ahead=look_ahead,\n            due_messages",
+        "look_ahead=0,\n            due_messages",
     ),
     Mutant(
         "a recovery scan moves on although SQS refused its messages",
@@ -90,22 +90,22 @@ MUTANTS = (
         "services/enqueue.py",
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
-        "        result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), guard, sets))",
+        "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))",
         "            pass\n"
         '        sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}\n'
-        "        result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), guard, sets))\n"
+        "        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))\n"
         "        if plan.timer:\n"
         "            self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))",
     ),
     Mutant(
         "nobody is reminded of a task that its target has accepted",
         "services/enqueue.py",
-        "        now = self.clock.now()\n"
+        "        now = self.runtime.now()\n"
         "        plan = enqueue_plan(task.id, at, now, self.look_ahead)\n"
         "        if plan.timer:\n"
         "            self.tasks.add_timer(_timer_for(task, task.generation, at, sent=plan.direct))\n"
         "        if plan.direct:",
-        "        now = self.clock.now()\n"
+        "        now = self.runtime.now()\n"
         "        plan = enqueue_plan(task.id, at, now, self.look_ahead)\n"
         "        if False:",
     ),

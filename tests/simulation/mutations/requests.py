@@ -20,12 +20,12 @@ MUTANTS = (
     Mutant(
         "nothing of a batch is sent",
         "services/tasks/create.py",
-        "        ends = self.executor.map(attempt, orders)\n"
+        "        ends = self.runtime.executor.map(attempt, orders)\n"
         "        self._send_new(ends)\n"
         "        return [end[0] if isinstance(end, tuple) else end for end in ends]\n"
         "\n"
         "    def create_each",
-        "        ends = self.executor.map(attempt, orders)\n"
+        "        ends = self.runtime.executor.map(attempt, orders)\n"
         "        return [end[0] if isinstance(end, tuple) else end for end in ends]\n"
         "\n"
         "    def create_each",

@@ -21,7 +21,7 @@ MUTANTS = (
         "an expanded schedule gets no next timer",
         "services/schedules/expander.py",
         "if at is not None:\n            at = max(unread",
-        "if at is not None and self.random_source.below(4):\n            at = max(unread",
+        "if at is not None and self.runtime.random_source.below(4):\n            at = max(unread",
     ),
     Mutant(
         "a schedule moves on although its occurrences were not all placed",

@@ -89,7 +89,7 @@ MUTANTS = (
     Mutant(
         "a node that ends before it is waited for is not told of",
         "services/topologies/state_machine.py",
-        "if status_of(self.tasks.read(task_id)).has_ended:",
+        "if status_of(self.stores.tasks.read(task_id)).has_ended:",
         "if False:",
     ),
     Mutant(

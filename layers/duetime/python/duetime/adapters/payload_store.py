@@ -31,7 +31,7 @@ are told `AccessDenied` (Source: S3 API Reference, GetObject): to us that is a w
 
 
 class SplitContentStore:
-    """`duetime.ports.stores.ContentStore` over the tasks table and a bucket."""
+    """`duetime.ports.tasks.ContentStore` over the tasks table and a bucket."""
 
     def __init__(self, dynamodb: DynamoDBClient, table: str, s3: S3Client, bucket: str) -> None:
         self._dynamodb = dynamodb

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk.operation import BulkOperation, Latest
+    from duetime.domain.bulk.filter_action import BulkRequest
+    from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, Latest
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
 
@@ -47,4 +48,26 @@ class BulkStarter(Protocol):
 
     def start(self, operation_id: TaskId) -> None:
         """Have an operation carried out now, without waiting for it. Its timer stands in for a start that is lost."""
+        ...
+
+
+class BulkSteps(Protocol):
+    """Does the steps of one kind of bulk operations. Two may be at one for a moment: a step may be done twice."""
+
+    def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
+        """Do as much of an operation as fits before an instant, and tell how far it is then.
+
+        Raises:
+            Replaced: what it does is no longer asked for.
+            RequestError: it cannot be carried out.
+            Unavailable: the step is to be done again.
+        """
+        ...
+
+
+class BulkRequestReader(Protocol):
+    """Makes requests of their stored bodies."""
+
+    def __call__(self, kind: BulkKind, text: bytes) -> BulkRequest:
+        """The request of a body that was accepted."""
         ...

@@ -1,7 +1,8 @@
-"""Time, chance, concurrency and the process: injected, so that a test or a simulation can hold them in its hands."""
+"""Time, randomness, concurrency and the process: injected, so that a test or a simulation can control them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -92,6 +93,31 @@ class Telemetry(Protocol):
     def note(self, text: str, **facts: object) -> None:
         """Log something worth a person's look."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What every use case runs on.
+
+    Attributes:
+        clock: the time.
+        random_source: randomness.
+        executor: runs things concurrently.
+        telemetry: counts, measures and logs.
+    """
+
+    clock: Clock
+    random_source: RandomSource
+    executor: Executor
+    telemetry: Telemetry
+
+    def now(self) -> Millis:
+        """The time by this runtime's clock."""
+        return self.clock.now()
+
+    def nonce(self) -> str:
+        """A short text that will not be drawn again."""
+        return self.random_source.nonce()
 
 
 class FanOut(Protocol):

@@ -65,6 +65,14 @@ class QueryResponse:
     body: bytes
 
 
+class HandlerPackage(Protocol):
+    """The user's package of Python handlers."""
+
+    def why_broken(self) -> str | None:
+        """Why it cannot be imported; `None` if it is, or there is none."""
+        ...
+
+
 class TargetQueries(Protocol):
     """Asks HTTP endpoints about tasks."""
 

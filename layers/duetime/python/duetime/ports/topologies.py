@@ -7,9 +7,22 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.join_counters import Chunk, JoinCount
     from duetime.domain.topologies.run_state import RunState
     from duetime.domain.topologies.trigger_rules import Counts, Outcome
+
+
+class GraphReader(Protocol):
+    """Makes graphs of topologies' payloads."""
+
+    def __call__(self, payload: bytes) -> Graph:
+        """The graph of a payload.
+
+        Raises:
+            FieldInvalid: it is none. What was accepted as a topology is one.
+        """
+        ...
 
 
 class TopologyStore(Protocol):

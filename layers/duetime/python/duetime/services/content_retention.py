@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.payload_expiry import Expiry
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.tasks import ContentStore, TaskStore
 
 
 def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.tasks import TaskStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,7 @@ class Enqueuer:
 
     tasks: TaskStore
     queues: WorkQueues
-    clock: Clock
-    random_source: RandomSource
+    runtime: Runtime
     look_ahead: Millis
     precision: Precision
 
@@ -47,10 +46,10 @@ class Enqueuer:
         Returns:
             Whether the record is now this very task; `send_due` must follow.
         """
-        plan = enqueue_plan(task.id, task.next_at, self.clock.now(), self.look_ahead)
+        plan = enqueue_plan(task.id, task.next_at, self.runtime.now(), self.look_ahead)
         if plan.timer:
             self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))
-        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.random_source.nonce()))
+        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.runtime.nonce()))
 
     def produce(self, task: Task) -> bool:
         """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
@@ -60,7 +59,7 @@ class Enqueuer:
         Returns:
             Whether it was this call that wrote the record; `send_due` must follow in either case.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         at = max(task.next_at, now)
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         if plan.timer:
@@ -72,7 +71,7 @@ class Enqueuer:
 
         What the queue does not take is found by the first recovery scan: the record is what counts.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         due = [task for task in tasks if is_direct(task.next_at, now, self.look_ahead)]
         self.queues.send(
             [Outgoing(message_for(task), delay_seconds(task.next_at, now, self.precision)) for task in due]
@@ -88,7 +87,7 @@ class Enqueuer:
             guard: what must hold of the record.
             sets: what else the move changes.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         at = max(at, now)
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         generation = task.generation + 1
@@ -97,14 +96,14 @@ class Enqueuer:
             after = replace(task, state=LEGAL[move].to or task.state, **changed)
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
-        result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), guard, sets))
+        result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied):
             self.send_due([result.task])
         return result
 
     def remind(self, task: Task, at: Millis) -> None:
         """Have a task looked at again at `at`, at its present turn, whatever becomes of its message."""
-        now = self.clock.now()
+        now = self.runtime.now()
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         if plan.timer:
             self.tasks.add_timer(_timer_for(task, task.generation, at, sent=plan.direct))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import LongPollStore
+    from duetime.ports.long_polls import LongPollStore
+    from duetime.ports.runtime import Runtime
 
 _TRIES = 3
 """Places that are tried, at random: with half of them taken, seven of eight requests find one."""
@@ -29,9 +29,7 @@ class LongPolls:
     """
 
     store: LongPollStore
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
+    runtime: Runtime
     most: int
 
     @contextmanager
@@ -44,10 +42,10 @@ class LongPolls:
         if not self.most:
             yield True
             return
-        nonce = self.random_source.nonce()
+        nonce = self.runtime.nonce()
         place = self._taken(nonce, longest)
         if place is None:
-            self.telemetry.count("long_polls_refused")
+            self.runtime.telemetry.count("long_polls_refused")
             yield False
             return
         try:
@@ -57,12 +55,12 @@ class LongPolls:
                 self.store.give_back(place, nonce)
 
     def _taken(self, nonce: str, longest: Millis) -> int | None:
-        first = self.random_source.below(self.most)
-        step = 1 + self.random_source.below(self.most)
+        first = self.runtime.random_source.below(self.most)
+        step = 1 + self.runtime.random_source.below(self.most)
         places = dict.fromkeys((first + step * number) % self.most for number in range(_TRIES))
         with suppress(Unavailable):
             for place in places:
-                now = self.clock.now()
+                now = self.runtime.now()
                 if self.store.take(place, nonce, now, now + longest + MAX_CLOCK_DIFFERENCE):
                     return place
         return None

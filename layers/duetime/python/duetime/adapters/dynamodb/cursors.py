@@ -33,7 +33,7 @@ _TRIES = 5
 
 
 class DynamoCursorStore:
-    """`duetime.ports.stores.CursorStore` over the tasks table."""
+    """`duetime.ports.dispatch.CursorStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -15,7 +15,7 @@ from duetime.domain.times import MINUTE, minute_of
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
-    from duetime.ports.stores import MinuteItem
+    from duetime.ports.tasks import MinuteItem
 
 _ENTRY_FIELDS = ("type", "target", "state", "priority", "generation", "next_at", "sent", "lease_ends_at", "finished_at")
 ENTRY_NAMES = (

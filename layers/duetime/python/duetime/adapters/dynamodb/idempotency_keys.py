@@ -21,7 +21,7 @@ _TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT = "i", "d", "c", "h", "e"
 
 
 class DynamoKeyStore:
-    """`duetime.ports.stores.KeyStore` over the tasks table: each key is a partition of one item."""
+    """`duetime.ports.tasks.KeyStore` over the tasks table: each key is a partition of one item."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

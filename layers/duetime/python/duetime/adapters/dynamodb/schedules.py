@@ -51,7 +51,7 @@ _ACTIVE, _BUFFERED = "a", "w"
 
 
 class DynamoScheduleStore:
-    """`duetime.ports.stores.ScheduleStore` over the tasks table; the crew reads an owner's partitions at once."""
+    """`duetime.ports.schedules.ScheduleStore` over the tasks table; it reads an owner's partitions at once."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client

@@ -25,7 +25,7 @@ from duetime.domain.conditional_writes import Applied, ConditionFailed
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import MINUTE_PAGE, OWNER_SPREAD
-from duetime.ports.stores import MinutePage
+from duetime.ports.tasks import MinutePage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,18 +37,17 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
     from duetime.domain.tasks.task import Task
-    from duetime.ports.runtime import Executor
-    from duetime.ports.stores import ListQuery, MinuteItem
+    from duetime.ports.runtime import Executor, Telemetry
+    from duetime.ports.tasks import ListQuery, MinuteItem
 
 R = TypeVar("R")
 _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
 
 
 class DynamoTaskStore:
-    """`duetime.ports.stores.TaskStore` over one table; the crew reads an owner's partitions at once.
+    """`duetime.ports.tasks.TaskStore` over one table; it reads an owner's partitions at once.
 
-    Where many are read, one that cannot be read is told to `unreadable` and left out: it must not stand in the way
-    of all others.
+    Where many are read, one that cannot be read is noted and left out: it must not stand in the way of all others.
     """
 
     def __init__(
@@ -56,12 +55,12 @@ class DynamoTaskStore:
         client: DynamoDBClient,
         table: str,
         executor: Executor,
-        unreadable: Callable[[RecordUnreadable], None] = lambda _error: None,
+        telemetry: Telemetry,
     ) -> None:
         self._client = client
         self._table = table
         self._executor = executor
-        self._unreadable = unreadable
+        self._telemetry = telemetry
 
     def create(self, task: Task) -> bool:
         """Write a new record, unless one of that id exists."""
@@ -146,7 +145,8 @@ class DynamoTaskStore:
             try:
                 yield read(item)
             except RecordUnreadable as error:
-                self._unreadable(error)
+                self._telemetry.count("unreadable")
+                self._telemetry.note("an item was left out that cannot be read", key=error.key, error=str(error))
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
         """Ids of an owner's tasks in order of their home times, eventually consistently."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class MemoryCircuitStore:
-    """`duetime.ports.stores.CircuitStore` in memory."""
+    """`duetime.ports.switches.CircuitStore` in memory."""
 
     def __init__(self) -> None:
         self._circuits: dict[tuple[str, str], tuple[Circuit, str]] = {}

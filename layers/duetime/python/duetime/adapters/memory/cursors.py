@@ -20,7 +20,7 @@ class _Hold:
 
 
 class MemoryCursorStore:
-    """`duetime.ports.stores.CursorStore` in memory."""
+    """`duetime.ports.dispatch.CursorStore` in memory."""
 
     def __init__(self) -> None:
         self._holds: dict[int, _Hold] = {}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MemoryKeyStore:
-    """`duetime.ports.stores.KeyStore` in memory."""
+    """`duetime.ports.tasks.KeyStore` in memory."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], RememberedKey] = {}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MemoryLockStore:
-    """`duetime.ports.stores.LockStore` in memory."""
+    """`duetime.ports.locks.LockStore` in memory."""
 
     def __init__(self) -> None:
         self._locks: dict[LockName, tuple[Lock, str]] = {}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class MemoryLongPollStore:
-    """`duetime.ports.stores.LongPollStore` in memory."""
+    """`duetime.ports.long_polls.LongPollStore` in memory."""
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[str, Millis]] = {}

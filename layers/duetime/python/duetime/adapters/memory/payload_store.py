@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MemoryContentStore:
-    """`duetime.ports.stores.ContentStore` in memory.
+    """`duetime.ports.tasks.ContentStore` in memory.
 
     Attributes:
         expiries: when which content may be removed, by task and name; nothing is ever removed.

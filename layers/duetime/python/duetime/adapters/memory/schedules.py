@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MemoryScheduleStore:
-    """`duetime.ports.stores.ScheduleStore` in memory."""
+    """`duetime.ports.schedules.ScheduleStore` in memory."""
 
     def __init__(self) -> None:
         self._heads: dict[tuple[str, str], tuple[StoredSchedule, str]] = {}
@@ -92,7 +92,7 @@ class MemoryScheduleStore:
 
 
 class MemoryCalendarStore:
-    """`duetime.ports.stores.CalendarStore` in memory."""
+    """`duetime.ports.schedules.CalendarStore` in memory."""
 
     def __init__(self) -> None:
         self._calendars: dict[tuple[str, str], tuple[Calendar | None, Incarnation, str]] = {}

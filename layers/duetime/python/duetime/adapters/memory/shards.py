@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MemoryShardStore:
-    """`duetime.ports.stores.ShardStore` in memory."""
+    """`duetime.ports.dispatch.ShardStore` in memory."""
 
     def __init__(self) -> None:
         self._history = ShardHistory()

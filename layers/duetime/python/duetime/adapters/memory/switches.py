@@ -9,7 +9,7 @@ from duetime.domain.switches import Switches
 
 
 class MemorySwitchStore:
-    """`duetime.ports.stores.SwitchStore` in memory."""
+    """`duetime.ports.switches.SwitchStore` in memory."""
 
     def __init__(self) -> None:
         self._stored = (Switches(), "")

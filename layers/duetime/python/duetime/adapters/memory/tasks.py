@@ -13,7 +13,7 @@ from duetime.domain.limits import MINUTE_PAGE
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Task
 from duetime.domain.times import SECOND, minute_of
-from duetime.ports.stores import MinutePage
+from duetime.ports.tasks import MinutePage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Content
-    from duetime.ports.stores import ListQuery
+    from duetime.ports.tasks import ListQuery
 
 
 class MemoryTaskStore:
-    """`duetime.ports.stores.TaskStore` in memory; `permits` and `applied` are its whole meaning."""
+    """`duetime.ports.tasks.TaskStore` in memory; `permits` and `applied` are its whole meaning."""
 
     def __init__(self) -> None:
         self._lock = Lock()

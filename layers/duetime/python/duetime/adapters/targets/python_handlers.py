@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
-    from duetime.ports.targets import Work
+    from duetime.ports.targets import HandlerPackage, Work
 
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
@@ -90,34 +90,30 @@ class HandlersPackage:
         return None
 
 
-def _never() -> str | None:
-    """Handlers that are registered in this very process."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class HandlerRunner:
     """Calls the handler that is registered for the task's type, in this process.
 
     Attributes:
-        why_broken: why the package of handlers cannot be imported; `None` if it is.
+        registry: the handlers by task type.
+        package: the user's package, which registers them when it is imported.
     """
 
     registry: Mapping[str, Registered]
-    why_broken: Callable[[], str | None] = _never
+    package: HandlerPackage
 
     def phases(self, task: Task) -> frozenset[Phase]:
         """What the handler offers; only `run`, which will fail, if there is none."""
         registered = self.registry.get(task.type)
         if registered is not None:
             return frozenset(map(Phase, registered.phases))
-        return frozenset({Phase.RUN}) if self.why_broken() is None else _MAY_OFFER
+        return frozenset({Phase.RUN}) if self.package.why_broken() is None else _MAY_OFFER
 
     def run(self, work: Work) -> Ending:
         """Have the handler do a phase; whatever it raises fails the attempt."""
         task_type = work.task.type
         registered = self.registry.get(task_type)
-        if registered is None and (why := self.why_broken()) is not None:
+        if registered is None and (why := self.package.why_broken()) is not None:
             return failure("HandlersUnavailable", why)
         if registered is None:
             return failure("HandlerUnknown", f"no handler is registered for the type {task_type!r}", retriable=False)

@@ -88,10 +88,6 @@ def _told(types: Collection[str]) -> str:
     return ", ".join(map(repr, names[:_MOST_TOLD])) + more if names else "none"
 
 
-DEFAULT_RULES = TargetRules()
-"""Nothing is pulled, no AWS resource may be called, and HTTP calls lead to public addresses."""
-
-
 def _lacking_rollback(target: Target) -> str:
     """Why a target offers no rollback; an empty text if it may."""
     match target:

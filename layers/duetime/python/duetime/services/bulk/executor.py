@@ -12,13 +12,10 @@ from duetime.domain.times import SECOND
 from duetime.services.bulk.manage import REPLACED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from duetime.domain.bulk.operation import BulkOperation, BulkProgress
+    from duetime.domain.bulk.operation import BulkOperation
     from duetime.domain.ids import TaskId
-    from duetime.domain.times import Millis
-    from duetime.ports.bulk import BulkStore
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
+    from duetime.ports.bulk import BulkSteps, BulkStore
+    from duetime.ports.runtime import Runtime
 
 _TRIES = 5
 
@@ -32,72 +29,74 @@ class BulkExecutor:
     """Carries out operations. Two may be at one for a moment: every step may be done twice.
 
     Attributes:
-        step: does as much of an operation as fits before an instant, and tells how far it is then. It may raise
-            `Replaced`, `RequestError` if the operation cannot be carried out, and `Unavailable`.
+        filter_steps: of what is done with all tasks of a filter.
+        topology_steps: of what is done with the nodes of a topology.
     """
 
     store: BulkStore
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
-    step: Callable[[BulkOperation, Millis], BulkProgress]
+    runtime: Runtime
+    filter_steps: BulkSteps
+    topology_steps: BulkSteps
 
     def carry_out(self, operation_id: TaskId, holder: str) -> None:
         """Carry out an operation, unless somebody else does: to its end, or as far as one invocation's time goes."""
-        until = self.clock.now() + BULK_INVOCATION
+        until = self.runtime.now() + BULK_INVOCATION
         operation = self._taken(operation_id, holder)
-        while operation is not None and operation.is_running and self.clock.now() < until:
+        while operation is not None and operation.is_running and self.runtime.now() < until:
             operation = self._advanced(operation)
         if operation is not None and operation.is_running:
             # The next timer finds it, within a minute or two.
-            self._saved(operation.released(self.clock.now()))
+            self._saved(operation.released(self.runtime.now()))
 
     def _taken(self, operation_id: TaskId, holder: str) -> BulkOperation | None:
         """The operation in the hands of this holder; `None` if it has ended, or is another's."""
         for _ in range(_TRIES):
-            now = self.clock.now()
+            now = self.runtime.now()
             stored = self.store.read(operation_id)
             if stored is None or not stored.is_free(now):
                 return None
             taken = stored.taken(holder, now)
-            if self.store.save(taken, self.random_source.nonce()):
+            if self.store.save(taken, self.runtime.nonce()):
                 return replace(taken, version=taken.version + 1)
         return None
 
     def _advanced(self, operation: BulkOperation) -> BulkOperation | None:
         """The operation after one more step; `None` if it is no longer this holder's."""
-        now = self.clock.now()
+        now = self.runtime.now()
+        steps = self.filter_steps if operation.topology is None else self.topology_steps
         try:
-            progress = self.step(operation, min(now + BULK_STEP, operation.leased_until))
+            progress = steps.step(operation, min(now + BULK_STEP, operation.leased_until))
         except Replaced:
             return self._ended(operation, BulkState.CANCELLED, REPLACED)
         except RequestError as refusal:
             return self._ended(operation, BulkState.CANCELLED, str(refusal))
         except Unavailable as error:
-            self.telemetry.note("a step is tried again", operation=operation.id.text, error=str(error))
+            self.runtime.telemetry.note("a step is tried again", operation=operation.id.text, error=str(error))
             progress = operation.progress
-            self.clock.sleep_until(self.clock.now() + SECOND)
-        now = self.clock.now()
+            self.runtime.clock.sleep_until(self.runtime.now() + SECOND)
+        now = self.runtime.now()
         if progress.is_complete and now >= operation.not_complete_before:
             return self._ended(replace(operation, progress=progress), BulkState.SUCCEEDED)
         operation = operation.renewed(replace(progress, is_complete=False), now)
         saved = self._saved(operation)
         if saved is not None and progress.is_complete:
             # What this one replaced may still be at it; a pass that begins later finds what that has done.
-            self.clock.sleep_until(min(now + BULK_STEP, operation.not_complete_before))
+            self.runtime.clock.sleep_until(min(now + BULK_STEP, operation.not_complete_before))
         return saved
 
     def _ended(self, operation: BulkOperation, state: BulkState, reason: str = "") -> BulkOperation | None:
-        return self._saved(operation.ended(state, self.clock.now(), reason))
+        return self._saved(operation.ended(state, self.runtime.now(), reason))
 
     def _saved(self, operation: BulkOperation) -> BulkOperation | None:
         """The operation as it is stored now; `None` if it is no longer this holder's, or the store stays away."""
         try:
-            if self.store.save(operation, self.random_source.nonce()):
+            if self.store.save(operation, self.runtime.nonce()):
                 return replace(operation, version=operation.version + 1)
             stored = self.store.read(operation.id)
         except Unavailable as error:
-            self.telemetry.note("a bulk operation could not be stored", operation=operation.id.text, error=str(error))
+            self.runtime.telemetry.note(
+                "a bulk operation could not be stored", operation=operation.id.text, error=str(error)
+            )
             return None
         if stored is None or not stored.is_running or stored.epoch != operation.epoch:
             return None

@@ -13,12 +13,11 @@ from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ContentStore, KeyStore
+    from duetime.ports.bulk import BulkRequestReader
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.bulk.filtered_tasks import FilteredTasks
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.create import IdempotencyKey
@@ -32,16 +31,14 @@ class BulkRequests:
     """Takes requests, and does what is left of them later.
 
     Attributes:
-        read: makes a request of a stored body.
+        read_request: makes a request of its stored body.
     """
 
     operations: BulkOperations
     filtered_tasks: FilteredTasks
-    contents: ContentStore
-    keys: KeyStore
-    clock: Clock
-    random_source: RandomSource
-    read: Callable[[BulkKind, bytes], BulkRequest]
+    stores: Stores
+    runtime: Runtime
+    read_request: BulkRequestReader
 
     def piece(self, owner: str, request: BulkRequest) -> FilterResult:
         """Do one piece of it, and nothing later."""
@@ -68,35 +65,35 @@ class BulkRequests:
         operation = replace(operation, progress=progress)
         if not progress.is_complete:
             # Never taken away: no operation goes on for so long.
-            expiry = unless_referenced(self.clock.now())
-            content = self.contents.keep(operation.id, REQUEST, request.text, expiry)
+            expiry = unless_referenced(self.runtime.now())
+            content = self.stores.contents.keep(operation.id, REQUEST, request.text, expiry)
             return self.operations.start(replace(operation, request=content))
-        operation = operation.ended(BulkState.SUCCEEDED, self.clock.now())
-        if key is None or self.operations.store.save(operation, self.random_source.nonce()):
+        operation = operation.ended(BulkState.SUCCEEDED, self.runtime.now())
+        if key is None or self.stores.bulk.save(operation, self.runtime.nonce()):
             return operation
-        return self.operations.store.read(operation.id) or operation
+        return self.stores.bulk.read(operation.id) or operation
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
         """Do one more step of an operation."""
         content = operation.request
-        text = b"" if content is None else self.contents.fetch(operation.id, content)
-        request = self.read(operation.kind, text)
-        return self._go_on(operation, request, max(0, until - self.clock.now()))
+        text = b"" if content is None else self.stores.contents.fetch(operation.id, content)
+        request = self.read_request(operation.kind, text)
+        return self._go_on(operation, request, max(0, until - self.runtime.now()))
 
     def _done_at_once(self, operation: BulkOperation, request: BulkRequest) -> BulkProgress:
         """How far it comes while its user waits for an answer."""
-        until = self.clock.now() + BULK_INLINE
+        until = self.runtime.now() + BULK_INLINE
         step = SECOND / request.action.per_second if request.action.per_second else 0
         # Of a slow one, not even the first would leave time for its answer.
         while step < BULK_INLINE and not operation.progress.is_complete:
             try:
-                progress = self._go_on(operation, request, max(0, until - self.clock.now()))
+                progress = self._go_on(operation, request, max(0, until - self.runtime.now()))
             except Unavailable:
                 if not operation.progress.changed:
                     raise
                 break
             operation = replace(operation, progress=progress)
-            if self.clock.now() + step >= until:
+            if self.runtime.now() + step >= until:
                 break
         return operation.progress
 
@@ -119,10 +116,10 @@ class BulkRequests:
         """The operation under the id that the key stands for, and what is stored of it already."""
         now = operation.created_at
         wanted = RememberedKey(operation.id, now, now, key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE)
-        known = self.keys.remember(operation.owner, key.text, wanted, now)
+        known = self.stores.keys.remember(operation.owner, key.text, wanted, now)
         if known.body_hash != key.body_hash:
             raise KeyReused
         if known.task_id == operation.id:
             return operation, None
         operation = replace(operation, id=known.task_id, created_at=known.created_at)
-        return operation, self.operations.store.read(operation.id)
+        return operation, self.stores.bulk.read(operation.id)

@@ -12,7 +12,7 @@ from duetime.domain.errors import FieldInvalid, RequestError, Unavailable, Versi
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
-from duetime.ports.stores import ListQuery
+from duetime.ports.tasks import ListQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, Executor
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.runtime import Clock, Runtime
+    from duetime.ports.tasks import TaskStore
     from duetime.services.tasks.control import TaskControl
     from duetime.services.tasks.read import TaskReader
     from duetime.services.tasks.update import TaskUpdater
@@ -58,8 +58,7 @@ class FilteredTasks:
     task_reader: TaskReader
     task_updater: TaskUpdater
     task_control: TaskControl
-    clock: Clock
-    executor: Executor | None = None
+    runtime: Runtime
 
     def cancel(self, owner: str, action: FilterAction, *, force: bool) -> FilterResult:
         """Cancel a piece; by force, ask those that run to stop."""
@@ -93,7 +92,7 @@ class FilteredTasks:
     def _go_through(
         self, owner: str, action: FilterAction, join_count: _JoinCount, act: Callable[[Task], object]
     ) -> None:
-        pace = _Pace(self.clock, action)
+        pace = _Pace(self.runtime.clock, action)
         failed_only = action.wanted.state is State.FAILED
         while join_count.examined < MAX_EXAMINED:
             query = ListQuery(
@@ -116,11 +115,7 @@ class FilteredTasks:
         if action.is_dry:
             return MAX_EXAMINED
         is_first = not join_count.changed and action.after is None
-        return (
-            1
-            if self.executor is None or action.per_second or is_first
-            else min(_AT_ONCE, action.limit - join_count.matched)
-        )
+        return 1 if action.per_second or is_first else min(_AT_ONCE, action.limit - join_count.matched)
 
     def _do(
         self,
@@ -135,11 +130,7 @@ class FilteredTasks:
         ends: list[Exception | None] = []
         if not action.is_dry and meant:
             attempt = partial(_attempted, act)
-            ends = (
-                self.executor.map(attempt, meant)
-                if self.executor and len(meant) > 1
-                else [attempt(each) for each in meant]
-            )
+            ends = self.runtime.executor.map(attempt, meant) if len(meant) > 1 else [attempt(each) for each in meant]
         refusals = [end for end in ends if isinstance(end, RequestError)]
         failures = [end for end in ends if isinstance(end, Unavailable)]
         for refusal in refusals:

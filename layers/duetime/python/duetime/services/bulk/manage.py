@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.times import Millis
-    from duetime.ports.bulk import BulkStarter, BulkStore
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.bulk import BulkStarter
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.shards import Shards
 
 _TRIES = 5
@@ -40,28 +40,25 @@ class BulkOperations:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
     """
 
-    store: BulkStore
-    tasks: TaskStore
+    stores: Stores
     starter: BulkStarter
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
+    runtime: Runtime
     shards: Shards
     look_ahead: Millis
 
     def new(self, owner: str, kind: BulkKind, topology: TaskId | None = None) -> BulkOperation:
         """An operation that is not stored yet."""
-        now = self.clock.now()
+        now = self.runtime.now()
         operation_id = TaskId.of(
-            now, self.random_source.below(self.shards.count()), self.random_source.bits(_TAIL_BITS)
+            now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
         )
         return BulkOperation(operation_id, owner, kind, now, topology)
 
     def start(self, operation: BulkOperation) -> BulkOperation:
         """Store an operation and have it carried out; one of the same id that is stored already is left as it is."""
         self._set_timer(operation.id)
-        if not self.store.save(operation, self.random_source.nonce()):
-            return self.store.read(operation.id) or operation
+        if not self.stores.bulk.save(operation, self.runtime.nonce()):
+            return self.stores.bulk.read(operation.id) or operation
         self.starter.start(operation.id)
         return replace(operation, version=operation.version + 1)
 
@@ -71,14 +68,14 @@ class BulkOperations:
         Raises:
             BulkNotFound: there is none, or it is another owner's.
         """
-        operation = self.store.read(operation_id)
+        operation = self.stores.bulk.read(operation_id)
         if operation is None or operation.owner != owner:
             raise BulkNotFound(operation_id)
         return operation
 
     def list(self, owner: str) -> list[BulkOperation]:
         """The latest of an owner's, newest first."""
-        return self.store.list(owner, MAX_BULK_PAGE)
+        return self.stores.bulk.list(owner, MAX_BULK_PAGE)
 
     def cancel(self, owner: str, operation_id: TaskId) -> BulkOperation:
         """Stop an operation where it is; one that was stopped before stays so.
@@ -105,14 +102,14 @@ class BulkOperations:
             for operation_id in sorted({timer.operation for timer in timers}):
                 self._resume(operation_id)
         except Unavailable as error:
-            self.telemetry.note("bulk operations could not be looked after", error=str(error))
+            self.runtime.telemetry.note("bulk operations could not be looked after", error=str(error))
             return False
         return True
 
     def latest_of(self, topology: TaskId) -> BulkOperation | None:
         """The operation that was started last on a topology; `None` if there was none, or it is forgotten."""
-        operation_id = self.store.latest_of(topology).operation_id
-        return None if operation_id is None else self.store.read(operation_id)
+        operation_id = self.stores.bulk.latest_of(topology).operation_id
+        return None if operation_id is None else self.stores.bulk.read(operation_id)
 
     def replace_other(self, topology: TaskId, kind: BulkKind) -> BulkOperation | None:
         """Stop what an earlier request has going on a topology, unless that is of the same kind.
@@ -126,7 +123,7 @@ class BulkOperations:
             if running is None or not running.is_running or running.kind is BulkKind.END:
                 return None
             if running.kind is kind:
-                if self.store.save(running, self.random_source.nonce()):
+                if self.stores.bulk.save(running, self.runtime.nonce()):
                     return running
             elif (stopped := self._stopped(running, REPLACED)) is not None:
                 return stopped
@@ -144,51 +141,51 @@ class BulkOperations:
         not_before = 0 if after is None else after.leased_until + MAX_CLOCK_DIFFERENCE
         operation = replace(self.new(owner, kind, topology), not_complete_before=not_before)
         for _ in range(_TRIES):
-            if self._note_latest(self.store.latest_of(topology), operation.id):
+            if self._note_latest(self.stores.bulk.latest_of(topology), operation.id):
                 return self.start(operation)
         raise Unavailable(f"operations on {topology} were started by others again and again")
 
     def end_topology(self, owner: str, topology: TaskId) -> None:
         """Have what is left of a topology ended in the background; an operation that does so already looks again."""
-        latest = self.store.latest_of(topology)
-        running = None if latest.operation_id is None else self.store.read(latest.operation_id)
+        latest = self.stores.bulk.latest_of(topology)
+        running = None if latest.operation_id is None else self.stores.bulk.read(latest.operation_id)
         if running is not None and running.is_running and running.kind is BulkKind.END:
             # Its last write is refused then, so it makes another pass. If this one is refused and it still runs, it has
             # been told by somebody else or has stored a step, and looks at every node again before it ends.
-            if self.store.save(running, self.random_source.nonce()):
+            if self.stores.bulk.save(running, self.runtime.nonce()):
                 return
-            running = self.store.read(running.id)
+            running = self.stores.bulk.read(running.id)
             if running is not None and running.is_running:
                 return
-            latest = self.store.latest_of(topology)
+            latest = self.stores.bulk.latest_of(topology)
         operation = self.new(owner, BulkKind.END, topology)
         if self._note_latest(latest, operation.id):
             self.start(operation)
 
     def _note_latest(self, latest: Latest, operation_id: TaskId) -> bool:
         # As long as any topology may live.
-        expires_at = self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + BULK_RETENTION
-        return self.store.set_latest(replace(latest, operation_id=operation_id), self.random_source.nonce(), expires_at)
+        expires_at = self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND + BULK_RETENTION
+        return self.stores.bulk.set_latest(replace(latest, operation_id=operation_id), self.runtime.nonce(), expires_at)
 
     def _stopped(self, operation: BulkOperation, reason: str = "") -> BulkOperation | None:
         """The same, stopped; `None` if somebody else's write came between."""
-        stopped = operation.ended(BulkState.CANCELLED, self.clock.now(), reason)
-        if not self.store.save(stopped, self.random_source.nonce()):
+        stopped = operation.ended(BulkState.CANCELLED, self.runtime.now(), reason)
+        if not self.stores.bulk.save(stopped, self.runtime.nonce()):
             return None
         return replace(stopped, version=stopped.version + 1)
 
     def _resume(self, operation_id: TaskId) -> None:
         try:
-            operation = self.store.read(operation_id)
+            operation = self.stores.bulk.read(operation_id)
         except RecordUnreadable as error:
-            self.telemetry.note("a bulk operation cannot be read", error=str(error))
+            self.runtime.telemetry.note("a bulk operation cannot be read", error=str(error))
             return
         if operation is None or not operation.is_running:
             return
         self._set_timer(operation_id)
-        if operation.is_free(self.clock.now()):
+        if operation.is_free(self.runtime.now()):
             self.starter.start(operation_id)
 
     def _set_timer(self, operation_id: TaskId) -> None:
-        at = first_unread(self.clock.now(), self.look_ahead)
-        self.tasks.add_bulk_timer(BulkTimer(operation_id, at))
+        at = first_unread(self.runtime.now(), self.look_ahead)
+        self.stores.tasks.add_bulk_timer(BulkTimer(operation_id, at))

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.locks import Lock, Waiter
-    from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import LockStore
+    from duetime.ports.locks import LockStore
+    from duetime.ports.runtime import Runtime
     from duetime.services.locks.locking import LockManager
 
 _LINE_SHOWN = 100
@@ -26,13 +26,12 @@ class LockAdmin:
 
     locks: LockStore
     lock_manager: LockManager
-    clock: Clock
-    random_source: RandomSource
+    runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[Lock], str | None]:
         """A page of an owner's locks that were used lately, and the key to go on behind, if there are more."""
         keys = self.locks.list_keys(owner, after, limit)
-        now = self.clock.now()
+        now = self.runtime.now()
         found = {lock.name.key: lock.living(now) for lock in self.locks.read_many([LockName(owner, k) for k in keys])}
         return [found[key] for key in keys if key in found], keys[-1] if len(keys) == limit else None
 
@@ -45,7 +44,7 @@ class LockAdmin:
         lock, line = self.locks.read(LockName(owner, key), _LINE_SHOWN)
         if not lock.version and not line:
             raise LockNotFound(key)
-        return lock.living(self.clock.now()), line
+        return lock.living(self.runtime.now()), line
 
     def free(self, owner: str, key: str) -> Lock:
         """Take a lock away from all who hold it, and let in the first of its line.
@@ -59,7 +58,7 @@ class LockAdmin:
         for _ in range(_TRIES):
             lock, _line = self.get(owner, key)
             emptied = replace(lock, holders=())
-            if self.locks.save(emptied, self.random_source.nonce(), emptied.expires_at(self.clock.now())):
+            if self.locks.save(emptied, self.runtime.nonce(), emptied.expires_at(self.runtime.now())):
                 self.lock_manager.hand_over(lock.name)
                 return self.get(owner, key)[0]
         raise Unavailable("others kept changing the lock")

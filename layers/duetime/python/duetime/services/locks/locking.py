@@ -6,7 +6,7 @@ that nobody who comes by chance overtakes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import ConditionFailed, Guard
@@ -31,13 +31,14 @@ from duetime.domain.tasks.task import LockScope
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from duetime.domain.locks import LockName
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import LockStore, TaskStore
+    from duetime.ports.attempts import ConcurrencyCaps
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
 
 _TRIES = 20
@@ -45,10 +46,6 @@ _LINE = 10
 """So many of a line are looked at for one hand-over; a line longer than that is gone through in pieces."""
 _BUSY_PAUSE = SECOND
 """How long a task waits whose lock so many others changed that it could not be taken."""
-
-
-def _no_caps(_task: Task) -> tuple[LockClaim, ...]:
-    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +56,18 @@ class LockManager:
 
     Attributes:
         lease: length of a lease, in milliseconds; a hold lasts as long.
-        caps: further claims that the operator lays on a task.
+        concurrency_caps: further claims that the operator lays on a task.
     """
 
-    locks: LockStore
-    tasks: TaskStore
+    stores: Stores
     enqueuer: Enqueuer
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
+    runtime: Runtime
     lease: Millis
-    caps: Callable[[Task], tuple[LockClaim, ...]] = field(default=_no_caps)
+    concurrency_caps: ConcurrencyCaps
 
     def claims(self, task: Task, scopes: Collection[LockScope] = tuple(LockScope)) -> tuple[LockClaim, ...]:
         """The locks that a task needs, in the one order in which all tasks take theirs."""
-        claims = (*claims_of(task), *self.caps(task))
+        claims = (*claims_of(task), *self.concurrency_caps.caps(task))
         return tuple(sorted((claim for claim in claims if claim.scope in scopes), key=lambda claim: claim.name))
 
     def take(self, task: Task, claim: LockClaim) -> Postponed | None:
@@ -84,8 +78,8 @@ class LockManager:
             answer says, and `hand_over` must follow.
         """
         for _ in range(_TRIES):
-            now = self.clock.now()
-            lock, line = self.locks.read(claim.name, claim.limit)
+            now = self.runtime.now()
+            lock, line = self.stores.locks.read(claim.name, claim.limit)
             lock = self._living(lock, claim.limit, now)
             taken = Holder(task.id, task.fence, now + self.lease)
             if lock.is_held_by_later(taken):
@@ -96,15 +90,18 @@ class LockManager:
             if lock.holder(task.id) is None and lock.room(claim.limit) <= ahead:
                 return self._in_line(task, claim, lock, ahead, now)
             held = lock.held_by(taken)
-            if self.locks.save(held, self.random_source.nonce(), held.expires_at(now), taken):
+            if self.stores.locks.save(held, self.runtime.nonce(), held.expires_at(now), taken):
                 return None
-        return self._in_line(task, claim, Lock(claim.name), 0, self.clock.now())
+        return self._in_line(task, claim, Lock(claim.name), 0, self.runtime.now())
 
     def renew(self, task: Task, claim: LockClaim, until: Millis) -> bool:
         """Let a hold last until then; says whether the task still has it."""
-        expires = Lock.renewal_expires_at(self.clock.now(), until)
+        expires = Lock.renewal_expires_at(self.runtime.now(), until)
         # A cap may be set while a task runs that never took its lock: to be without it is no reason to stop.
-        return self.locks.renew(claim.name, Holder(task.id, task.fence, until), expires) or claim.name.owner == SYSTEM
+        return (
+            self.stores.locks.renew(claim.name, Holder(task.id, task.fence, until), expires)
+            or claim.name.owner == SYSTEM
+        )
 
     def give_back(self, task: Task, claim: LockClaim) -> None:
         """End a task's hold, and let in the first of the line."""
@@ -122,11 +119,11 @@ class LockManager:
             return
         try:
             for claim in self.claims(task):
-                holder = self.locks.read(claim.name, 0)[0].holder(task.id)
+                holder = self.stores.locks.read(claim.name, 0)[0].holder(task.id)
                 if holder is not None and holder.fence == RESERVED:
                     self.hand_over(claim.name, task)
         except Unavailable as error:
-            self.telemetry.note("a reserved lock was not handed on", task=task.id.text, error=str(error))
+            self.runtime.telemetry.note("a reserved lock was not handed on", task=task.id.text, error=str(error))
 
     def hand_over(self, name: LockName, leaving: Task | None = None) -> None:
         """Let in as many of the line as there is room for, in order of their due times, and place them.
@@ -141,8 +138,8 @@ class LockManager:
 
     def _handed_on(self, name: LockName, leaving: Task | None) -> bool:
         """One round of handing on; says whether nothing is left to do."""
-        now = self.clock.now()
-        stored, line = self.locks.read(name, _LINE)
+        now = self.runtime.now()
+        stored, line = self.stores.locks.read(name, _LINE)
         lock = stored.living(now) if leaving is None else stored.living(now).without(leaving.id, leaving.fence)
         hand_over = HandOver(lock)
         for waiter in line:
@@ -150,16 +147,16 @@ class LockManager:
             if hand_over.is_full:
                 break
         lock = hand_over.lock
-        if lock != stored and not self.locks.save(lock, self.random_source.nonce(), lock.expires_at(now)):
+        if lock != stored and not self.stores.locks.save(lock, self.runtime.nonce(), lock.expires_at(now)):
             return False
         were_there = [self._let_in(name, waiter, task) for waiter, task in hand_over.admitted]
         for waiter in hand_over.departed:
-            self.locks.leave(name, waiter)
+            self.stores.locks.leave(name, waiter)
         return all(were_there) and len(hand_over.admitted) + len(hand_over.departed) < _LINE
 
     def _with_waiter(self, hand_over: HandOver, waiter: Waiter, now: Millis) -> HandOver:
         """Decide about the next of the line."""
-        task = self.tasks.read(waiter.task_id)
+        task = self.stores.tasks.read(waiter.task_id)
         status = waiter_status(waiter, task)
         if status is WaiterStatus.COMING:
             return hand_over
@@ -171,13 +168,13 @@ class LockManager:
 
     def _let_in(self, name: LockName, waiter: Waiter, task: Task) -> bool:
         """Have a task looked at for which a lock is reserved; says whether it was still there."""
-        now = self.clock.now()
+        now = self.runtime.now()
         if task.is_terminal:
             self.enqueuer.remind(task, now)
         elif isinstance(self.enqueuer.move(task, Move.REPLACE, now, Guard(version=task.version), {}), ConditionFailed):
             return False
-        self.telemetry.count("locks_handed_on")
-        self.locks.leave(name, waiter)
+        self.runtime.telemetry.count("locks_handed_on")
+        self.stores.locks.leave(name, waiter)
         return True
 
     def _claim(self, task: Task, name: LockName) -> LockClaim | None:
@@ -189,8 +186,8 @@ class LockManager:
         generation = task.generation if task.is_terminal else task.generation + 1
         # Whoever holds the lock longest still finds the task in its line when it gives it back.
         expires_at = Lock.renewal_expires_at(now, now)
-        self.locks.join(claim.name, Waiter(task.due_at, task.id, generation), expires_at)
-        until = now + LOCK_CHECK_INTERVAL // 2 + self.random_source.below(LOCK_CHECK_INTERVAL // 2)
+        self.stores.locks.join(claim.name, Waiter(task.due_at, task.id, generation), expires_at)
+        until = now + LOCK_CHECK_INTERVAL // 2 + self.runtime.random_source.below(LOCK_CHECK_INTERVAL // 2)
         if not ahead:
             until = min(until, max(lock.frees_at(claim.limit), now) + _BUSY_PAUSE)
         return Postponed(until, f"lock {claim.name.key}")
@@ -202,6 +199,6 @@ class LockManager:
             return lock
         for holder in lock.holders:
             lasts = holder.until > now + 2 * self.lease + MAX_CLOCK_DIFFERENCE
-            if lasts and is_dead(holder, self.tasks.read(holder.task_id)):
+            if lasts and is_dead(holder, self.stores.tasks.read(holder.task_id)):
                 lock = lock.without(holder.task_id, holder.fence)
         return lock

@@ -10,7 +10,7 @@ from duetime.domain.limits import CALLBACK_PAUSE, CALLBACK_TRIES
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_outcomes import Failed
     from duetime.domain.tasks.task import Task
-    from duetime.ports.runtime import Clock, Telemetry
+    from duetime.ports.runtime import Runtime
     from duetime.ports.targets import Callbacks
 
 
@@ -19,8 +19,7 @@ class CallbackSender:
     """Makes callbacks: at least once, unless the other side refuses; the outcome stands, whatever becomes of them."""
 
     callbacks: Callbacks
-    clock: Clock
-    telemetry: Telemetry
+    runtime: Runtime
 
     def call_back(self, task: Task) -> None:
         """Tell of a task's outcome, if it asks for that: a few tries, with a pause that doubles between them."""
@@ -31,7 +30,7 @@ class CallbackSender:
         for _ in range(CALLBACK_TRIES - 1):
             if failed is None or not failed.retriable:
                 break
-            self.clock.sleep_until(self.clock.now() + pause)
+            self.runtime.clock.sleep_until(self.runtime.now() + pause)
             pause *= 2
             failed = self.callbacks.call_back(task, task.callback_url)
         if failed is not None:
@@ -40,10 +39,10 @@ class CallbackSender:
     def leave_out(self, task: Task) -> None:
         """Note that nobody was told of an outcome, because there was no time for it."""
         if task.callback_url is not None:
-            self.telemetry.count("callbacks_failed")
-            self.telemetry.note("a callback was not made: cleaning up took all the time", task=task.id.text)
+            self.runtime.telemetry.count("callbacks_failed")
+            self.runtime.telemetry.note("a callback was not made: cleaning up took all the time", task=task.id.text)
 
     def _give_up(self, task: Task, failed: Failed) -> None:
-        self.telemetry.count("callbacks_failed")
+        self.runtime.telemetry.count("callbacks_failed")
         error = f"{failed.error.kind}: {failed.error.message}"
-        self.telemetry.note("a callback was given up", task=task.id.text, error=error)
+        self.runtime.telemetry.note("a callback was given up", task=task.id.text, error=error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from duetime.domain.conditional_writes import Guard, Write
@@ -18,13 +18,12 @@ from duetime.services.content_retention import let_expire
 from duetime.services.enqueue import message_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.times import Millis
+    from duetime.ports.attempts import NodeListener, OccurrenceListener
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.ports.targets import TargetRunner
     from duetime.services.outcomes.callbacks import CallbackSender
 
@@ -56,21 +55,17 @@ class InlineCompletion:
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
-        tell: tells the schedule of an occurrence that it has ended; doing it twice is doing it once.
-        follow: does what a node's end means for its topology, and a topology's for its nodes; twice is once. Says
-            whether it is a node whose topology goes on: it expires only after that.
+        occurrence_listener: is told that an occurrence of a schedule has ended.
+        node_listener: is told that a node of a topology, or a topology, has ended.
     """
 
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
     targets: TargetRunner
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
+    runtime: Runtime
     retention: Millis
     callback_sender: CallbackSender
-    tell: Callable[[Task], None] = field(default=lambda _task: None)
-    follow: Callable[[Task], bool] = field(default=lambda _task: False)
+    occurrence_listener: OccurrenceListener
+    node_listener: NodeListener
 
     @property
     def is_here(self) -> bool:
@@ -94,34 +89,34 @@ class InlineCompletion:
         self._finish(task)
 
     def _finish(self, task: Task) -> None:
-        now = self.clock.now()
+        now = self.runtime.now()
         # A node outlives its topology, by whoever's clock that has ended.
         margin = NODE_MARGIN if task.node_ref is not None else 0
         expires = task.expires_at or now + self.retention + margin
         if _reports(task):
-            self.tell(task)
+            self.occurrence_listener.follow(task)
         sets: dict[str, Any] = {"finished_at": now}
-        if not (_is_of_a_topology(task) and self.follow(task)):
-            let_expire(self.contents, task, expires)
+        if not (_is_of_a_topology(task) and self.node_listener.follow(task)):
+            let_expire(self.stores.contents, task, expires)
             if task.expires_at is None:
                 sets["expires_at"] = expires
-        self.tasks.apply(Write(task.id, Move.CLOSE, self.random_source.nonce(), Guard(fence=task.fence), sets))
+        self.stores.tasks.apply(Write(task.id, Move.CLOSE, self.runtime.nonce(), Guard(fence=task.fence), sets))
 
     def _clean(self, task: Task) -> None:
         """The outcome stands, whatever becomes of its cleaning up: a failure is told, not retried."""
         try:
-            payload = self.contents.fetch(task.id, task.payload)
+            payload = self.stores.contents.fetch(task.id, task.payload)
         except ContentExpired as error:
             self._not_cleaned(task, str(error))
             return
         seconds = task.timeout_seconds
-        deadline = self.clock.now() + seconds * SECOND
+        deadline = self.runtime.now() + seconds * SECOND
         work = Work(Phase.CLEAN, task, payload, None, deadline, seconds, _say_nothing, _ask_nothing)
         ending = self.targets.run(work)
         for pause in _NOT_SENT_PAUSES:
             if not isinstance(ending, NotSent):
                 break
-            self.clock.sleep_until(self.clock.now() + pause)
+            self.runtime.clock.sleep_until(self.runtime.now() + pause)
             ending = self.targets.run(work)
         if isinstance(ending, NotSent):
             self._not_cleaned(task, ending.reason)
@@ -129,8 +124,8 @@ class InlineCompletion:
             self._not_cleaned(task, ending.error.message)
 
     def _not_cleaned(self, task: Task, why: str) -> None:
-        self.telemetry.count("cleans_failed")
-        self.telemetry.note("a target could not clean up", task=task.id.text, error=why)
+        self.runtime.telemetry.count("cleans_failed")
+        self.runtime.telemetry.note("a target could not clean up", task=task.id.text, error=why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from duetime.domain.tasks.task import AttemptOutcome
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Content, Task
-    from duetime.ports.stores import ContentStore
+    from duetime.ports.tasks import ContentStore
 
 
 def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:

@@ -36,8 +36,8 @@ from duetime.services.content_retention import let_expire, replace_content
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.completion_steps import CompletionSteps
 
@@ -50,13 +50,10 @@ class OutcomeWriter:
         retention: how long a finished task is kept, in milliseconds.
     """
 
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
     enqueuer: Enqueuer
     completion: CompletionSteps
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
+    runtime: Runtime
     retention: Millis
 
     def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
@@ -101,7 +98,7 @@ class OutcomeWriter:
         if task.started_at == task.run_at and not task.deferred:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
-        self.telemetry.count("tasks_held_back")
+        self.runtime.telemetry.count("tasks_held_back")
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
         # A topology's own run has its nodes stopped; its next attempt heeds what was asked of this one.
@@ -110,7 +107,9 @@ class OutcomeWriter:
         if not _is_cancelled(task, end):
             return end
         del sets["lease_ends_at"]
-        return self.write_outcome(task, Move.STOP, {**sets, "waits_for": None, "stop_request": None}, self.clock.now())
+        return self.write_outcome(
+            task, Move.STOP, {**sets, "waits_for": None, "stop_request": None}, self.runtime.now()
+        )
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
         """Take a claimed task back for good before its target was called: no attempt, no attempt record, and no look.
@@ -121,7 +120,7 @@ class OutcomeWriter:
             task: the record as it was claimed for its work.
             skipped: why.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         sets: dict[str, Any] = {
             "attempt": task.attempt - 1,
             "error": failure(SKIPPED, skipped.reason).error,
@@ -132,10 +131,10 @@ class OutcomeWriter:
         if task.started_at == task.run_at:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
-        end = self.tasks.apply(Write(task.id, Move.SKIP, self.random_source.nonce(), Guard(fence=task.fence), sets))
+        end = self.stores.tasks.apply(Write(task.id, Move.SKIP, self.runtime.nonce(), Guard(fence=task.fence), sets))
         if isinstance(end, Applied):
-            self.telemetry.count("tasks_skipped")
-            let_expire(self.contents, end.task, now + self.retention)
+            self.runtime.telemetry.count("tasks_skipped")
+            let_expire(self.stores.contents, end.task, now + self.retention)
         return end
 
     def give_up(self, task: Task, phases: frozenset[Phase]) -> WriteResult:
@@ -147,7 +146,7 @@ class OutcomeWriter:
         """
         last = task.retry.max_attempts
         error = _lost(task, last).error
-        now = self.clock.now()
+        now = self.runtime.now()
         lines = Run(task, now, now).history_before
         sets = {"error": error, "attempt": last, "attempt_history": lines[-ATTEMPTS_INLINE:], "deferred_fence": None}
         if task.stop_request is StopRequest.CANCEL:
@@ -162,7 +161,7 @@ class OutcomeWriter:
         Args:
             task: the record as it was read; somebody's write in between is a refusal.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         line = AttemptRecord(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
         lines = (*Run(task, now, now).history_before, line)
         sets = {
@@ -205,16 +204,16 @@ class OutcomeWriter:
             sets["lease_ends_at"] = None
         if lingers_until is not None:
             sets["lease_ends_at"] = lingers_until
-        write = Write(task.id, move, self.random_source.nonce(), guard or Guard(fence=task.fence), sets)
-        end = self.tasks.apply(write)
+        write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
+        end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
-            self.telemetry.count(f"tasks_{end.task.state}")
+            self.runtime.telemetry.count(f"tasks_{end.task.state}")
         return end
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
         """Move the attempt records that the record has no more room for."""
         for line in run.attempt_history(outcome)[:-ATTEMPTS_INLINE]:
-            self.contents.store_attempt(run.task.id, line)
+            self.stores.contents.store_attempt(run.task.id, line)
 
     def _succeed(self, run: Run, result: bytes, phases: frozenset[Phase]) -> WriteResult:
         if len(result) > MAX_RESULT_BYTES:
@@ -224,15 +223,15 @@ class OutcomeWriter:
         # That of a node does not, as long as its topology goes on.
         is_node = run.task.node_ref is not None
         expiry = unless_referenced(run.ended_at) if is_node else after_record(run.ended_at + self.retention)
-        kept = self.contents.keep(run.task.id, f"result.{self.random_source.nonce()}", result, expiry)
+        kept = self.stores.contents.keep(run.task.id, f"result.{self.runtime.nonce()}", result, expiry)
         end = self._end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
         if is_node and kept.is_outside and isinstance(end, Applied):
-            self.contents.retain(run.task.id, kept, expiry)
+            self.stores.contents.retain(run.task.id, kept, expiry)
         return end
 
     def _fail(self, run: Run, ending: Failed, phases: frozenset[Phase]) -> WriteResult:
         task = run.task
-        self.telemetry.count("attempts_failed")
+        self.runtime.telemetry.count("attempts_failed")
         if ending.retriable and task.retry.allows_after(task.attempt):
             return self._retry(run, ending)
         if task.rollback and Phase.ROLLBACK in phases:
@@ -244,7 +243,7 @@ class OutcomeWriter:
     def _retry(self, run: Run, ending: Failed) -> WriteResult:
         task = run.task
         self.store_old_attempts(run, AttemptOutcome.RETRIED)
-        at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.random_source.fraction()))
+        at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
         # A pause that its user asked of this attempt, the next one heeds before it calls anything.
         del changes["stop_request"]
@@ -252,24 +251,24 @@ class OutcomeWriter:
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if _is_cancelled(task, result):
             return self._end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
-        self.telemetry.count("tasks_retried")
+        self.runtime.telemetry.count("tasks_retried")
         return result
 
     def _undo(self, task: Task, sets: dict[str, Any], lingers_until: Millis | None = None) -> WriteResult:
         """Have the target roll back: attempts are counted anew, and the lease is let go, unless it still works."""
         sets = {**sets, "attempt": 0, "lease_ends_at": lingers_until}
-        at = self.clock.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
+        at = self.runtime.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
     def _defer(self, run: Run) -> WriteResult:
         """Wait for the target's notification until its deadline: the reminders first, then the long lease."""
         task = run.task
         deadline = deferred_until(task, run.started_at)
-        for at in reminders(task, deadline, self.clock.now(), self.enqueuer.look_ahead):
+        for at in reminders(task, deadline, self.runtime.now(), self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
         sets = {"lease_ends_at": deadline, "deferred_fence": task.fence}
-        end = self.tasks.apply(Write(task.id, Move.DEFER, self.random_source.nonce(), Guard(fence=task.fence), sets))
-        self.telemetry.count("tasks_deferred")
+        end = self.stores.tasks.apply(Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets))
+        self.runtime.telemetry.count("tasks_deferred")
         return end
 
     def _yield(self, run: Run, checkpoint: bytes | None, phases: frozenset[Phase]) -> WriteResult:
@@ -282,7 +281,7 @@ class OutcomeWriter:
         sets = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
         guard = Guard(fence=task.fence, not_cancelled=True)
         end = self._paused(
-            task, Write(task.id, Move.YIELD, self.random_source.nonce(), guard, sets), checkpoint, run.ended_at
+            task, Write(task.id, Move.YIELD, self.runtime.nonce(), guard, sets), checkpoint, run.ended_at
         )
         if _is_cancelled(task, end):
             return self._end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
@@ -291,12 +290,12 @@ class OutcomeWriter:
     def _paused(self, task: Task, write: Write, checkpoint: bytes | None, ended_at: Millis) -> WriteResult:
         """Write down a pause, with the checkpoint that takes the place of an earlier one."""
         if checkpoint is None:
-            return self.tasks.apply(write)
+            return self.stores.tasks.apply(write)
         expiry = unless_referenced(max(ended_at, task.due_at))
-        kept = self.contents.keep(task.id, f"checkpoint.{self.random_source.nonce()}", checkpoint, expiry)
+        kept = self.stores.contents.keep(task.id, f"checkpoint.{self.runtime.nonce()}", checkpoint, expiry)
         write = replace(write, sets={**write.sets, "checkpoint": kept})
-        stores = (self.tasks, self.contents)
-        return replace_content(stores, task, task.checkpoint, kept, expiry, partial(self.tasks.apply, write))
+        stores = (self.stores.tasks, self.stores.contents)
+        return replace_content(stores, task, task.checkpoint, kept, expiry, partial(self.stores.tasks.apply, write))
 
     def _end(
         self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any], lingers_until: Millis | None = None

@@ -14,7 +14,7 @@ from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource
+    from duetime.ports.runtime import Runtime
     from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.outcome import OutcomeWriter
 
@@ -25,8 +25,7 @@ class RollbackWriter:
 
     outcome_writer: OutcomeWriter
     enqueuer: Enqueuer
-    clock: Clock
-    random_source: RandomSource
+    runtime: Runtime
 
     def finish(self, run: Run, ending: Ending) -> WriteResult:
         """Write down the end of a rollback; one whose fence is no longer the task's is refused."""
@@ -38,7 +37,7 @@ class RollbackWriter:
         failed = ending if isinstance(ending, Failed) else _unfit()
         if failed.retriable and task.retry.allows_after(task.attempt):
             self.outcome_writer.store_old_attempts(run, AttemptOutcome.RETRIED)
-            at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.random_source.fraction()))
+            at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
             changes = run.changes(AttemptOutcome.RETRIED)
             again = {**changes, "error": failed.error, "lease_ends_at": failed.lingers_until}
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
@@ -50,12 +49,12 @@ class RollbackWriter:
     def leave(self, task: Task) -> WriteResult:
         """Fail a task as it has failed: it was to be undone if its target offers that, and it does not."""
         return self.outcome_writer.write_outcome(
-            task, Move.FAIL_ROLLBACK, {"attempt": task.attempt_history[-1].attempt}, self.clock.now()
+            task, Move.FAIL_ROLLBACK, {"attempt": task.attempt_history[-1].attempt}, self.runtime.now()
         )
 
     def give_up(self, task: Task) -> WriteResult:
         """Fail a rollback whose last worker vanished."""
-        now = self.clock.now()
+        now = self.runtime.now()
         error = failure("RollbackLost", "the worker of the last rollback allowed vanished", retriable=False)
         return self.finish(Run(task, now, now), error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
@@ -29,15 +29,16 @@ from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.tasks.pull_leases import LeaseRequest, Pullers
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
+    from duetime.ports.attempts import InputReader
     from duetime.ports.queues import PullQueues
-    from duetime.ports.runtime import Clock, Executor, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.long_poll_limit import LongPolls
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.pull.locks import PullLocks
@@ -86,24 +87,16 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True)
 class LeaseService:
-    """Leases the due tasks of pulled types, each by the same claim that the worker functions make.
+    """Leases the due tasks of pulled types, each by the same claim that the worker functions make."""
 
-    Attributes:
-        inputs: what a node of a topology is given of its parents' results; may raise `InputsTooLarge`.
-    """
-
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
     queues: PullQueues
     outcome_writer: OutcomeWriter
     pull_locks: PullLocks
     pullers: Pullers
-    clock: Clock
-    random_source: RandomSource
-    executor: Executor
-    telemetry: Telemetry
+    runtime: Runtime
     long_polls: LongPolls
-    inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
+    input_reader: InputReader
 
     def lease(self, caller: str, wanted: LeaseRequest) -> list[Leased]:
         """Lease tasks that are due; none, if none became due while it waited.
@@ -120,7 +113,7 @@ class LeaseService:
             if not leases:
                 raise
             # What was leased must reach its worker, or it is lost until the leases end.
-            self.telemetry.note("a queue could not be asked", error=str(error))
+            self.runtime.telemetry.note("a queue could not be asked", error=str(error))
         return self._with_time_left(leases)
 
     def _with_time_left(self, leases: Sequence[Leased]) -> list[Leased]:
@@ -129,17 +122,17 @@ class LeaseService:
         Whatever was slow since their claims, a worker must not begin under a lease that is all but over, or is over
         and somebody else's by now.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= lease.key.length]
         for lease in leases:
             if lease not in useful:
-                self.telemetry.count("leases_too_late")
+                self.runtime.telemetry.count("leases_too_late")
                 self._put_back(lease, "a lease with time left")
         return useful
 
     def _fill(self, leases: list[Leased], wanted: LeaseRequest) -> None:
         """Ask every type once without waiting, each request another one first; then wait at each in turn."""
-        first = self.random_source.below(len(wanted.types))
+        first = self.runtime.random_source.below(len(wanted.types))
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))
         left = wanted.wait
@@ -151,12 +144,12 @@ class LeaseService:
                     return
                 if number == len(types) and not outcome_waiter.enter_context(self.long_polls.place(left)):
                     return
-                began = self.clock.now()
+                began = self.runtime.now()
                 # What is leased already must not wait for what is not due: together it could outlast a lease.
                 hold = 0 if leases else MAX_HOLD
                 if not self._add(leases, self._leased(pull_queue, wanted, wanted.most - len(leases), seconds, hold)):
                     return
-                left -= max(self.clock.now() - began, seconds * SECOND)
+                left -= max(self.runtime.now() - began, seconds * SECOND)
 
     def _add(self, leases: list[Leased], more: Sequence[_Taken]) -> bool:
         """Add what an answer has room for, and put the rest back; says whether there is room for more."""
@@ -187,23 +180,23 @@ class LeaseService:
         deliveries = self.queues.receive(pull_queue, most, seconds, away)
         if not deliveries:
             return []
-        received_at = self.clock.now()
+        received_at = self.runtime.now()
         first = min(delivery.message.due for delivery in deliveries)
         if first <= received_at + hold:
-            self.clock.sleep_until(first - CLAIM_LEAD)
-        now = self.clock.now()
+            self.runtime.clock.sleep_until(first - CLAIM_LEAD)
+        now = self.runtime.now()
         ready = [each for each in deliveries if each.message.due <= now + CLAIM_LEAD]
         early = [each for each in deliveries if each not in ready]
-        ends = self.executor.map(partial(self._take_up, wanted), ready)
+        ends = self.runtime.executor.map(partial(self._take_up, wanted), ready)
         ends += [_Taken(each, RedeliverMessage(each.message.due - SECOND, "not due")) for each in early]
-        if self.clock.now() > received_at + _SLOW:
+        if self.runtime.now() > received_at + _SLOW:
             leased = [each for each in ends if isinstance(each.end, Leased)]
             self._come_back([each.delivery for each in leased], [_returns_at(each.end) for each in leased])
         self._settle(ends)
         for each in ends:
             if isinstance(each.end, Leased):
                 # Claimed a moment before, so that the claim's own time makes nothing late; handed out no earlier.
-                self.clock.sleep_until(each.end.task.next_at)
+                self.runtime.clock.sleep_until(each.end.task.next_at)
         return ends
 
     def _take_up(self, wanted: LeaseRequest, delivery: Delivery) -> _Taken:
@@ -213,13 +206,13 @@ class LeaseService:
         except Unavailable as error:
             return _Taken(delivery, self._later(str(error)))
         except Exception as error:  # noqa: BLE001 - see above
-            self.telemetry.count("worker_defects")
-            self.telemetry.note("a task could not be leased", error=repr(error), delivery=delivery.id)
-            return _Taken(delivery, RedeliverMessage(self.clock.now() + wanted.length, repr(error)))
+            self.runtime.telemetry.count("worker_defects")
+            self.runtime.telemetry.note("a task could not be leased", error=repr(error), delivery=delivery.id)
+            return _Taken(delivery, RedeliverMessage(self.runtime.now() + wanted.length, repr(error)))
 
     def _claimed(self, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
-        claimant = Claimant(wanted.worker, self.clock.now(), wanted.length)
-        result = self.tasks.apply(claimant.claim(delivery.message, self.random_source.nonce()))
+        claimant = Claimant(wanted.worker, self.runtime.now(), wanted.length)
+        result = self.stores.tasks.apply(claimant.claim(delivery.message, self.runtime.nonce()))
         if not isinstance(result, Applied):
             return self._refused(result.task, delivery)
         task = result.task
@@ -227,11 +220,11 @@ class LeaseService:
             return self._begun(task, wanted, delivery)
         except Unavailable as error:
             # It has begun nothing: another try costs it no attempt.
-            return self._ended(self._postpone(task, Postponed(self.clock.now() + SECOND, str(error))))
+            return self._ended(self._postpone(task, Postponed(self.runtime.now() + SECOND, str(error))))
 
     def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
         """Hand a claimed task out, unless it must not begin."""
-        now = self.clock.now()
+        now = self.runtime.now()
         if not task.pull_queue:
             # The timer of a change that was refused, or made undone, brought its message here.
             return self._ended(self._postpone(task, Postponed(now, "its own target")))
@@ -247,7 +240,7 @@ class LeaseService:
         if held := self.pull_locks.take(task, task.lease_ends_at or now):
             return self._ended(self._postpone(task, held))
         try:
-            inputs = self.inputs(task)
+            inputs = self.input_reader.inputs_of(task)
             payload = replace(task.payload, data=self._bytes(task, task.payload))
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
@@ -255,15 +248,15 @@ class LeaseService:
             end = self.outcome_writer.finish(Run(task, now, now), failed, RUN_ONLY)
             self.pull_locks.give_back(task)
             return self._ended(end)
-        self.telemetry.measure("lateness", max(0, now - task.next_at))
+        self.runtime.telemetry.measure("lateness", max(0, now - task.next_at))
         key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage:
         """What becomes of a message whose claim was refused; what follows an outcome is the worker functions'."""
-        self.telemetry.count("refused")
-        retain_paused(self.tasks, self.contents, task)
-        match after_refusal(task, delivery.message, self.clock.now()):
+        self.runtime.telemetry.count("refused")
+        retain_paused(self.stores.tasks, self.stores.contents, task)
+        match after_refusal(task, delivery.message, self.runtime.now()):
             case FollowUp(left) | Undo(left) | CheckTopology(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])
                 return self._later("not sent") if unsent else DeleteMessage("left to the worker functions")
@@ -281,9 +274,9 @@ class LeaseService:
     def _put_back(self, leased: Leased, reason: str) -> None:
         """Take back a lease that was not handed out; the task waits for what the reason says."""
         try:
-            end = self._ended(self._postpone(leased.task, Postponed(self.clock.now(), reason)))
+            end = self._ended(self._postpone(leased.task, Postponed(self.runtime.now(), reason)))
         except Unavailable as error:
-            self.telemetry.note("a lease could not be taken back", error=str(error))
+            self.runtime.telemetry.note("a lease could not be taken back", error=str(error))
             return
         self._settle([_Taken(Delivery(message_for(leased.task), leased.key.receipt, ""), end)])
 
@@ -301,23 +294,23 @@ class LeaseService:
         try:
             self.queues.delete([each.delivery for each in ends if isinstance(each.end, DeleteMessage)])
         except Unavailable as error:
-            self.telemetry.note("messages were not deleted", error=str(error))
+            self.runtime.telemetry.note("messages were not deleted", error=str(error))
         back = [each for each in ends if isinstance(each.end, RedeliverMessage)]
         self._come_back([each.delivery for each in back], [_returns_at(each.end) for each in back])
 
     def _come_back(self, deliveries: Sequence[Delivery], times: Sequence[Millis]) -> None:
-        now = self.clock.now()
+        now = self.runtime.now()
         try:
             self.queues.come_back(deliveries, [max(0, -(-(at - now) // SECOND)) for at in times])
         except Unavailable as error:
             # They come back at the visibility they have.
-            self.telemetry.note("visibility was not changed", error=str(error))
+            self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
     def _later(self, reason: str) -> RedeliverMessage:
-        return RedeliverMessage(self.clock.now() + SECOND, reason)
+        return RedeliverMessage(self.runtime.now() + SECOND, reason)
 
     def _bytes(self, task: Task, content: Content) -> bytes:
-        return self.contents.fetch(task.id, content) if content.data is None else content.data
+        return self.stores.contents.fetch(task.id, content) if content.data is None else content.data
 
 
 def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:

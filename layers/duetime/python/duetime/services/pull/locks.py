@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.task import LockScope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.ports.attempts import StartGate
     from duetime.services.locks.locking import LockManager
 
 
@@ -23,11 +22,11 @@ class PullLocks:
     Nothing is remembered in between, so what a task holds is what it needs.
 
     Attributes:
-        stopped: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
+        start_gate: whether an operator, its handler or its schedule keeps a task from beginning.
     """
 
     lock_manager: LockManager
-    stopped: Callable[[Task], Postponed | Skipped | None] = field(default=lambda _task: None)
+    start_gate: StartGate
 
     def take(self, task: Task, until: Millis) -> Postponed | Skipped | None:
         """Take all that a task needs, until its lease ends.
@@ -36,7 +35,7 @@ class PullLocks:
             Nothing if it has it all; else the task must be held back or skipped as the answer says, and `give_back`
             must follow.
         """
-        if held := self.stopped(task):
+        if held := self.start_gate.held(task):
             return held
         for claim in self.lock_manager.claims(task):
             if held := self.lock_manager.take(task, claim):

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import PullQueues
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.pull.locks import PullLocks
 
@@ -47,15 +47,12 @@ class LeaseReports:
     task, and `FenceMismatch` if the lease is over and the task is another's.
     """
 
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
     queues: PullQueues
     outcome_writer: OutcomeWriter
     pull_locks: PullLocks
     pullers: Pullers
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
+    runtime: Runtime
 
     def heartbeat(self, caller: str, key: LeaseKey, progress: Progress | None) -> Task:
         """Renew a lease, no further than its attempt may last. The worker must respect `stop_request` of the answer.
@@ -67,7 +64,7 @@ class LeaseReports:
         task = self._read(caller, key)
         if task.fence != key.fence or task.state is not State.RUNNING:
             raise FenceMismatch(task)
-        now = self.clock.now()
+        now = self.runtime.now()
         overdue_at = (task.run_at or now) + task.timeout_seconds * SECOND
         if now >= overdue_at:
             raise AttemptOverdue(task)
@@ -79,7 +76,7 @@ class LeaseReports:
             sets["progress"] = progress
         # One that comes late must not take back what a later one has given.
         guard = Guard(fence=key.fence, leased_until_before=until)
-        result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.random_source.nonce(), guard, sets))
+        result = self.stores.tasks.apply(Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
         if result.task is None or result.task.fence != key.fence or result.task.state is not State.RUNNING:
             raise FenceMismatch(result.task or task)
         self._keep_away(task, key, until + LEASE_RETURN_MARGIN)
@@ -98,12 +95,12 @@ class LeaseReports:
         if task.fence != key.fence or task.state is not State.RUNNING:
             return self._repeated(task, key, ending)
         _check_asked(task, ending)
-        now = self.clock.now()
+        now = self.runtime.now()
         started = task.run_at or now
         end = self.outcome_writer.finish(Run(task, started, max(now, started)), ending, RUN_ONLY)
         if not isinstance(end, Applied):
             return self._repeated(self._read(caller, key), key, ending)
-        self.telemetry.measure("duration", max(0, now - started))
+        self.runtime.telemetry.measure("duration", max(0, now - started))
         is_open = end.task.is_terminal and end.task.finished_at is None
         if is_open:
             self.outcome_writer.completion.close(end.task)
@@ -113,11 +110,11 @@ class LeaseReports:
 
     def release(self, caller: str, key: LeaseKey) -> Task:
         """Give a task back at once: it counts as no attempt, and anybody may lease it."""
-        return self.finish(caller, key, Postponed(self.clock.now(), RELEASED))
+        return self.finish(caller, key, Postponed(self.runtime.now(), RELEASED))
 
     def _read(self, caller: str, key: LeaseKey) -> Task:
         self.pullers.check(caller, [key.pull_queue])
-        task = self.tasks.read(key.task_id)
+        task = self.stores.tasks.read(key.task_id)
         if task is None or task.type != key.pull_queue or not isinstance(task.target, PullTarget):
             raise LeaseNotFound
         return task
@@ -129,25 +126,25 @@ class LeaseReports:
             if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
                 return task
         elif task.attempt_history and task.attempt_history[-1].fence == key.fence:
-            if says_the_same(self.contents, task, ending):
+            if says_the_same(self.stores.contents, task, ending):
                 return task
             raise NotifiedOtherwise(task)
         raise FenceMismatch(task)
 
     def _keep_away(self, task: Task, key: LeaseKey, until: Millis) -> None:
-        wait = -(-(until - self.clock.now()) // SECOND)
+        wait = -(-(until - self.runtime.now()) // SECOND)
         try:
             self.queues.come_back([_delivery(task, key)], [wait])
         except Unavailable as error:
             # It comes back too early, is refused, and goes away again.
-            self.telemetry.note("visibility was not changed", error=str(error))
+            self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
     def _delete(self, task: Task, key: LeaseKey) -> None:
         try:
             self.queues.delete([_delivery(task, key)])
         except Unavailable as error:
             # It comes back after the lease, and is let go then.
-            self.telemetry.note("messages were not deleted", error=str(error))
+            self.runtime.telemetry.note("messages were not deleted", error=str(error))
 
 
 def _delivery(task: Task, key: LeaseKey) -> Delivery:

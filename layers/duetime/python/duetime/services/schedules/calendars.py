@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar, Kind
     from duetime.domain.schedules.time_zones import Zone
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import CalendarStore, ScheduleStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
 
 _TRIES = 10
 _BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
@@ -43,10 +43,8 @@ class CalendarManager:
         read_ics: reads iCalendar files.
     """
 
-    calendars: CalendarStore
-    schedules: ScheduleStore
-    clock: Clock
-    random_source: RandomSource
+    stores: Stores
+    runtime: Runtime
     read_ics: CalendarReader
 
     def put(self, owner: str, calendar: Calendar) -> Calendar:
@@ -57,8 +55,8 @@ class CalendarManager:
             Unavailable: others kept changing it.
         """
         for _ in range(_TRIES):
-            _, incarnation = self.calendars.read_edition(owner, calendar.name)
-            if self.calendars.put(owner, calendar, incarnation, self.random_source.nonce()):
+            _, incarnation = self.stores.calendars.read_edition(owner, calendar.name)
+            if self.stores.calendars.put(owner, calendar, incarnation, self.runtime.nonce()):
                 return calendar
         raise _busy(calendar.name)
 
@@ -68,7 +66,7 @@ class CalendarManager:
         Raises:
             FieldInvalid: it cannot be read, or is too large.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         return self.put(owner, self.read_ics(data, name, now - _BACK, now + _AHEAD, kind=kind, zone=zone))
 
     def get(self, owner: str, name: str) -> Calendar:
@@ -77,14 +75,14 @@ class CalendarManager:
         Raises:
             CalendarNotFound: there is none of that name.
         """
-        calendar = self.calendars.read(owner, name)
+        calendar = self.stores.calendars.read(owner, name)
         if calendar is None:
             raise CalendarNotFound(name)
         return calendar
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Calendar]:
         """An owner's calendars by their names, eventually consistently; the list goes on behind `after`."""
-        return self.calendars.list_after(owner, after, limit)
+        return self.stores.calendars.list_after(owner, after, limit)
 
     def delete(self, owner: str, name: str) -> None:
         """Remove a calendar.
@@ -94,15 +92,15 @@ class CalendarManager:
             CalendarUsed: a schedule names it.
             Unavailable: others kept changing it.
         """
-        calendar, incarnation = self.calendars.read_edition(owner, name)
+        calendar, incarnation = self.stores.calendars.read_edition(owner, name)
         if calendar is None:
             raise CalendarNotFound(name)
         for _ in range(_TRIES):
             self._check_unused(owner, name)
-            expires_at = self.clock.now() + DELETION_MARKER_LIFE
-            if self.calendars.remove(owner, calendar, incarnation, self.random_source.nonce(), expires_at):
+            expires_at = self.runtime.now() + DELETION_MARKER_LIFE
+            if self.stores.calendars.remove(owner, calendar, incarnation, self.runtime.nonce(), expires_at):
                 return
-            calendar, found = self.calendars.read_edition(owner, name)
+            calendar, found = self.stores.calendars.read_edition(owner, name)
             if calendar is None or found.created != incarnation.created:
                 # Somebody else has removed it; what has its name now is another one.
                 return
@@ -111,7 +109,7 @@ class CalendarManager:
 
     def _check_unused(self, owner: str, name: str) -> None:
         after = ""
-        while page := self.schedules.list_after(owner, after, MAX_PAGE):
+        while page := self.stores.schedules.list_after(owner, after, MAX_PAGE):
             for schedule in page:
                 if name in schedule.spec.calendars:
                     raise CalendarUsed(name, schedule.name)

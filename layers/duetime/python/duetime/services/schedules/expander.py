@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, Executor, RandomSource, Telemetry
-    from duetime.ports.stores import CalendarStore, ScheduleStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 
 T = TypeVar("T")
@@ -97,14 +97,9 @@ class ScheduleExpander:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
     """
 
-    schedules: ScheduleStore
-    calendars: CalendarStore
-    tasks: TaskStore
+    stores: Stores
     occurrence_tasks: OccurrenceTasks
-    clock: Clock
-    random_source: RandomSource
-    executor: Executor
-    telemetry: Telemetry
+    runtime: Runtime
     look_ahead: Millis
 
     def expand(self, timers: Sequence[ScheduleTimer], until: Millis | None = None) -> Expanded:
@@ -119,16 +114,16 @@ class ScheduleExpander:
         for number_of_pass in range(_PASSES):
             if not todo:
                 return Expanded(tasks, done)
-            if number_of_pass and until is not None and self.clock.now() >= until:
+            if number_of_pass and until is not None and self.runtime.now() >= until:
                 break
-            ends = self.executor.map(self._begun, todo)
+            ends = self.runtime.executor.map(self._begun, todo)
             passes = [end for end in ends if isinstance(end, _Pass)]
             again = [end for end in ends if isinstance(end, ScheduleTimer)]
             # The first alone: if it does not exist, no expansion has ever come so far.
             for number in range(2):
                 self._produce([(each, due) for each in passes for due in each.due[: each.alone][number : number + 1]])
             self._produce([(each, due) for each in passes for due in each.due[each.alone :]])
-            more = self.executor.map(self._ended, passes)
+            more = self.runtime.executor.map(self._ended, passes)
             tasks += [task for each in passes for task in each.tasks]
             done = done and not any(each.failed and not each.broken for each in passes) and None not in ends
             todo = again + [timer for timer in more if timer is not None]
@@ -142,7 +137,7 @@ class ScheduleExpander:
         """
         found = []
         for index, name in enumerate(stored.spec.calendars):
-            calendar = self.calendars.read(stored.owner, name)
+            calendar = self.stores.calendars.read(stored.owner, name)
             if calendar is None:
                 raise FieldInvalid(f"calendars[{index}]", f"there is no calendar {name!r}")
             found.append(calendar)
@@ -163,21 +158,21 @@ class ScheduleExpander:
             do, `None` if the store did not answer.
         """
         try:
-            stored, _ = self.schedules.read(timer.owner, timer.name)
+            stored, _ = self.stores.schedules.read(timer.owner, timer.name)
             if stored is None or stored.uid != timer.uid or stored.generation != timer.generation:
                 return True
             return self._looked_at(timer, stored) if stored.is_expandable else True
         except _Retry:
             return timer
         except Unavailable as error:
-            self.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=str(error))
+            self.runtime.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=str(error))
             return None
         except Exception as error:  # noqa: BLE001 - one schedule's defect must not stop the trigger
             self._defect(timer, error)
             return True
 
     def _looked_at(self, timer: ScheduleTimer, stored: StoredSchedule) -> _Pass | bool:
-        now = self.clock.now()
+        now = self.runtime.now()
         calendars: tuple[Calendar, ...] = ()
         try:
             calendars = self.calendars_of(stored)
@@ -204,7 +199,7 @@ class ScheduleExpander:
     def _paused(self, stored: StoredSchedule, refusal: Exception, calendars: Sequence[Calendar]) -> bool:
         """Pause a schedule whose tasks cannot be made; there is nothing more to do."""
         if stored.state is ScheduleState.ACTIVE:
-            self._save(stored.paused(self.clock.now(), str(refusal), calendars))
+            self._save(stored.paused(self.runtime.now(), str(refusal), calendars))
         return True
 
     def _by_timing(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
@@ -232,15 +227,17 @@ class ScheduleExpander:
         one that was not looked at would be met as a missed one later.
         """
         intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
-        if not intended or self.tasks.read(stored.id_of(intended[0])) is None:
+        if not intended or self.stores.tasks.read(stored.id_of(intended[0])) is None:
             return None
         ids = {stored.id_of(each): each.nominal for each in intended}
-        return max([intended[0].nominal, *map(ids.__getitem__, self.tasks.read_many(list(ids), consistent=True))])
+        return max(
+            [intended[0].nominal, *map(ids.__getitem__, self.stores.tasks.read_many(list(ids), consistent=True))]
+        )
 
     def _decided(self, stored: StoredSchedule, schedule: Schedule, now: Millis) -> StoredSchedule:
         """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
         decided, found = decide_missed(stored, schedule, now - MISSED_AFTER, now)
-        self.telemetry.count("occurrences_missed", found.missed)
+        self.runtime.telemetry.count("occurrences_missed", found.missed)
         return self._save(decided)
 
     def _go_on(self, at_work: _Pass, calendars: Sequence[Calendar], now: Millis) -> None:
@@ -250,7 +247,7 @@ class ScheduleExpander:
         if last is None or not stored.is_current(last):
             stored = self._save(continued(stored, first_run(schedule, stored.changed_at)))
             last = None if stored.state is ScheduleState.ENDED else stored.last
-        elif (task := self.tasks.read(last.task_id)) is not None:
+        elif (task := self.stores.tasks.read(last.task_id)) is not None:
             if task.finished_at is not None:
                 stored = self._save(continued(stored, run_after(schedule, last, ended_at(task, now))))
             last = stored.last if stored.last != last else None
@@ -280,12 +277,12 @@ class ScheduleExpander:
         if at is not None:
             at = max(unread, min(at, now + LONGEST_SLEEP))
             before = at_work.before
-            self.tasks.add_schedule_timer(
+            self.stores.tasks.add_schedule_timer(
                 ScheduleTimer(before.uid, before.owner, before.name, at_work.after.generation, at)
             )
 
     def _produce(self, dues: Sequence[tuple[_Pass, Due]]) -> None:
-        self.executor.map(self._produced, [(at_work, due) for at_work, due in dues if not at_work.failed])
+        self.runtime.executor.map(self._produced, [(at_work, due) for at_work, due in dues if not at_work.failed])
 
     def _produced(self, pair: tuple[_Pass, Due]) -> None:
         at_work, due = pair
@@ -307,7 +304,7 @@ class ScheduleExpander:
         return replace(timer, generation=at_work.after.generation) if at_work.more and not at_work.failed else None
 
     def _save(self, stored: StoredSchedule) -> StoredSchedule:
-        if not self.schedules.save(stored, self.random_source.nonce()):
+        if not self.stores.schedules.save(stored, self.runtime.nonce()):
             raise _Retry
         return replace(stored, incarnation=stored.incarnation + 1)
 
@@ -317,7 +314,9 @@ class ScheduleExpander:
             return work()
         except (Unavailable, FieldInvalid) as error:
             # A target that was just taken from the settings: the next look pauses the schedule.
-            self.telemetry.note("a schedule could not be expanded", schedule=at_work.timer.name, error=str(error))
+            self.runtime.telemetry.note(
+                "a schedule could not be expanded", schedule=at_work.timer.name, error=str(error)
+            )
         except _Retry:
             raise
         except Exception as error:  # noqa: BLE001 - one schedule's defect must not stop the trigger
@@ -327,5 +326,5 @@ class ScheduleExpander:
         return None
 
     def _defect(self, timer: ScheduleTimer, error: Exception) -> None:
-        self.telemetry.count("expansions_failed")
-        self.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=repr(error))
+        self.runtime.telemetry.count("expansions_failed")
+        self.runtime.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=repr(error))

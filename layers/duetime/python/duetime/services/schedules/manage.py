@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.definition import ScheduleChange, ScheduleSpec, Written
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ContentStore, ScheduleStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.schedules.expander import ScheduleExpander
     from duetime.services.shards import Shards
@@ -66,13 +66,10 @@ class ScheduleManager:
         retention: how long the payload of a schedule that is gone is kept, in milliseconds.
     """
 
-    schedules: ScheduleStore
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
     enqueuer: Enqueuer
     expander: ScheduleExpander
-    clock: Clock
-    random_source: RandomSource
+    runtime: Runtime
     shards: Shards
     look_ahead: Millis
     retention: Millis
@@ -85,12 +82,14 @@ class ScheduleManager:
             ScheduleExists: there is one of its name.
         """
         self.expander.occurrence_tasks.accept(spec.task)
-        now = self.clock.now()
-        uid = TaskId.of(now, self.random_source.below(self.shards.count()), self.random_source.bits(_TAIL_BITS))
-        name = spec.name or f"schedule-{self.random_source.bits(_NAME_BITS):010x}"
+        now = self.runtime.now()
+        uid = TaskId.of(
+            now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
+        )
+        name = spec.name or f"schedule-{self.runtime.random_source.bits(_NAME_BITS):010x}"
         # Its first instant may be this very one: that of a rate is.
         # Read first and named by the write: should that arrive late, it must not undo what has come since.
-        vacancy = self.schedules.vacancy(owner, name)
+        vacancy = self.stores.schedules.vacancy(owner, name)
         if vacancy is None:
             raise ScheduleExists(name)
         made = self._made(owner, uid, replace(spec, name=name), now)
@@ -99,9 +98,9 @@ class ScheduleManager:
         self._check(made)
         made = replace(made, payload=self._keep(uid, spec.task.payload))
         self._write_timer(made)
-        if not self.schedules.save(made, self.random_source.nonce()):
+        if not self.stores.schedules.save(made, self.runtime.nonce()):
             self._expire(uid, made.payload)
-            if self.schedules.vacancy(owner, name) is None:
+            if self.stores.schedules.vacancy(owner, name) is None:
                 raise ScheduleExists(name)
             raise _busy(name)
         self._retain(made)
@@ -113,12 +112,12 @@ class ScheduleManager:
         payload = stored.payload
         if payload.data is None:
             with suppress(ContentExpired):
-                payload = replace(payload, data=self.contents.fetch(stored.uid, payload))
+                payload = replace(payload, data=self.stores.contents.fetch(stored.uid, payload))
         return replace(stored, payload=payload)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[StoredSchedule]:
         """An owner's schedules by their names, eventually consistently; the list goes on behind `after`."""
-        return self.schedules.list_after(owner, after, limit)
+        return self.stores.schedules.list_after(owner, after, limit)
 
     def change(self, owner: str, name: str, change: ScheduleChange, version: int | None = None) -> StoredSchedule:
         """Change a schedule; what was placed and is to come is placed anew.
@@ -138,7 +137,7 @@ class ScheduleManager:
             spec = change.of(stored.spec)
             keeps_due = stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec)
             moved = stored.edited if keeps_due else stored.steered
-            after = moved(self.clock.now(), self.expander.known_calendars_of(stored))
+            after = moved(self.runtime.now(), self.expander.known_calendars_of(stored))
             after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
             if "remaining_runs" in change.fields:
                 after = replace(after, remaining_runs=spec.remaining_runs)
@@ -161,8 +160,8 @@ class ScheduleManager:
         """Remove a schedule; what was placed and has not begun is dropped when its time comes."""
         stored = self._read(owner, name, version)
         for _ in range(_TRIES):
-            expires_at = self.clock.now() + DELETION_MARKER_LIFE
-            if self.schedules.remove(stored, self.random_source.nonce(), expires_at):
+            expires_at = self.runtime.now() + DELETION_MARKER_LIFE
+            if self.stores.schedules.remove(stored, self.runtime.nonce(), expires_at):
                 self._expire(stored.uid, stored.payload)
                 return
             try:
@@ -184,7 +183,7 @@ class ScheduleManager:
                 raise ScheduleStateConflict(name, stored.state, "paused")
             if stored.state is ScheduleState.PAUSED:
                 return replace(stored, note=note, version=stored.version + 1)
-            return stored.paused(self.clock.now(), note, self.expander.known_calendars_of(stored))
+            return stored.paused(self.runtime.now(), note, self.expander.known_calendars_of(stored))
 
         return self._written(self._read(owner, name), version, paused)
 
@@ -199,7 +198,7 @@ class ScheduleManager:
         def resumed(stored: StoredSchedule) -> StoredSchedule:
             if stored.state is not ScheduleState.PAUSED:
                 return stored
-            now = self.clock.now()
+            now = self.runtime.now()
             after = replace(stored, state=ScheduleState.ACTIVE, note="", done=now, changed_at=now)
             after = replace(after, version=stored.version + 1)
             self.expander.occurrence_tasks.check(after)
@@ -219,8 +218,8 @@ class ScheduleManager:
         Returns:
             The task; it may yet be skipped because of the run before, as any occurrence.
         """
-        stored, now = self._read(owner, name), self.clock.now()
-        occurrence = Occurrence(now, now, now, f"now {self.random_source.nonce()}")
+        stored, now = self._read(owner, name), self.runtime.now()
+        occurrence = Occurrence(now, now, now, f"now {self.runtime.nonce()}")
         occurrence_tasks = self.expander.occurrence_tasks
         due = Due(occurrence, Cause.TRIGGER)
         task = occurrence_tasks.produce(stored, due, occurrence_tasks.payload_of(stored))
@@ -229,8 +228,8 @@ class ScheduleManager:
         key = stored.spec.clock.zone.text_at(now)
         with suppress(Unavailable):
             # A remark that is lost does no harm.
-            self.schedules.save(
-                told.remarked(now, key, f"triggered by hand: task {task.id}"), self.random_source.nonce()
+            self.stores.schedules.save(
+                told.remarked(now, key, f"triggered by hand: task {task.id}"), self.runtime.nonce()
             )
         return task
 
@@ -241,8 +240,8 @@ class ScheduleManager:
             FieldInvalid: the stretch is empty, not past, or nothing comes in it, or the pace is out of bounds.
             ScheduleStateConflict: too many backfills are on their way.
         """
-        wanted = requested(start, end, per_minute, self.clock.now())
-        run_id = f"{self.random_source.bits(_BACKFILL_BITS):08x}"
+        wanted = requested(start, end, per_minute, self.runtime.now())
+        run_id = f"{self.runtime.random_source.bits(_BACKFILL_BITS):08x}"
 
         def backfilled(stored: StoredSchedule) -> StoredSchedule:
             if len(stored.open_backfills) >= MAX_BACKFILLS:
@@ -267,7 +266,7 @@ class ScheduleManager:
                 raise BackfillNotFound(name, backfill_id)
             if run.ended_at is not None:
                 return stored
-            ended = stored.with_backfill(replace(run, ended_at=self.clock.now()))
+            ended = stored.with_backfill(replace(run, ended_at=self.runtime.now()))
             return replace(ended, version=stored.version + 1)
 
         return self._written(self._read(owner, name), None, cancelled)
@@ -320,14 +319,14 @@ class ScheduleManager:
             if looks:
                 after = replace(after, generation=before.generation + 1, tzdata=tzdata_version())
                 self._write_timer(after)
-            if self.schedules.save(after, self.random_source.nonce()):
+            if self.stores.schedules.save(after, self.runtime.nonce()):
                 return replace(after, incarnation=before.incarnation + 1)
             before = self._read_again(before, version)
         raise _busy(before.name)
 
     def _expanded(self, stored: StoredSchedule) -> StoredSchedule:
         """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's timer."""
-        now = self.clock.now()
+        now = self.runtime.now()
         with suppress(Unavailable, ScheduleNotFound):
             timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
             self.enqueuer.send_due(self.expander.expand([timer], now + _PATIENCE).tasks)
@@ -338,11 +337,13 @@ class ScheduleManager:
         return stored
 
     def _write_timer(self, stored: StoredSchedule) -> None:
-        at = first_unread(self.clock.now(), self.look_ahead)
-        self.tasks.add_schedule_timer(ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, at))
+        at = first_unread(self.runtime.now(), self.look_ahead)
+        self.stores.tasks.add_schedule_timer(
+            ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, at)
+        )
 
     def _read(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
-        stored, _ = self.schedules.read(owner, name)
+        stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
             raise ScheduleNotFound(name)
         _check_version(stored, version)
@@ -362,17 +363,17 @@ class ScheduleManager:
 
     def _keep(self, uid: TaskId, data: bytes) -> Content:
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
-        expiry = unless_referenced(self.clock.now())
-        return self.contents.keep(uid, f"{PAYLOAD}.{self.random_source.nonce()}", data, expiry)
+        expiry = unless_referenced(self.runtime.now())
+        return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
     def _retain(self, stored: StoredSchedule) -> None:
         """Let the payload last as long as a schedule that nobody looks at; of any other the first look does."""
         if stored.payload.is_outside and not stored.is_expandable:
-            self.contents.retain(stored.uid, stored.payload)
+            self.stores.contents.retain(stored.uid, stored.payload)
 
     def _expire(self, uid: TaskId, payload: Content) -> None:
         if payload.is_outside:
-            self.contents.expire(uid, payload, after_record(self.clock.now() + self.retention))
+            self.stores.contents.expire(uid, payload, after_record(self.runtime.now() + self.retention))
 
 
 def _check_version(stored: StoredSchedule, version: int | None) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.payload_expiry import unless_referenced
-from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.tasks.task import Cause
 from duetime.services.tasks.create import PAYLOAD
 
@@ -17,9 +16,10 @@ if TYPE_CHECKING:
 
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.ports.runtime import Clock
-    from duetime.ports.stores import ContentStore
+    from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer
 
 
@@ -48,7 +48,7 @@ class OccurrenceTasks:
     contents: ContentStore
     enqueuer: Enqueuer
     clock: Clock
-    rules: TargetRules = DEFAULT_RULES
+    rules: TargetRules
 
     def check(self, stored: StoredSchedule) -> None:
         """Refuse a schedule whose tasks nobody could run.

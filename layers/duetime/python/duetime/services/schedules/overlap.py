@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.stored_schedule import Activity, StoredSchedule
     from duetime.domain.tasks.task import ScheduleRef, Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ScheduleStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.schedules.expander import ScheduleExpander
 
@@ -35,14 +35,12 @@ class OverlapControl:
     Every method may raise `Unavailable`: then the message comes back, and it is done again.
     """
 
-    schedules: ScheduleStore
-    tasks: TaskStore
+    stores: Stores
     enqueuer: Enqueuer
     expander: ScheduleExpander
-    clock: Clock
-    random_source: RandomSource
+    runtime: Runtime
 
-    def apply_gate(self, task: Task) -> Postponed | Skipped | None:
+    def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether a task that was just claimed may begin, as far as its schedule is concerned.
 
         One that has begun before goes on to its end, whatever has become of its schedule.
@@ -50,7 +48,7 @@ class OverlapControl:
         schedule_ref = task.schedule_ref
         if schedule_ref is None or task.state is State.ROLLING_BACK or task.attempt_history:
             return None
-        stored, activity = self.schedules.read(task.owner, schedule_ref.schedule)
+        stored, activity = self.stores.schedules.read(task.owner, schedule_ref.schedule)
         if stored is None or stored.mark != schedule_ref.mark:
             return Skipped(f"the schedule {schedule_ref.schedule!r} was deleted")
         if (reason := skip_reason(stored, schedule_ref)) is not None:
@@ -68,7 +66,7 @@ class OverlapControl:
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
             return
-        stored, activity = self.schedules.read(task.owner, schedule_ref.schedule)
+        stored, activity = self.stores.schedules.read(task.owner, schedule_ref.schedule)
         if stored is None or stored.mark != schedule_ref.mark:
             return
         if pauses_schedule(stored, task):
@@ -85,10 +83,10 @@ class OverlapControl:
             if seen.active == task.id:
                 return None
             buffered = None if seen.buffered == task.id else self._open(seen.buffered)
-            decision = start_decision(stored, task, seen, self._open(seen.active), buffered, self.clock.now())
+            decision = start_decision(stored, task, seen, self._open(seen.active), buffered, self.runtime.now())
             if decision.activity == seen or self._save(stored, decision.activity):
                 return decision.verdict
-            found, activity = self.schedules.read(stored.owner, stored.name)
+            found, activity = self.stores.schedules.read(stored.owner, stored.name)
             if found is None or found.uid != stored.uid:
                 return Skipped(f"the schedule {stored.name!r} was deleted")
         raise Unavailable(f"the occurrences of {stored.name!r} were written by others again and again")
@@ -102,12 +100,14 @@ class OverlapControl:
             raise Unavailable(f"the occurrences of {stored.name!r} were written by somebody else")
         buffered = self._open(seen.buffered)
         if buffered is not None and buffered.state in WAITING:
-            self.enqueuer.move(buffered, Move.REPLACE, self.clock.now(), Guard(version=buffered.version), {})
+            self.enqueuer.move(buffered, Move.REPLACE, self.runtime.now(), Guard(version=buffered.version), {})
 
     def _go_on(self, task: Task) -> None:
         """Have the chain of a permanent schedule go on; should this be lost, the schedule's own timer mends it."""
         for _ in range(_TRIES):
-            stored, _activity = self.schedules.read(task.owner, task.schedule_ref.schedule if task.schedule_ref else "")
+            stored, _activity = self.stores.schedules.read(
+                task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
+            )
             last = None if stored is None else stored.last
             if stored is None or task.schedule_ref is None or stored.mark != task.schedule_ref.mark:
                 return
@@ -117,12 +117,12 @@ class OverlapControl:
                 return
             if last.task_id != task.id:
                 # Decided already; whoever did so may have died before its run was there.
-                if self.tasks.read(last.task_id) is None:
+                if self.stores.tasks.read(last.task_id) is None:
                     self._produce(stored, last.nominal)
                 return
             schedule = stored.schedule(self.expander.known_calendars_of(stored))
-            after = continued(stored, run_after(schedule, last, ended_at(task, self.clock.now())))
-            if self.schedules.save(after, self.random_source.nonce()):
+            after = continued(stored, run_after(schedule, last, ended_at(task, self.runtime.now())))
+            if self.stores.schedules.save(after, self.runtime.nonce()):
                 if after.last is not None and after.state is ScheduleState.ACTIVE:
                     self._produce(after, after.last.nominal)
                 return
@@ -140,15 +140,15 @@ class OverlapControl:
     def _pause(self, task: Task, schedule_ref: ScheduleRef) -> None:
         """Pause a schedule whose task has failed for good."""
         for _ in range(_TRIES):
-            stored, _activity = self.schedules.read(task.owner, schedule_ref.schedule)
+            stored, _activity = self.stores.schedules.read(task.owner, schedule_ref.schedule)
             if stored is None or stored.mark != schedule_ref.mark or stored.revision != schedule_ref.revision:
                 return
             if stored.state is ScheduleState.PAUSED:
                 return
             kind = task.error.kind if task.error else "error"
             calendars = self.expander.known_calendars_of(stored)
-            paused = stored.paused(self.clock.now(), f"the task {task.id} failed: {kind}", calendars)
-            if self.schedules.save(paused, self.random_source.nonce()):
+            paused = stored.paused(self.runtime.now(), f"the task {task.id} failed: {kind}", calendars)
+            if self.stores.schedules.save(paused, self.runtime.nonce()):
                 return
         raise Unavailable(f"the schedule {schedule_ref.schedule!r} was written by others again and again")
 
@@ -157,19 +157,19 @@ class OverlapControl:
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
             return
-        stored, _ = self.schedules.read(task.owner, schedule_ref.schedule)
+        stored, _ = self.stores.schedules.read(task.owner, schedule_ref.schedule)
         if stored is None or stored.mark != schedule_ref.mark:
             return
         if once and stored.log and stored.log[-1].note == reason:
             return
         key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
-        told = replace(stored, skipped=stored.skipped + 1).remarked(self.clock.now(), key, reason)
-        self.schedules.save(told, self.random_source.nonce())
+        told = replace(stored, skipped=stored.skipped + 1).remarked(self.runtime.now(), key, reason)
+        self.stores.schedules.save(told, self.runtime.nonce())
 
     def _open(self, task_id: TaskId | None) -> Task | None:
         """A task, if it has not come to its end."""
-        task = None if task_id is None else self.tasks.read(task_id)
+        task = None if task_id is None else self.stores.tasks.read(task_id)
         return task if task is not None and task.finished_at is None else None
 
     def _save(self, stored: StoredSchedule, activity: Activity) -> bool:
-        return self.schedules.save_activity(stored.owner, stored.name, activity, self.random_source.nonce())
+        return self.stores.schedules.save_activity(stored.owner, stored.name, activity, self.runtime.nonce())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
-    from duetime.ports.stores import CalendarStore, ScheduleStore, TaskStore
+    from duetime.ports.stores import Stores
 
 _NEAR = 100
 """Occurrences that are looked at to find the next one that runs."""
@@ -46,9 +46,7 @@ class Seen:
 class SchedulePreview:
     """Tells what comes and what came; nothing is created."""
 
-    schedules: ScheduleStore
-    calendars: CalendarStore
-    tasks: TaskStore
+    stores: Stores
     clock: Clock
 
     def resolve(self, owner: str, names: Sequence[str], field: str = "calendars") -> tuple[Calendar, ...]:
@@ -59,7 +57,7 @@ class SchedulePreview:
         """
         found = []
         for index, name in enumerate(names):
-            calendar = self.calendars.read(owner, name)
+            calendar = self.stores.calendars.read(owner, name)
             if calendar is None:
                 raise FieldInvalid(f"{field}[{index}]", f"there is no calendar {name!r}")
             found.append(calendar)
@@ -97,12 +95,12 @@ class SchedulePreview:
         Raises:
             ScheduleNotFound: there is none of that name.
         """
-        stored, _ = self.schedules.read(owner, name)
+        stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
             raise ScheduleNotFound(name)
         found = list(self._found(stored, start, end, limit))
         ids = {each.key: stored.id_of(each) for each in found if each.runs and each.nominal <= stored.done}
-        tasks = self.tasks.read_many(list(ids.values()))
+        tasks = self.stores.tasks.read_many(list(ids.values()))
         return [self._seen(stored, each, ids.get(each.key), tasks) for each in found]
 
     def _found(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Occurrence]:

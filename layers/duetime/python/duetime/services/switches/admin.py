@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from duetime.domain.admins import Admins
     from duetime.domain.circuit_breakers import Circuit, CircuitState
     from duetime.domain.switches import Switch, Switches
-    from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import CircuitStore, SwitchStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
 
 _TRIES = 20
 
@@ -25,19 +25,17 @@ _TRIES = 20
 class SwitchAdmin:
     """Sets switches: operators all, everybody else the one for the tasks of their own."""
 
-    switches: SwitchStore
-    circuits: CircuitStore
+    stores: Stores
     operators: Admins
-    clock: Clock
-    random_source: RandomSource
+    runtime: Runtime
 
     def list(self, caller: str) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
         """The switches, and the circuits that are not closed; for others than operators what concerns them alone."""
-        found = sorted(self.switches.read(consistent=True).by_key.values(), key=lambda switch: switch.key)
+        found = sorted(self.stores.switches.read(consistent=True).by_key.values(), key=lambda switch: switch.key)
         if not self.operators.include(caller):
             return [switch for switch in found if _concerns(switch.key, caller)], []
-        now = self.clock.now()
-        return found, [(circuit, circuit.state(now)) for circuit in self.circuits.list_open(MAX_PAGE)]
+        now = self.runtime.now()
+        return found, [(circuit, circuit.state(now)) for circuit in self.stores.circuit_breakers.list_open(MAX_PAGE)]
 
     def put(self, caller: str, switch: Switch) -> Switch:
         """Set a switch, whatever it was; one that changes nothing is removed.
@@ -47,7 +45,7 @@ class SwitchAdmin:
             SwitchesFull: there are too many.
             Unavailable: others kept changing switches.
         """
-        wanted = replace(switch, changed_at=self.clock.now(), changed_by=caller)
+        wanted = replace(switch, changed_at=self.runtime.now(), changed_by=caller)
 
         def change(switches: Switches) -> Switches:
             self._check(caller, switch.key, switches)
@@ -79,9 +77,9 @@ class SwitchAdmin:
     def _change(self, change: Callable[[Switches], Switches]) -> Switches:
         """Make a change to the switches as they are; answers what they were before."""
         for _ in range(_TRIES):
-            before = self.switches.read(consistent=True)
+            before = self.stores.switches.read(consistent=True)
             after = change(before)
-            if after == before or self.switches.save(after, self.random_source.nonce()):
+            if after == before or self.stores.switches.save(after, self.runtime.nonce()):
                 return before
         raise Unavailable("others kept changing the switches")
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import SwitchStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.switches import SwitchStore
 
 
 @dataclass(slots=True)
@@ -23,22 +23,20 @@ class SwitchGate:
     """Knows the switches in one process; reads them at most every `SWITCHES_LIFE`, and goes by the last ones else."""
 
     switches: SwitchStore
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
+    runtime: Runtime
     _known: Switches | None = field(default=None, init=False)
     _asked_at: Millis = field(default=0, init=False)
 
     def look(self) -> Switches:
         """The switches as they were a moment ago; while they cannot be read, as they were last."""
-        now = self.clock.now()
+        now = self.runtime.now()
         if self._known is None or now - self._asked_at >= SWITCHES_LIFE:
             # Said before it is done: the other threads go on with what is known.
             self._asked_at = now
             try:
                 self._known = self.switches.read(consistent=False)
             except Unavailable as error:
-                self.telemetry.note("the switches could not be read", error=str(error))
+                self.runtime.telemetry.note("the switches could not be read", error=str(error))
         return self._known or Switches()
 
     def held(self, task: Task) -> Postponed | None:
@@ -46,8 +44,8 @@ class SwitchGate:
         reason = self.look().verdict(task)
         if reason is None:
             return None
-        wait = SHORTEST_STOP + self.random_source.below(LONGEST_STOP - SHORTEST_STOP + 1)
-        return Postponed(self.clock.now() + wait, reason)
+        wait = SHORTEST_STOP + self.runtime.random_source.below(LONGEST_STOP - SHORTEST_STOP + 1)
+        return Postponed(self.runtime.now() + wait, reason)
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
         """The locks that keep the caps on a task."""

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
     from duetime.services.outcomes.completion_steps import CompletionSteps
@@ -73,15 +73,13 @@ class TaskControl:
     at the `version` at which alone its user wants it steered.
     """
 
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
     enqueuer: Enqueuer
     task_updater: TaskUpdater
     outcome_writer: OutcomeWriter
     completion: CompletionSteps
     lock_manager: LockManager
-    clock: Clock
-    random_source: RandomSource
+    runtime: Runtime
 
     def pause(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Hold a task that has not started; ask a running one to pause, which it does when it can."""
@@ -127,7 +125,7 @@ class TaskControl:
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Have a task that has not started run now."""
         task = self._read(owner, task_id, version)
-        now = self.clock.now()
+        now = self.runtime.now()
         return self._placed(task, Move.EXPEDITE, lambda _task: now, _no_pause, version)
 
     def retry(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
@@ -172,7 +170,7 @@ class TaskControl:
         task = self._read(owner, task_id)
         if task.fence != fence or task.state is not State.RUNNING:
             return self._repeated(task, fence, ending)
-        now = self.clock.now()
+        now = self.runtime.now()
         if (task.lease_ends_at or 0) < now:
             raise FenceMismatch(task, _TIME_IS_OVER)
         end = self.outcome_writer.finish(Run(task, task.run_at or now, now), ending, _offered(task))
@@ -194,7 +192,7 @@ class TaskControl:
             FenceMismatch: the fence is not the running attempt's, or its deadline is over.
         """
         task = self._read(owner, task_id)
-        now = self.clock.now()
+        now = self.runtime.now()
         if task.fence != fence or task.state not in LEASED:
             raise FenceMismatch(task)
         if (task.lease_ends_at or 0) < now:
@@ -211,13 +209,13 @@ class TaskControl:
             sets["lease_ends_at"] = deadline
             # One that comes late must not take back what a later one has given.
             guard = replace(guard, leased_until_before=deadline)
-        result = self.tasks.apply(Write(task_id, Move.HEARTBEAT, self.random_source.nonce(), guard, sets))
+        result = self.stores.tasks.apply(Write(task_id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
         if result.task is None or result.task.fence != fence or result.task.state not in LEASED:
             raise FenceMismatch(result.task or task)
         return result.task
 
     def _read(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
-        task = self.tasks.read(task_id)
+        task = self.stores.tasks.read(task_id)
         if task is None or task.owner != owner:
             raise TaskNotFound(task_id)
         if version not in (None, task.version):
@@ -240,7 +238,7 @@ class TaskControl:
         for _ in range(_TRIES if version is None else 1):
             self._check(task, move)
             guard = Guard(version=task.version)
-            result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), guard, sets_of(task)))
+            result = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets_of(task)))
             if isinstance(result, Applied):
                 return result.task
             task = result.task or task
@@ -272,19 +270,19 @@ class TaskControl:
         self._check(task, move)
         if task.finished_at is None:
             raise StateConflict(task, f"{_DONE[move]} before what follows its end is done")
-        now = self.clock.now()
+        now = self.runtime.now()
         expiry = unless_referenced(now)
-        extend(self.contents, task, expiry)
+        extend(self.stores.contents, task, expiry)
         opened = {"attempt": 0, "finished_at": None, "expires_at": None, "stop_request": None, "lease_ends_at": None}
         reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
-        retain_open(self.tasks, self.contents, reopened, expiry)
+        retain_open(self.stores.tasks, self.stores.contents, reopened, expiry)
         return reopened
 
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
         """A notification of an attempt that has ended, the last that has: fine if it says the same."""
         if not task.attempt_history or task.attempt_history[-1].fence != fence:
             raise FenceMismatch(task)
-        if says_the_same(self.contents, task, ending):
+        if says_the_same(self.stores.contents, task, ending):
             return task
         raise NotifiedOtherwise(task)
 

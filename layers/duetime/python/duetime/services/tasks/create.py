@@ -10,7 +10,6 @@ from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, INLINE_CONTENT_BYTES
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import RememberedKey
 from duetime.domain.tasks.payload_expiry import unless_referenced
-from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
 
@@ -20,10 +19,11 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import Origin
     from duetime.domain.tasks.payload_expiry import Expiry
+    from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, Executor, RandomSource
-    from duetime.ports.stores import ContentStore, KeyStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.shards import Shards
 
@@ -76,15 +76,11 @@ class TaskCreator:
         rules: what the settings let tasks call.
     """
 
-    tasks: TaskStore
-    contents: ContentStore
-    keys: KeyStore
+    stores: Stores
     enqueuer: Enqueuer
-    clock: Clock
-    random_source: RandomSource
-    executor: Executor
+    runtime: Runtime
     shards: Shards
-    rules: TargetRules = DEFAULT_RULES
+    rules: TargetRules
 
     def create(self, owner: str, order: Order) -> Task:
         """Accept one task.
@@ -109,7 +105,7 @@ class TaskCreator:
                 return refusal
 
         self.shards.prepare()
-        ends = self.executor.map(attempt, orders)
+        ends = self.runtime.executor.map(attempt, orders)
         self._send_new(ends)
         return [end[0] if isinstance(end, tuple) else end for end in ends]
 
@@ -123,7 +119,7 @@ class TaskCreator:
                 return error
 
         self.shards.prepare()
-        ends = self.executor.map(attempt, orders)
+        ends = self.runtime.executor.map(attempt, orders)
         self._send_new(ends)
         return [end[0] if isinstance(end, tuple) else end for end in ends]
 
@@ -137,34 +133,34 @@ class TaskCreator:
         accepted = self._accepted(order)
         if order.key is not None:
             task_id, accepted = accepted.task_id, self._remember(owner, order.key, accepted)
-            if accepted.task_id != task_id and (known := self.tasks.read(accepted.task_id)):
+            if accepted.task_id != task_id and (known := self.stores.tasks.read(accepted.task_id)):
                 return self._retained(known, accepted), False
-        if self._is_costly(order) and (known := self.tasks.read(accepted.task_id)):
+        if self._is_costly(order) and (known := self.stores.tasks.read(accepted.task_id)):
             return self._retained(known, accepted), False
-        payload = self.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload, accepted.expiry)
+        payload = self.stores.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload, accepted.expiry)
         task = new_task(accepted.task_id, spec, owner, accepted.due_at, accepted.created_at, payload)
         # A repeat may come long after its first try: nobody looks at its home any more.
-        task = replace(task, next_at=max(task.next_at, self.clock.now()))
+        task = replace(task, next_at=max(task.next_at, self.runtime.now()))
         if self.enqueuer.create(task):
             self._retained(task, accepted)
             return replace(task, payload=replace(payload, data=order.spec.payload)), True
         if order.origin is not None:
             return task, False
         # Somebody else is repeating the same request just now, and wrote this very record first.
-        return self._retained(self.tasks.read(task.id) or task, accepted), False
+        return self._retained(self.stores.tasks.read(task.id) or task, accepted), False
 
     def _retained(self, task: Task, accepted: _Accepted) -> Task:
         """An open task whose payload lasts as long as its record; whoever wrote the record may not have come so far."""
         if task.payload.is_outside and not task.is_terminal:
-            retain_open(self.tasks, self.contents, task, accepted.expiry)
+            retain_open(self.stores.tasks, self.stores.contents, task, accepted.expiry)
         return task
 
     def _accepted(self, order: Order) -> _Accepted:
-        now = self.clock.now()
+        now = self.runtime.now()
         if order.origin is None:
             due = due_of(order.spec, now)
-            shard = self.random_source.below(self.shards.count())
-            return _Accepted(new_id(due, now, shard, self.random_source.bits(_TAIL_BITS)), due, now)
+            shard = self.runtime.random_source.below(self.shards.count())
+            return _Accepted(new_id(due, now, shard, self.runtime.random_source.bits(_TAIL_BITS)), due, now)
         order.origin.check(now)
         due = due_of(order.spec, order.origin.at)
         return _Accepted(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
@@ -173,14 +169,14 @@ class TaskCreator:
         """Whether a repeated delivery would write something beside the record it finds: a payload, or a timer."""
         if order.origin is None:
             return False
-        return len(order.spec.payload) > INLINE_CONTENT_BYTES or order.origin.at < self.clock.now() - MINUTE
+        return len(order.spec.payload) > INLINE_CONTENT_BYTES or order.origin.at < self.runtime.now() - MINUTE
 
     def _remember(self, owner: str, key: IdempotencyKey, accepted: _Accepted) -> _Accepted:
         now = accepted.created_at
         wanted = RememberedKey(
             accepted.task_id, accepted.due_at, now, body_hash=key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE
         )
-        known = self.keys.remember(owner, key.text, wanted, now)
+        known = self.stores.keys.remember(owner, key.text, wanted, now)
         if known.body_hash != key.body_hash:
             raise KeyReused
         return _Accepted(known.task_id, known.due_at, known.created_at)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.task import Content, Task
-    from duetime.ports.stores import ContentStore, ListQuery, TaskStore
+    from duetime.ports.stores import Stores
+    from duetime.ports.tasks import ListQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,7 @@ class Page:
 class TaskReader:
     """Reads an owner's tasks; another owner's do not exist."""
 
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
 
     def get(self, owner: str, task_id: TaskId) -> Task:
         """Read one task, its payload and result included.
@@ -51,7 +51,7 @@ class TaskReader:
         Raises:
             TaskNotFound: there is none, or it is another owner's.
         """
-        task = self.tasks.read(task_id)
+        task = self.stores.tasks.read(task_id)
         if task is None or task.owner != owner:
             raise TaskNotFound(task_id)
         return task
@@ -63,7 +63,7 @@ class TaskReader:
 
     def get_many(self, owner: str, task_ids: Sequence[TaskId]) -> list[Task]:
         """Read many tasks, in the order asked for; those that are unknown are left out."""
-        found = self.tasks.read_many(list(dict.fromkeys(task_ids)))
+        found = self.stores.tasks.read_many(list(dict.fromkeys(task_ids)))
         return [task for task_id in task_ids if (task := found.get(task_id)) and task.owner == owner]
 
     def list(self, query: ListQuery, wanted: TaskFilter) -> Page:
@@ -77,7 +77,7 @@ class TaskReader:
         examined = 0
         step = replace(query, limit=MAX_PAGE, failed_only=wanted.state == State.FAILED)
         while examined < MAX_EXAMINED:
-            ids = self.tasks.list_ids(replace(step, after=after))
+            ids = self.stores.tasks.list_ids(replace(step, after=after))
             for task in self.get_many(query.owner, ids):
                 if len(matching) == query.limit:
                     return Page(matching, after)
@@ -94,6 +94,6 @@ class TaskReader:
         if content.data is not None:
             return content
         try:
-            return replace(content, data=self.contents.fetch(task_id, content))
+            return replace(content, data=self.stores.contents.fetch(task_id, content))
         except ContentExpired:
             return content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +11,21 @@ from duetime.domain.errors import FieldInvalid, StateConflict, TaskNotFound, Una
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
-from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec, TopologyTarget, pull_queue_of
-from duetime.domain.topologies.stored_graph import outline_of
 from duetime.services.content_retention import let_expire, replace_content
 from duetime.services.tasks.create import PAYLOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import TaskChange
+    from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.graph import Graph
-    from duetime.ports.runtime import Clock, RandomSource
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.ports.topologies import GraphReader
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
 
@@ -44,15 +43,13 @@ class TaskUpdater:
         read_graph: makes a graph of a topology's new payload, or refuses it.
     """
 
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
     enqueuer: Enqueuer
-    clock: Clock
-    random_source: RandomSource
+    runtime: Runtime
     retention: Millis
     lock_manager: LockManager
-    rules: TargetRules = DEFAULT_RULES
-    read_graph: Callable[[bytes], Graph] = field(default=outline_of)
+    rules: TargetRules
+    read_graph: GraphReader
 
     def change(self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None) -> Task:
         """Change a task that has not started.
@@ -71,7 +68,7 @@ class TaskUpdater:
                 topology whose payload is no graph that can be run.
             Unavailable: somebody else's write came between every time.
         """
-        task = self.tasks.read(task_id)
+        task = self.stores.tasks.read(task_id)
         for _ in range(_TRIES):
             task = self._checked(owner, task_id, task, version)
             result = self._apply(task, wanted)
@@ -89,15 +86,13 @@ class TaskUpdater:
             StateConflict: it has started or ended.
             VersionMismatch: it is at another version.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         expires = now + self.retention
         sets = {"finished_at": now, "expires_at": expires}
-        write = Write(
-            task_id, Move.CANCEL, self.random_source.nonce(), Guard(owner=owner, version=version, alone=True), sets
-        )
-        result = self.tasks.apply(write)
+        write = Write(task_id, Move.CANCEL, self.runtime.nonce(), Guard(owner=owner, version=version, alone=True), sets)
+        result = self.stores.tasks.apply(write)
         if isinstance(result, Applied):
-            let_expire(self.contents, result.task, expires)
+            let_expire(self.stores.contents, result.task, expires)
             self.lock_manager.release_reservation(result.task)
             return result.task
         if result.task is not None and result.task.owner == owner and result.task.state == State.CANCELLED:
@@ -110,7 +105,7 @@ class TaskUpdater:
     def _cancelled(self, owner: str, task_id: TaskId, version: int | None) -> Task | None:
         """Take back what cannot be taken back unread; `None` of a task that has started, ended or is not there."""
         for _ in range(_TRIES):
-            task = self.tasks.read(task_id)
+            task = self.stores.tasks.read(task_id)
             if task is None or task.owner != owner or task.state not in NOT_STARTED:
                 return None
             if version not in (None, task.version):
@@ -122,16 +117,16 @@ class TaskUpdater:
 
     def _cancel(self, task: Task) -> WriteResult:
         """Of a topology and its nodes a worker does what follows."""
-        now, guard = self.clock.now(), Guard(version=task.version)
+        now, guard = self.runtime.now(), Guard(version=task.version)
         expires = now + self.retention
         if task.node_ref is not None or isinstance(task.target, TopologyTarget):
             # A node is kept as long as its topology, whose end gives it its expiry.
             sets = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
             return self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
         sets = {"finished_at": now, "expires_at": expires}
-        result = self.tasks.apply(Write(task.id, Move.CANCEL, self.random_source.nonce(), guard, sets))
+        result = self.stores.tasks.apply(Write(task.id, Move.CANCEL, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied):
-            let_expire(self.contents, result.task, expires)
+            let_expire(self.stores.contents, result.task, expires)
             self.lock_manager.release_reservation(result.task)
         return result
 
@@ -142,9 +137,9 @@ class TaskUpdater:
         if wanted.payload is None:
             return self._write(task, wanted, fields)
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
-        expiry = unless_referenced(max(self.clock.now(), task.due_at))
-        kept = self.contents.keep(task.id, f"{PAYLOAD}.{self.random_source.nonce()}", wanted.payload, expiry)
-        sets, stores = {**fields, "payload": kept}, (self.tasks, self.contents)
+        expiry = unless_referenced(max(self.runtime.now(), task.due_at))
+        kept = self.stores.contents.keep(task.id, f"{PAYLOAD}.{self.runtime.nonce()}", wanted.payload, expiry)
+        sets, stores = {**fields, "payload": kept}, (self.stores.tasks, self.stores.contents)
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets))
 
     def _of_its_graph(self, task: Task, wanted: TaskChange) -> dict[str, Any]:
@@ -174,14 +169,14 @@ class TaskUpdater:
             if rollback and isinstance(target, HttpTarget) and Phase.ROLLBACK not in target.phases:
                 raise FieldInvalid("rollback", "needs 'rollback' among the phases of the target")
         if wanted.sets_due:
-            due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), self.clock.now())
+            due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), self.runtime.now())
 
     def _payload_of(self, task: Task) -> bytes:
         content = task.payload
-        return self.contents.fetch(task.id, content) if content.data is None else content.data
+        return self.stores.contents.fetch(task.id, content) if content.data is None else content.data
 
     def _write(self, task: Task, wanted: TaskChange, sets: dict[str, Any]) -> WriteResult:
-        now = self.clock.now()
+        now = self.runtime.now()
         guard = Guard(owner=task.owner, version=task.version)
         target = sets.get("target", task.target)
         if wanted.sets_due:
@@ -194,7 +189,7 @@ class TaskUpdater:
         if is_moved or sets.get("priority", task.priority) != task.priority:
             # Another queue: the message on the old one is of an older turn, and dropped.
             return self.enqueuer.move(task, Move.CHANGE, task.next_at, guard, sets)
-        return self.tasks.apply(Write(task.id, Move.CHANGE, self.random_source.nonce(), guard, sets))
+        return self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
 
     @staticmethod
     def _checked(owner: str, task_id: TaskId, task: Task | None, version: int | None, wanted: str = "changed") -> Task:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.tasks import TaskStore
     from duetime.services.long_poll_limit import LongPolls
 
 FIRST_PAUSE: Millis = 100

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.inputs import Reference
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.stores import Stores
     from duetime.services.topologies.repository import TopologyRepository
 
 
@@ -22,8 +22,7 @@ class NodeInputs:
     """Gives nodes their inputs."""
 
     topology_repository: TopologyRepository
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
 
     def inputs_of(self, task: Task) -> bytes | None:
         """What a task is given of its parents' results, as one JSON object in UTF-8; `None` if it asks for none.
@@ -43,10 +42,10 @@ class NodeInputs:
         return assembled(self._results(wanted))
 
     def _results(self, wanted: tuple[Reference, ...]) -> Iterator[tuple[str, bytes | None]]:
-        found = self.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
+        found = self.stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
         for reference in wanted:
             parent = found.get(reference.task_id)
             if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
                 yield reference.name, None
             else:
-                yield reference.name, self.contents.fetch(parent.id, parent.result)
+                yield reference.name, self.stores.contents.fetch(parent.id, parent.result)

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.trigger_rules import Counts, Outcome
     from duetime.ports.runtime import Clock
-    from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.ports.topologies import TopologyStore
+    from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
@@ -45,9 +44,7 @@ class NodeActions:
     """
 
     topology_repository: TopologyRepository
-    tasks: TaskStore
-    contents: ContentStore
-    store: TopologyStore
+    stores: Stores
     enqueuer: Enqueuer
     clock: Clock
     retention: Millis
@@ -59,12 +56,12 @@ class NodeActions:
         """
         node, task_id = topology_run.graph.by_key[key], topology_run.run_state.task_id(key)
         edges, expires = len(node.depends_on), self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
-        before, after = self.store.add_edge(task_id, edges, position, outcome, expires)
+        before, after = self.stores.topologies.add_edge(task_id, edges, position, outcome, expires)
         if chunks_for(edges) == 1:
             return after.counts
         if reports(node.rule, edges, before, after):
-            return self.store.add_report(task_id, edges, chunk_of(position), after.counts, expires).counts
-        return self.store.read_join_count(task_id, edges).counts
+            return self.stores.topologies.add_report(task_id, edges, chunk_of(position), after.counts, expires).counts
+        return self.stores.topologies.read_join_count(task_id, edges).counts
 
     def act(self, topology_run: TopologyRun, key: str, verdict: Verdict) -> None:
         """Do what a node's rule says, if it still waits for its parents and the run goes on."""
@@ -108,10 +105,10 @@ class NodeActions:
         expiry = unless_referenced(now)
         with suppress(ContentExpired):
             # Of what is gone the worker tells, as of any other node that cannot be rolled back.
-            extend(self.contents, task, expiry)
+            extend(self.stores.contents, task, expiry)
         result = self.enqueuer.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
         if isinstance(result, Applied):
-            retain_open(self.tasks, self.contents, result.task, expiry)
+            retain_open(self.stores.tasks, self.stores.contents, result.task, expiry)
 
     def _release(self, topology_run: TopologyRun, key: str) -> None:
         task = self._read(topology_run.run_state.task_id(key))
@@ -124,7 +121,7 @@ class NodeActions:
             self.enqueuer.move(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
 
     def _read(self, task_id: TaskId) -> Task:
-        task = self.tasks.read(task_id)
+        task = self.stores.tasks.read(task_id)
         if task is None:
             raise Unavailable(f"the node's task {task_id} is not there yet")
         return task

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.target_rules import DEFAULT_RULES, TargetRules
 from duetime.domain.tasks.task import HandlerTarget, NodeRef
 from duetime.domain.topologies.planning import creation_order
 from duetime.services.tasks.create import PAYLOAD
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.task import Target, TaskSpec
-    from duetime.ports.runtime import Executor, RandomSource
-    from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.ports.topologies import TopologyStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.topologies.repository import TopologyRepository
 
 
@@ -35,12 +34,9 @@ class NodeTasks:
     """
 
     in_full: TopologyRepository
-    tasks: TaskStore
-    contents: ContentStore
-    store: TopologyStore
-    random_source: RandomSource
-    executor: Executor
-    rules: TargetRules = DEFAULT_RULES
+    stores: Stores
+    runtime: Runtime
+    rules: TargetRules
 
     def make(self, topology_run: TopologyRun) -> None:
         """Make the tasks of all nodes of this run.
@@ -55,7 +51,7 @@ class NodeTasks:
 
         A plan that is still going, unheard of, then makes nothing more: everything is there.
         """
-        task, run_state = self.tasks.read(topology), self.store.read(topology)
+        task, run_state = self.stores.tasks.read(topology), self.stores.topologies.read(topology)
         if task is None or run_state is None or not task.is_terminal:
             return
         if not (run_state.opened or run_state.ended):
@@ -65,17 +61,15 @@ class NodeTasks:
 
     def _make_all(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target]) -> None:
         keys = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
-        self.executor.map(partial(self._make, topology_run, target), creation_order(topology_run.graph, keys))
+        self.runtime.executor.map(partial(self._make, topology_run, target), creation_order(topology_run.graph, keys))
 
     def _make(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> None:
         node, begun = topology_run.graph.by_key[key], topology_run.run_state.begun_at
         spec = replace(node.spec, target=target(node.spec))
         task_id = topology_run.run_state.task_id(key)
-        content = self.contents.keep(task_id, PAYLOAD, spec.payload)
+        content = self.stores.contents.keep(task_id, PAYLOAD, spec.payload)
         task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content)
         node_ref = NodeRef(topology_run.task.id, topology_run.run_state.number, key, inputs=bool(node.inputs))
-        self.tasks.create(
-            replace(
-                task, state=State.BLOCKED, name=spec.name or key, node_ref=node_ref, nonce=self.random_source.nonce()
-            )
+        self.stores.tasks.create(
+            replace(task, state=State.BLOCKED, name=spec.name or key, node_ref=node_ref, nonce=self.runtime.nonce())
         )

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
-    from duetime.ports.runtime import Clock, Executor
+    from duetime.ports.runtime import Runtime
+    from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl
     from duetime.services.topologies.node_actions import NodeActions
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
@@ -42,16 +43,15 @@ class TopologyReconciler:
     """Does about the nodes what becomes of the run asks for. It remembers nothing: whoever crashed asks again.
 
     Attributes:
-        in_background: has what is left of a large topology ended by a bulk operation; `None` where there are none.
+        bulk_operations: end what is left of a large topology.
     """
 
     topology_repository: TopologyRepository
     nodes: NodeActions
     retention: Retention
     task_control: TaskControl
-    clock: Clock
-    executor: Executor
-    in_background: Callable[[str, TaskId], None] | None = None
+    runtime: Runtime
+    bulk_operations: BulkOperations
 
     def steer(
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
@@ -88,8 +88,8 @@ class TopologyReconciler:
     def do(self, work: Work, until: Millis | None = None) -> int:
         """Do it, several parts at once, as far as there is time; says how many parts were begun."""
         done = 0
-        while done < len(work) and (until is None or self.clock.now() < until):
-            self.executor.map(partial(self._do, until), work[done : done + _AT_ONCE])
+        while done < len(work) and (until is None or self.runtime.now() < until):
+            self.runtime.executor.map(partial(self._do, until), work[done : done + _AT_ONCE])
             done = min(done + _AT_ONCE, len(work))
         return done
 
@@ -112,8 +112,8 @@ class TopologyReconciler:
             self.topology_repository.save(
                 topology_run.run_state, lambda run_state: replace(run_state, stopped=True, dissolved=True)
             )
-        if self.is_large(topology_run) and self.in_background is not None:
-            self.in_background(topology_run.task.owner, task.id)
+        if self.is_large(topology_run):
+            self.bulk_operations.end_topology(topology_run.task.owner, task.id)
             return True
         if not topology_run.run_state.ended:
             self.do(self.work(topology_run))
@@ -122,7 +122,7 @@ class TopologyReconciler:
     def _forestall(self, task: Task) -> bool:
         """Have a plan that was begun, and is still to enter its run, find that the topology has ended."""
         if task.fence:
-            begun = Begun(self.clock.now(), 1)
+            begun = Begun(self.runtime.now(), 1)
             over = RunState(task.id, (begun,), task.fence, stopped=True, dissolved=True)
             # If that plan comes first, it is seen here, and taken back.
             if not self.topology_repository.save(over, lambda known: known).dissolved:
@@ -131,7 +131,7 @@ class TopologyReconciler:
 
     def is_large(self, topology_run: TopologyRun) -> bool:
         """Whether so much may have to be done about its nodes that a bulk operation does it."""
-        return self.in_background is not None and len(topology_run.graph.nodes) > BULK_INLINE_NODES
+        return len(topology_run.graph.nodes) > BULK_INLINE_NODES
 
     def hand_over(self, topology_run: TopologyRun, status: NodeStatus) -> None:
         """Have a bulk operation do what the end of a node means for all of a large topology."""
@@ -140,8 +140,8 @@ class TopologyReconciler:
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
         is_news = status.reason is not Reason.STOPPED and topology_run.task.stop_request is not StopRequest.PAUSE
-        if is_news and self.in_background is not None:
-            self.in_background(topology_run.task.owner, topology_run.task.id)
+        if is_news:
+            self.bulk_operations.end_topology(topology_run.task.owner, topology_run.task.id)
 
     def repair(self, topology_run: TopologyRun) -> tuple[NextAction, Statuses]:
         """Steer, and do what crashes may have left undone: nodes that wait for nothing any more are decided."""
@@ -163,14 +163,14 @@ class TopologyReconciler:
             # It was retried: what stands of the last run is the next run's plan's to judge.
             return NextAction(State.RUNNING), {}
         statuses = self.topology_repository.statuses(topology_run, known)
-        overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.clock.now()
+        overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
         # What is left of a topology whose task has ended is taken back, whatever was asked of it.
         stop_request = StopRequest.CANCEL if topology_run.task.is_terminal else topology_run.task.stop_request
         return next_action(topology_run.graph, statuses, stop_request, overdue=overdue), statuses
 
     def _do_or_hand_over(self, topology_run: TopologyRun, work: Work) -> None:
-        if len(work) > BULK_INLINE_NODES and self.in_background is not None:
-            self.in_background(topology_run.task.owner, topology_run.task.id)
+        if len(work) > BULK_INLINE_NODES:
+            self.bulk_operations.end_topology(topology_run.task.owner, topology_run.task.id)
         else:
             self.do(work)
 
@@ -204,7 +204,7 @@ class TopologyReconciler:
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
         # Asked for each: a process that stood still must not do now what was wanted then.
-        if until is None or self.clock.now() < until:
+        if until is None or self.runtime.now() < until:
             part()
 
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
     from duetime.domain.topologies.run_state import RunState
-    from duetime.ports.runtime import Clock, Executor, RandomSource
-    from duetime.ports.stores import ContentStore, TaskStore
-    from duetime.ports.topologies import TopologyStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.ports.topologies import GraphReader
 
 _KNOWN = 8
 """Graphs that a process remembers: a large one takes a second to read."""
@@ -60,23 +60,18 @@ class TopologyRepository:
 
     Attributes:
         read_graph: makes a graph of a payload that was checked when it was accepted.
-        executor: reads many nodes at once; `None` reads page after page.
     """
 
-    tasks: TaskStore
-    contents: ContentStore
-    store: TopologyStore
-    random_source: RandomSource
-    read_graph: Callable[[bytes], Graph]
-    clock: Clock
-    executor: Executor | None = None
+    stores: Stores
+    runtime: Runtime
+    read_graph: GraphReader
     _graphs: OrderedDict[tuple[str, str], Graph] = field(default_factory=OrderedDict)
     _mutex: Lock = field(default_factory=Lock)
 
     def read(self, topology: TaskId) -> TopologyRun | None:
         """Read a topology that has begun, as it is now; `None` if there is none."""
-        task = self.tasks.read(topology)
-        run_state = self.store.read(topology)
+        task = self.stores.tasks.read(topology)
+        run_state = self.stores.topologies.read(topology)
         if task is None or run_state is None or not isinstance(task.target, TopologyTarget):
             return None
         return TopologyRun(task, self.graph_of(task), run_state)
@@ -95,7 +90,7 @@ class TopologyRepository:
             if (known := self._graphs.get(place)) is not None:
                 self._graphs.move_to_end(place)
                 return known
-        graph = self.read_graph(self.contents.fetch(task.id, content))
+        graph = self.read_graph(self.stores.contents.fetch(task.id, content))
         with self._mutex:
             self._graphs[place] = graph
             while len(self._graphs) > _KNOWN:
@@ -114,10 +109,10 @@ class TopologyRepository:
     def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
         """The tasks of many nodes, some hundreds at once."""
         pages = [ids[first : first + _PAGE] for first in range(0, len(ids), _PAGE)]
-        if self.executor is None or len(pages) <= 1:
-            return self.tasks.read_many(ids, consistent=True)
-        read = partial(self.tasks.read_many, consistent=True)
-        return {task_id: task for found in self.executor.map(read, pages) for task_id, task in found.items()}
+        if len(pages) <= 1:
+            return self.stores.tasks.read_many(ids, consistent=True)
+        read = partial(self.stores.tasks.read_many, consistent=True)
+        return {task_id: task for found in self.runtime.executor.map(read, pages) for task_id, task in found.items()}
 
     def save(self, run_state: RunState, change: Callable[[RunState], RunState]) -> RunState:
         """Change how far a run of a topology has come, again while others change it in between.
@@ -134,11 +129,11 @@ class TopologyRepository:
             wanted = change(run_state)
             if wanted == run_state and run_state.version:
                 return run_state
-            if self.store.save(wanted, self.random_source.nonce(), self._expires_at(wanted)):
+            if self.stores.topologies.save(wanted, self.runtime.nonce(), self._expires_at(wanted)):
                 return replace(wanted, version=run_state.version + 1)
-            run_state = self.store.read(run_state.topology) or run_state
+            run_state = self.stores.topologies.read(run_state.topology) or run_state
         raise Unavailable(f"the topology {run_state.topology} was written by others again and again")
 
     def _expires_at(self, run_state: RunState) -> Millis | None:
         """When it may be forgotten how far a topology has come: not while its run goes on."""
-        return self.clock.now() + RUN_STATE_LIFE if run_state.ended or run_state.dissolved else None
+        return self.runtime.now() + RUN_STATE_LIFE if run_state.ended or run_state.dissolved else None

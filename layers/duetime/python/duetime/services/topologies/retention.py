@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import Statuses
-    from duetime.ports.runtime import Clock, Executor, RandomSource
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 _TRIES = 5
@@ -39,11 +39,8 @@ class Retention:
     """
 
     topology_repository: TopologyRepository
-    tasks: TaskStore
-    contents: ContentStore
-    clock: Clock
-    random_source: RandomSource
-    executor: Executor
+    stores: Stores
+    runtime: Runtime
     period: Millis
 
     def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
@@ -63,23 +60,23 @@ class Retention:
         if topology_run is None or not topology_run.task.is_terminal:
             return
         ids = [topology_run.run_state.task_id(key) for key in topology_run.graph.by_key]
-        self._set(ids, (topology_run.task.expires_at or self.clock.now() + self.period) + NODE_MARGIN)
+        self._set(ids, (topology_run.task.expires_at or self.runtime.now() + self.period) + NODE_MARGIN)
 
     def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> None:
-        found = self.tasks.read_many(list(ids), consistent=True)
-        self.executor.map(lambda task: self._set_one(task, expires_at), found.values())
+        found = self.stores.tasks.read_many(list(ids), consistent=True)
+        self.runtime.executor.map(lambda task: self._set_one(task, expires_at), found.values())
 
     def _set_one(self, task: Task | None, expires_at: Millis | None) -> None:
         for _ in range(_TRIES):
             if task is None or not task.is_terminal or (task.expires_at is None) == (expires_at is None):
                 return
             if expires_at is None:
-                retain(self.contents, task)
+                retain(self.stores.contents, task)
             else:
-                let_expire(self.contents, task, expires_at)
+                let_expire(self.stores.contents, task, expires_at)
             # By its version: a node that is written meanwhile is looked at once more.
             guard, sets = Guard(version=task.version), {"expires_at": expires_at}
-            end = self.tasks.apply(Write(task.id, Move.RETAIN, self.random_source.nonce(), guard, sets))
+            end = self.stores.tasks.apply(Write(task.id, Move.RETAIN, self.runtime.nonce(), guard, sets))
             if isinstance(end, Applied):
                 return
             task = end.task

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import FieldInvalid, TaskNotFound
-from duetime.domain.limits import BULK_INLINE, MAX_DEADLINE_SECONDS
+from duetime.domain.limits import BULK_INLINE
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.task import ContentPlace, StopRequest, TopologyTarget
-from duetime.domain.times import SECOND
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.view import View
 
@@ -58,7 +57,7 @@ class TopologyService:
     task_reader: TaskReader
     task_control: TaskControl
     clock: Clock
-    bulk: BulkOperations | None = None
+    bulk_operations: BulkOperations
 
     def create(self, owner: str, order: Order, graph: Graph) -> Task:
         """Accept a topology: an ordinary task, whose payload is the graph.
@@ -80,7 +79,7 @@ class TopologyService:
         if topology_run is None:
             graph = self.topology_repository.graph_of(task)
             return View(task, graph, None, dict.fromkeys(graph.by_key, NodeStatus()))
-        operation = None if self.bulk is None else self.bulk.latest_of(topology)
+        operation = self.bulk_operations.latest_of(topology)
         return View(
             topology_run.task,
             topology_run.graph,
@@ -118,16 +117,14 @@ class TopologyService:
             return ControlResult(task)
         until = self.clock.now() + BULK_INLINE
         kind = _KINDS[task.stop_request]
-        earlier = None if self.bulk is None else self.bulk.replace_other(task.id, kind)
+        earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is not None and earlier.is_running:
             return ControlResult(task, earlier)
         # The graph of a very large one takes too long to read, let alone its nodes.
         is_huge = task.payload.place is ContentPlace.OBJECT
-        if earlier is None and not (is_huge and self.bulk) and self._is_done(task, kind, until):
+        if earlier is None and not is_huge and self._is_done(task, kind, until):
             return ControlResult(task)
-        if self.bulk is None:
-            return ControlResult(task)
-        return ControlResult(task, self.bulk.start_on(task.owner, task.id, kind, earlier))
+        return ControlResult(task, self.bulk_operations.start_on(task.owner, task.id, kind, earlier))
 
     def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
         """Have the nodes heed it here, unless that takes too long; says whether they all have."""
@@ -135,9 +132,7 @@ class TopologyService:
         topology_run = reconciler.topology_repository.read(task.id)
         if topology_run is None:
             return True
-        if self.bulk is None:
-            until = self.clock.now() + MAX_DEADLINE_SECONDS * SECOND
-        elif reconciler.is_large(topology_run):
+        if reconciler.is_large(topology_run):
             return False
         work = reconciler.resumption(topology_run) if kind is BulkKind.RESUME else reconciler.work(topology_run)
         return reconciler.do(work, until) == len(work) and self.clock.now() < until

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.next_actions import NextAction
     from duetime.domain.topologies.node_status import Statuses
-    from duetime.ports.runtime import Clock, Executor, RandomSource
-    from duetime.ports.stores import TaskStore
-    from duetime.ports.topologies import StateMachine, TopologyStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.ports.topologies import StateMachine
     from duetime.services.shards import Shards
     from duetime.services.tasks.control import TaskControl
     from duetime.services.topologies.node_actions import NodeActions
@@ -91,12 +91,9 @@ class StateMachineSteps:
     nodes: NodeActions
     reconciler: TopologyReconciler
     task_control: TaskControl
-    tasks: TaskStore
-    store: TopologyStore
+    stores: Stores
     machine: StateMachine
-    clock: Clock
-    random_source: RandomSource
-    executor: Executor
+    runtime: Runtime
     shards: Shards
 
     def plan(self, topology: TaskId, fence: int) -> Plan:
@@ -134,8 +131,8 @@ class StateMachineSteps:
             self.machine.answer(token)
             return
         task_id = topology_run.run_state.task_id(topology_run.graph.order[number])
-        self.store.put_token(task_id, token, self.clock.now() + MAX_DEADLINE_SECONDS * SECOND)
-        if status_of(self.tasks.read(task_id)).has_ended:
+        self.stores.topologies.put_token(task_id, token, self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND)
+        if status_of(self.stores.tasks.read(task_id)).has_ended:
             self.machine.answer(token)
 
     def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
@@ -157,7 +154,7 @@ class StateMachineSteps:
             )
         found, statuses = self.reconciler.repair(topology_run)
         if found.state not in _TERMINAL:
-            took = self.clock.now() - topology_run.run_state.begun_at
+            took = self.runtime.now() - topology_run.run_state.begun_at
             return TopologyCheck(found.state, over=False, again_after=pause_before_check(looks, took))
         self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, ended=True))
         self._notify(topology_run.task, self._ending(topology_run, found, statuses))
@@ -175,7 +172,7 @@ class StateMachineSteps:
 
     def _current(self, topology: TaskId, fence: int) -> Task | None:
         """The topology's task, if this is its running attempt."""
-        task = self.tasks.read(topology)
+        task = self.stores.tasks.read(topology)
         return task if task is not None and task.fence == fence and task.state is State.RUNNING else None
 
     def _begun(self, task: Task) -> TopologyRun | None:
@@ -184,7 +181,7 @@ class StateMachineSteps:
         run_state = self._head(task, graph)
         if run_state is None:
             # No attempt is spent, and whoever looks is told what it waits for.
-            self.task_control.outcome_writer.postpone(task, Postponed(self.clock.now() + RERUN_PAUSE, _LAST_RUN))
+            self.task_control.outcome_writer.postpone(task, Postponed(self.runtime.now() + RERUN_PAUSE, _LAST_RUN))
             return None
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
@@ -203,8 +200,8 @@ class StateMachineSteps:
         Returns:
             `None` while nodes of the last run have not ended: its user has retried one of them, perhaps.
         """
-        begun = Begun(self.clock.now(), self.shards.count())
-        run_state = self.store.read(task.id)
+        begun = Begun(self.runtime.now(), self.shards.count())
+        run_state = self.stores.topologies.read(task.id)
         if run_state is None:
             return self.topology_repository.save(RunState(task.id, (begun,), task.fence), lambda known: known)
         if is_of_present_run(run_state, task):
@@ -224,12 +221,12 @@ class StateMachineSteps:
         for edge in arrivals(topology_run.graph, again, kept):
             self.nodes.count(topology_run, edge.child, edge.position, edge.outcome)
         verdicts = opening(topology_run.graph, again, kept)
-        self.executor.map(lambda key: self.nodes.act(topology_run, key, verdicts[key]), verdicts)
+        self.runtime.executor.map(lambda key: self.nodes.act(topology_run, key, verdicts[key]), verdicts)
         self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, opened=True))
 
     def _kept(self, topology_run: TopologyRun) -> Statuses:
         ids = {key: topology_run.run_state.task_id(key) for key in topology_run.run_state.ran}
-        found = self.tasks.read_many(list(ids.values()), consistent=True)
+        found = self.stores.tasks.read_many(list(ids.values()), consistent=True)
         kept = {key: status_of(found.get(task_id)) for key, task_id in ids.items()}
         return {key: kept.get(key, NodeStatus()) for key in topology_run.graph.by_key}
 
@@ -250,7 +247,7 @@ class StateMachineSteps:
         return failure("NodesFailed", self._why(topology_run, statuses), retriable=False)
 
     def _is_overdue(self, topology_run: TopologyRun) -> bool:
-        return topology_run.overdue_at is not None and topology_run.overdue_at <= self.clock.now()
+        return topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
 
     def _why(self, topology_run: TopologyRun, statuses: Statuses) -> str:
         """What made the run fail: not what was undone because of that."""

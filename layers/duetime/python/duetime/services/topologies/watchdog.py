@@ -18,7 +18,7 @@ from duetime.domain.topologies.watchdog_times import reminders
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
-    from duetime.ports.runtime import Clock, Telemetry
+    from duetime.ports.runtime import Runtime
     from duetime.ports.topologies import StateMachine
     from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.outcome import OutcomeWriter
@@ -37,8 +37,7 @@ class TopologyWatchdog:
     machine: StateMachine
     outcome_writer: OutcomeWriter
     enqueuer: Enqueuer
-    clock: Clock
-    telemetry: Telemetry
+    runtime: Runtime
 
     def check_topology(self, task: Task) -> None:
         """Bring a topology on, and to its end if that has come; one whose execution is gone begins another.
@@ -52,7 +51,7 @@ class TopologyWatchdog:
         Raises:
             Unavailable: a store or the state machine did not answer; it is to be looked after again.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         for at in reminders(task, task.lease_ends_at or now, now, self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
         topology_run = self.topology_repository.read(task.id)
@@ -67,15 +66,15 @@ class TopologyWatchdog:
         else:
             # By its fence: refused if the attempt has ended meanwhile, perhaps by that very execution.
             self.outcome_writer.postpone(task, Postponed(now, EXECUTION_LOST))
-            self.telemetry.count("topology_frames_lost")
-            self.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
+            self.runtime.telemetry.count("topology_frames_lost")
+            self.runtime.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
 
     def _cancel(self, task: Task, *, is_planned: bool) -> None:
         """Cancel a topology whose execution a person has aborted: that is what they meant by it."""
         if task.stop_request is not StopRequest.CANCEL:
-            self.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
+            self.runtime.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
             # What its nodes' ends ask for takes a moment; what still runs is for the ordinary looks.
-            self.enqueuer.remind(task, self.clock.now() + MINUTE)
+            self.enqueuer.remind(task, self.runtime.now() + MINUTE)
             with suppress(RequestError):
                 self.state_machine_steps.task_control.cancel_by_force(task.owner, task.id, None)
         if is_planned:

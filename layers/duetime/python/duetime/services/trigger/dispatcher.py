@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
 from duetime.domain.dispatch.shards import groups_of, shards_in
-from duetime.domain.dispatch.timers import Entry, Precision, Timer, at_first_reading, queue_of
+from duetime.domain.dispatch.timers import Entry, Timer, at_first_reading, queue_of
 from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
 from duetime.domain.limits import (
     CURSOR_SAVE_INTERVAL,
@@ -17,7 +17,6 @@ from duetime.domain.limits import (
     TICK_BUDGET,
 )
 from duetime.domain.times import Millis, start_of
-from duetime.services.trigger.due_messages import DueMessages
 from duetime.services.trigger.recovery import RecoveryScan
 from duetime.services.trigger.shard_group_reader import GroupReader, Served
 
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
     from duetime.domain.dispatch.shards import ShardHistory
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Clock, Executor, FanOut, Telemetry
-    from duetime.ports.stores import CursorStore, MinuteItem, TaskStore
-    from duetime.services.bulk.manage import BulkOperations
-    from duetime.services.schedules.expander import ScheduleExpander
+    from duetime.ports.runtime import FanOut, Runtime, Telemetry
+    from duetime.ports.stores import Stores
+    from duetime.ports.tasks import MinuteItem
     from duetime.services.shards import Shards
+    from duetime.services.trigger.due_messages import DueMessages
 
 _SAVES = 5
 """Attempts to store what was done while others store theirs."""
@@ -66,23 +65,16 @@ class Dispatcher:
     Attributes:
         shards: how many shards a minute is split into, as announced by those who use them.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
-        precision: how a wait is shared between the queue and the worker.
-        expander: makes the occurrences of schedules whose timers are met.
-        bulk: sees to the bulk operations whose timers are met.
+        due_messages: sends what is due.
     """
 
-    tasks: TaskStore
-    cursors: CursorStore
+    stores: Stores
     queues: WorkQueues
     fan_out: FanOut
-    clock: Clock
-    executor: Executor
-    telemetry: Telemetry
+    runtime: Runtime
     shards: Shards
     look_ahead: Millis
-    precision: Precision
-    expander: ScheduleExpander
-    bulk: BulkOperations
+    due_messages: DueMessages
 
     def tick(self, holder: str) -> None:
         """Have every group read: here if there is only one, else each by an invocation of its own.
@@ -115,23 +107,21 @@ class Dispatcher:
         if not shards:
             # Minutes in which somebody may still place something must not be taken for read.
             return
-        now = self.clock.now()
+        now = self.runtime.now()
         first = first_cursors(min(history.since(group), now) - MAX_CLOCK_DIFFERENCE)
         try:
-            taken = self.cursors.take(group, holder, now, now + GROUP_HOLD, first)
+            taken = self.stores.cursors.take(group, holder, now, now + GROUP_HOLD, first)
         except ClockWrong as error:
             # Read too early, minutes would be taken for read that others still place tasks in.
-            self.telemetry.count("clock_wrong")
-            self.telemetry.note("nothing was read", group=group, error=str(error))
+            self.runtime.telemetry.count("clock_wrong")
+            self.runtime.telemetry.note("nothing was read", group=group, error=str(error))
             return
         if taken is None:
-            self.telemetry.count("groups_held_elsewhere")
+            self.runtime.telemetry.count("groups_held_elsewhere")
             return
         reader = GroupReader(
-            tasks=self.tasks,
-            clock=self.clock,
-            executor=self.executor,
-            telemetry=self.telemetry,
+            tasks=self.stores.tasks,
+            runtime=self.runtime,
             group=group,
             shards=shards,
             cursors=taken.limited(furthest(now, self.look_ahead)),
@@ -139,28 +129,24 @@ class Dispatcher:
             readings=self._readings(),
         )
         if self._read_on(reader, now):
-            self.telemetry.measure("cursor_lag", max(0, now - start_of(reader.cursors.floors[DISPATCH])))
+            self.runtime.telemetry.measure("cursor_lag", max(0, now - start_of(reader.cursors.floors[DISPATCH])))
         if reader.failures:
             raise MinutesUnread(group, len(reader.failures), reader.failures[0])
 
     def _readings(self) -> list[FirstReading | RecoveryScan]:
-        messages = DueMessages(
-            self.queues, self.expander, self.bulk, self.clock, self.telemetry, self.look_ahead, self.precision
-        )
+        messages = self.due_messages
         scans = [
-            RecoveryScan(
-                self.tasks, self.queues, messages, self.clock, self.executor, self.telemetry, is_last=scan == LAST_SCAN
-            )
+            RecoveryScan(self.stores.tasks, self.queues, messages, self.runtime, is_last=scan == LAST_SCAN)
             for scan in range(1, len(RECOVERY_SCAN_DELAYS) + 1)
         ]
-        return [FirstReading(messages, self.telemetry), *scans]
+        return [FirstReading(messages, self.runtime.telemetry), *scans]
 
     def _read_on(self, reader: GroupReader, now: Millis) -> bool:
         """Read until the time is up, and store again and again what was done; says whether the group was kept."""
         saved_at = now
         for _ in reader.steps(now + TICK_BUDGET):
-            if self.clock.now() >= saved_at + CURSOR_SAVE_INTERVAL:
-                saved_at = self.clock.now()
+            if self.runtime.now() >= saved_at + CURSOR_SAVE_INTERVAL:
+                saved_at = self.runtime.now()
                 if not self._keep(reader, saved_at):
                     return False
         return self._save(reader, 0)
@@ -170,17 +156,17 @@ class Dispatcher:
         try:
             return self._save(reader, now + GROUP_HOLD)
         except Unavailable as error:
-            self.telemetry.note("cursors could not be saved", group=reader.group, error=str(error))
+            self.runtime.telemetry.note("cursors could not be saved", group=reader.group, error=str(error))
             return True
 
     def _save(self, reader: GroupReader, until: Millis) -> bool:
         """Store what was done, whoever holds the group by now; says whether it is still this invocation."""
         for _ in range(_SAVES):
-            if self.cursors.advance(reader.group, reader.cursors, until):
+            if self.stores.cursors.advance(reader.group, reader.cursors, until):
                 return True
-            stored = self.cursors.join(reader.group, reader.cursors)
+            stored = self.stores.cursors.join(reader.group, reader.cursors)
             if stored is None:
-                self.telemetry.count("groups_taken_over")
+                self.runtime.telemetry.count("groups_taken_over")
                 return False
             reader.cursors = stored
         return False

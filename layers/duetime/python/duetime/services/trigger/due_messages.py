@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Clock, Telemetry
-    from duetime.ports.stores import MinuteItem
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.tasks import MinuteItem
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.schedules.expander import ScheduleExpander
 
@@ -38,16 +38,15 @@ class DueMessages:
 
     Attributes:
         expander: makes the occurrences of schedules whose timers are met.
-        bulk: sees to the bulk operations whose timers are met.
+        bulk_operations: see to the bulk operations whose timers are met.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how a wait is shared between the queue and the worker.
     """
 
     queues: WorkQueues
     expander: ScheduleExpander
-    bulk: BulkOperations
-    clock: Clock
-    telemetry: Telemetry
+    bulk_operations: BulkOperations
+    runtime: Runtime
     look_ahead: Millis
     precision: Precision
 
@@ -55,12 +54,12 @@ class DueMessages:
         """Send messages; a queue that did not acknowledge all of its own has refused."""
         if not messages:
             return Served({}, frozenset())
-        now = self.clock.now()
+        now = self.runtime.now()
         unsent = self.queues.send(
             [Outgoing(message, delay_seconds(message.due, now, self.precision)) for message in messages]
         )
         if unsent:
-            self.telemetry.count("unsent", len(unsent))
+            self.runtime.telemetry.count("unsent", len(unsent))
         sent = Counter(queue_of(message) for message in messages)
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
 
@@ -74,13 +73,13 @@ class DueMessages:
         refused = set[str]()
         if schedule_timers and wants(SCHEDULES) and not self._expand(schedule_timers):
             refused.add(SCHEDULES)
-        if timers and wants(BULK_OPERATIONS) and not self.bulk.resume(timers):
+        if timers and wants(BULK_OPERATIONS) and not self.bulk_operations.resume(timers):
             refused.add(BULK_OPERATIONS)
         return frozenset(refused)
 
     def _expand(self, schedule_timers: Sequence[ScheduleTimer]) -> bool:
         expanded = self.expander.expand(schedule_timers)
-        now = self.clock.now()
-        self.telemetry.count("occurrences", len(expanded.tasks))
+        now = self.runtime.now()
+        self.runtime.telemetry.count("occurrences", len(expanded.tasks))
         self.send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])
         return expanded.done

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.ports.runtime import Executor
-    from duetime.ports.stores import MinuteItem, MinutePage
+    from duetime.ports.tasks import MinuteItem, MinutePage
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Clock, Executor, Telemetry
-    from duetime.ports.stores import MinuteItem, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.tasks import MinuteItem, TaskStore
     from duetime.services.trigger.due_messages import DueMessages
 
 
@@ -33,9 +33,7 @@ class RecoveryScan:
     tasks: TaskStore
     queues: WorkQueues
     due_messages: DueMessages
-    clock: Clock
-    executor: Executor
-    telemetry: Telemetry
+    runtime: Runtime
     is_last: bool
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
@@ -46,7 +44,7 @@ class RecoveryScan:
         """
         del minute
         refused = set(self.due_messages.follow_timers(items, wants))
-        now = self.clock.now()
+        now = self.runtime.now()
         entries = self._entries(items)
         overdue = [each for each in entries if is_left_behind(each, now) or is_open_past_due(each, now)]
         wanted = {queue: wants(queue) for queue in sorted({queue_of(each) for each in overdue})}
@@ -56,8 +54,8 @@ class RecoveryScan:
         overdue = [each for each in overdue if queue_of(each) not in refused]
         left = [each for each in left if queue_of(each) not in refused]
         if self.is_last:
-            self.executor.map(self._set_timer, [each for each in overdue if is_open_past_due(each, now)])
-        self.telemetry.count("left_behind", len(left))
+            self.runtime.executor.map(self._set_timer, [each for each in overdue if is_open_past_due(each, now)])
+        self.runtime.telemetry.count("left_behind", len(left))
         sent = self.due_messages.send([each.message(min(each.next_at, now)) for each in left])
         return Served(sent.sent, sent.refused | refused)
 
@@ -74,18 +72,18 @@ class RecoveryScan:
         examples = {queue_of(each): each for each in left}
         refused = {queue for queue, each in sorted(examples.items()) if self._is_long(each)}
         if refused:
-            self.telemetry.count("patrols_waiting", len(refused))
+            self.runtime.telemetry.count("patrols_waiting", len(refused))
         return refused
 
     def _is_long(self, entry: Entry) -> bool:
         try:
             return self.queues.backlog(entry.priority, entry.pull_queue) > RECOVERY_SCAN_BACKLOG
         except Unavailable as error:
-            self.telemetry.note("a queue's length could not be read", queue=queue_of(entry), error=str(error))
+            self.runtime.telemetry.note("a queue's length could not be read", queue=queue_of(entry), error=str(error))
             return True
 
     def _set_timer(self, entry: Entry) -> None:
-        at = self.clock.now() + DAY
+        at = self.runtime.now() + DAY
         self.tasks.add_timer(
             Timer(entry.task_id, entry.generation, at, entry.priority, entry.owner, pull_queue=entry.pull_queue)
         )

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.dispatch.cursors import Cursors, Progress
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, Executor, Telemetry
-    from duetime.ports.stores import MinuteItem, MinutePage, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.tasks import MinuteItem, MinutePage, TaskStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,7 @@ class GroupReader:
     """
 
     tasks: TaskStore
-    clock: Clock
-    executor: Executor
-    telemetry: Telemetry
+    runtime: Runtime
     group: int
     shards: Sequence[int]
     cursors: Cursors
@@ -88,9 +86,9 @@ class GroupReader:
         A round that has begun is ended, so that a minute whose slices take longer than all the time there is holds up
         no other.
         """
-        while self.clock.now() < until and (steps := list(self._round())):
+        while self.runtime.now() < until and (steps := list(self._round())):
             for reading, queue, minute in steps:
-                if self.clock.now() >= until + LONGEST_ROUND:
+                if self.runtime.now() >= until + LONGEST_ROUND:
                     return
                 is_done = self.cursors.progress(reading, queue).is_done(minute)
                 if not is_done and not self._is_blocked(reading, queue, minute):
@@ -123,10 +121,10 @@ class GroupReader:
 
     def _step(self, reading: int, queue: str, minute: int) -> None:
         """Read on in a minute until something was sent; what others serve is passed over quickly."""
-        began = self.clock.now()
+        began = self.runtime.now()
         while not self._serve_slice(reading, queue, minute):
             is_over = self.cursors.progress(reading, queue).is_done(minute)
-            if is_over or self._is_blocked(reading, queue, minute) or self.clock.now() >= began + LONGEST_PASSING:
+            if is_over or self._is_blocked(reading, queue, minute) or self.runtime.now() >= began + LONGEST_PASSING:
                 return
 
     def _serve_slice(self, reading: int, queue: str, minute: int) -> bool:
@@ -161,7 +159,7 @@ class GroupReader:
         reading, _queue, minute = key
         if key not in self._pages:
             read = partial(self._read_page, minute, is_first=reading == DISPATCH)
-            self._pages[key] = MinutePages(read, progress.open[minute], self.executor)
+            self._pages[key] = MinutePages(read, progress.open[minute], self.runtime.executor)
         return self._pages[key]
 
     def _wants(self, key: tuple[int, str, int], early: set[str], of: str) -> bool:
@@ -209,4 +207,4 @@ class GroupReader:
 
     def _note(self, text: str, minute: int, error: Unavailable) -> None:
         self.failures.append(f"{text}: {error}")
-        self.telemetry.note(text, group=self.group, minute=minute, error=str(error))
+        self.runtime.telemetry.note(text, group=self.group, minute=minute, error=str(error))

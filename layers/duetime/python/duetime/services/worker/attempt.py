@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, WriteResult
@@ -32,7 +32,6 @@ from duetime.domain.tasks.attempt_outcomes import (
     NotSent,
     Postponed,
     Run,
-    Skipped,
     Stopped,
     Succeeded,
     Yielded,
@@ -52,14 +51,16 @@ if TYPE_CHECKING:
 
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.task import Content, Progress, Task
+    from duetime.ports.attempts import InputReader, StartGate, TopologyChecker
     from duetime.ports.queues import Delivery
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import ContentStore, TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
     from duetime.ports.targets import TargetRunner
     from duetime.services.locks.locking import LockManager
     from duetime.services.outcomes.completion_steps import InlineCompletion
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.outcomes.rollback import RollbackWriter
+    from duetime.services.worker.handler_availability import HandlerAvailability
 
 _STORE_PAUSE: Millis = 200
 """First pause before a write that the store did not answer is made again; it doubles."""
@@ -128,27 +129,22 @@ class AttemptRunner:
 
     Attributes:
         lease: length of a lease, in milliseconds.
-        inputs: what a node of a topology is given of its parents' results; may raise `InputsTooLarge`.
-        check_topology: sees to it that a topology which runs comes to its end, whatever became of its execution.
-        unavailable: whether the handler that a task needs cannot be called just now.
-        held: whether an operator has stopped a task that was just claimed, or its schedule does not let it begin.
+        start_gate: whether an operator, its handler or its schedule keeps a task from beginning.
+        handler_availability: whether the handler that a task needs can be called just now.
     """
 
-    tasks: TaskStore
-    contents: ContentStore
+    stores: Stores
     targets: TargetRunner
     outcome_writer: OutcomeWriter
     rollback_writer: RollbackWriter
     completion: InlineCompletion
     lock_manager: LockManager
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
+    runtime: Runtime
     lease: Millis
-    held: Callable[[Task], Postponed | Skipped | None] = field(default=lambda _task: None)
-    unavailable: Callable[[Task], Postponed | None] = field(default=lambda _task: None)
-    inputs: Callable[[Task], bytes | None] = field(default=lambda _task: None)
-    check_topology: Callable[[Task], None] = field(default=lambda _task: None)
+    start_gate: StartGate
+    handler_availability: HandlerAvailability
+    input_reader: InputReader
+    topology_checker: TopologyChecker
 
     def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
         """Work on one delivery until the disposition of its message is decided. Never raises."""
@@ -158,12 +154,14 @@ class AttemptRunner:
             delivery_state.disposition = self._later(str(error))
         except RecordUnreadable as error:
             # Another version of the code may read it. Seldom looked at, its message outlasts a deployment or two.
-            self.telemetry.count("unreadable")
-            self.telemetry.note("a record cannot be read", error=str(error), delivery=delivery_state.delivery.id)
-            delivery_state.disposition = RedeliverMessage(self.clock.now() + MAX_DELAY, str(error))
+            self.runtime.telemetry.count("unreadable")
+            self.runtime.telemetry.note(
+                "a record cannot be read", error=str(error), delivery=delivery_state.delivery.id
+            )
+            delivery_state.disposition = RedeliverMessage(self.runtime.now() + MAX_DELAY, str(error))
         except Exception as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
-            self.telemetry.count("worker_defects")
-            self.telemetry.note(
+            self.runtime.telemetry.count("worker_defects")
+            self.runtime.telemetry.note(
                 "a delivery could not be worked on", error=repr(error), delivery=delivery_state.delivery.id
             )
             delivery_state.disposition = self._later(repr(error))
@@ -186,7 +184,7 @@ class AttemptRunner:
             delivery_state.disposition = DeleteMessage("overdue")
             return
         ending = replace(_timeout(task), lingers_until=lingers_until)
-        end = self._written(task, Run(task, started, self.clock.now()), ending)
+        end = self._written(task, Run(task, started, self.runtime.now()), ending)
         delivery_state.disposition = self._decided(delivery_state, end)
         if isinstance(end, Applied) and end.task.is_terminal:
             delivery_state.disposition = RedeliverMessage(
@@ -195,12 +193,12 @@ class AttemptRunner:
 
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message
-        if message.due - self.clock.now() > MAX_HOLD:
+        if message.due - self.runtime.now() > MAX_HOLD:
             return RedeliverMessage(message.due - SECOND, "not due")
-        self.clock.sleep_until(message.due - CLAIM_LEAD)
+        self.runtime.clock.sleep_until(message.due - CLAIM_LEAD)
         if watch.is_closing_time():
             return self._later("the worker is ending")
-        result = self.tasks.apply(self._claimant(watch).claim(message, self.random_source.nonce()))
+        result = self.stores.tasks.apply(self._claimant(watch).claim(message, self.runtime.nonce()))
         if isinstance(result, Applied):
             return self._through(delivery_state, result.task, watch)
         taken = self._take_over(delivery_state, result.task, watch)
@@ -210,16 +208,16 @@ class AttemptRunner:
         self, delivery_state: DeliveryState, task: Task | None, watch: Watch
     ) -> Applied | DeleteMessage | RedeliverMessage:
         """After a refused claim: the rest of an attempt that another worker left, or the disposition of the message."""
-        self.telemetry.count("refused")
-        retain_paused(self.tasks, self.contents, task)
-        disposition = after_refusal(task, delivery_state.delivery.message, self.clock.now())
+        self.runtime.telemetry.count("refused")
+        retain_paused(self.stores.tasks, self.stores.contents, task)
+        disposition = after_refusal(task, delivery_state.delivery.message, self.runtime.now())
         match disposition:
             case FollowUp(left):
-                result = self.tasks.apply(self._claimant(watch).claim_follow_up(left, self.random_source.nonce()))
+                result = self.stores.tasks.apply(self._claimant(watch).claim_follow_up(left, self.runtime.nonce()))
             case Undo(left):
-                result = self.tasks.apply(self._claimant(watch).claim_rollback(left, self.random_source.nonce()))
+                result = self.stores.tasks.apply(self._claimant(watch).claim_rollback(left, self.runtime.nonce()))
             case CheckTopology(running):
-                self.check_topology(running)
+                self.topology_checker.check_topology(running)
                 return DeleteMessage("looked after")
             case _:
                 return disposition
@@ -236,7 +234,7 @@ class AttemptRunner:
         self._unlock(delivery_state, task, end, LockScope.RUN)
         if isinstance(end, Applied) and end.task.is_terminal and end.task.finished_at is None:
             has_time = end.task is task or self._has_time_to_close(end.task, watch)
-            later = Postponed(self.clock.now(), "a function with time left")
+            later = Postponed(self.runtime.now(), "a function with time left")
             closed = self._close(delivery_state, end.task) if has_time else later
             if isinstance(closed, Postponed):
                 return self._close_later(delivery_state, end.task, closed)
@@ -250,7 +248,7 @@ class AttemptRunner:
         # Of an attempt that another worker began, or that never came to its lock: taken now.
         cleans = Phase.CLEAN in self.targets.phases(task)
         has_begun = task.started_at is not None
-        if cleans and has_begun and (held := self.unavailable(task)):
+        if cleans and has_begun and (held := self.handler_availability.held(task)):
             return held
         if cleans and (held := self._lock(delivery_state, task, LockScope.TASK)):
             return held
@@ -265,17 +263,17 @@ class AttemptRunner:
         if task.attempt > task.retry.max_attempts:
             return self.outcome_writer.give_up(task, phases)
         self._begin(delivery_state, task)
-        self.clock.sleep_until(task.next_at)
-        started = self.clock.now()
-        self.telemetry.measure("lateness", max(0, started - task.next_at))
+        self.runtime.clock.sleep_until(task.next_at)
+        started = self.runtime.now()
+        self.runtime.telemetry.measure("lateness", max(0, started - task.next_at))
         ending = self._ending(delivery_state, task, phases, watch)
         delivery_state.ended = True
         if isinstance(ending, ConditionFailed):
             return ending
         if isinstance(ending, Deferred):
             ending = self._keep_locks(delivery_state, task, deferred_until(task, started))
-        run = Run(task, started, self.clock.now(), delivery_state.progress)
-        self.telemetry.measure("duration", run.ended_at - run.started_at)
+        run = Run(task, started, self.runtime.now(), delivery_state.progress)
+        self.runtime.telemetry.measure("duration", run.ended_at - run.started_at)
         return self._written(task, run, ending)
 
     def _ending(
@@ -284,7 +282,7 @@ class AttemptRunner:
         """Have the target prepare and run, with the lease and the state checked before each phase."""
         if requested := _requested(task):
             return requested
-        if held := self.held(task) or self._lock(delivery_state, task, LockScope.TASK):
+        if held := self.start_gate.held(task) or self._lock(delivery_state, task, LockScope.TASK):
             return held
         ended = (
             self._prepare(delivery_state, task, watch)
@@ -315,13 +313,13 @@ class AttemptRunner:
             # Nobody asked for it in so many words, and whoever took the failure did not know what the target offers.
             delivery_state.ended = True
             return self.rollback_writer.leave(task)
-        started = self.clock.now()
+        started = self.runtime.now()
         ending: Ending | ConditionFailed = failure(
             "RollbackUnknown", "the target offers no `rollback`", retriable=False
         )
         if offers:
             held = (
-                self.held(task)
+                self.start_gate.held(task)
                 or self._lock(delivery_state, task, LockScope.TASK)
                 or self._lock(delivery_state, task, LockScope.RUN)
             )
@@ -329,7 +327,7 @@ class AttemptRunner:
         delivery_state.ended = True
         if isinstance(ending, ConditionFailed):
             return ending
-        return self._written(task, Run(task, started, self.clock.now()), ending)
+        return self._written(task, Run(task, started, self.runtime.now()), ending)
 
     def _lock(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
         """Take the locks of a scope; if one is not to be had, what was taken is given back after the attempt."""
@@ -344,15 +342,13 @@ class AttemptRunner:
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
         """Whether what follows an outcome can be done before the function ends; a fresh one has time enough."""
         seconds = task.timeout_seconds if Phase.CLEAN in self.targets.phases(task) else 0
-        return self.clock.now() + seconds * SECOND + CALLBACK_MARGIN + FUNCTION_END_MARGIN <= watch.ends_at
+        return self.runtime.now() + seconds * SECOND + CALLBACK_MARGIN + FUNCTION_END_MARGIN <= watch.ends_at
 
     def _close_later(self, delivery_state: DeliveryState, task: Task, held: Postponed) -> RedeliverMessage:
         """Let go of what follows an outcome until its lock is to be had: no lease is kept meanwhile."""
         delivery_state.ended = True
-        write = Write(
-            task.id, Move.HEARTBEAT, self.random_source.nonce(), Guard(fence=task.fence), {"lease_ends_at": None}
-        )
-        end = self.tasks.apply(write)
+        write = Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), Guard(fence=task.fence), {"lease_ends_at": None})
+        end = self.stores.tasks.apply(write)
         self._unlock(delivery_state, task, end, LockScope.TASK)
         return RedeliverMessage(held.until, held.reason)
 
@@ -388,14 +384,14 @@ class AttemptRunner:
                 delivery_state.progress = progress
 
         try:
-            inputs = self.inputs(task) if task.node_ref is not None else None
+            inputs = self.input_reader.inputs_of(task) if task.node_ref is not None else None
             payload = self._bytes(task, task.payload)
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
             return failure(type(error).__name__, str(error), retriable=False)
         if ended := self._ended_unnoticed(delivery_state, task):
             return ended
-        now = self.clock.now()
+        now = self.runtime.now()
         if delivery_state.started_at is None:
             delivery_state.started_at = now
         deadline = delivery_state.started_at + task.timeout_seconds * SECOND
@@ -415,8 +411,8 @@ class AttemptRunner:
             )
         )
         if isinstance(ending, NotSent):
-            self.telemetry.count("calls_not_sent")
-            return ending.postponed(task, self.clock.now(), self.random_source.fraction())
+            self.runtime.telemetry.count("calls_not_sent")
+            return ending.postponed(task, self.runtime.now(), self.runtime.random_source.fraction())
         return ending
 
     def _ended_unnoticed(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
@@ -425,13 +421,13 @@ class AttemptRunner:
         A lease that is over is asked for once more, by the clock of this moment: if nobody has taken the task over,
         the attempt goes on under it.
         """
-        now = self.clock.now()
+        now = self.runtime.now()
         if now < delivery_state.leased_until:
             return None
         until = now + self.lease
         guard = Guard(fence=task.fence, leased_until_before=until)
-        write = Write(task.id, Move.HEARTBEAT, self.random_source.nonce(), guard, {"lease_ends_at": until})
-        result = self.tasks.apply(write)
+        write = Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, {"lease_ends_at": until})
+        result = self.stores.tasks.apply(write)
         if isinstance(result, ConditionFailed):
             return result
         if not self.renew_locks(delivery_state, task, until):
@@ -441,7 +437,7 @@ class AttemptRunner:
 
     def _step(self, task: Task, move: Move) -> WriteResult:
         """Move on to the next phase, if the lease is still this attempt's."""
-        result = self.tasks.apply(Write(task.id, move, self.random_source.nonce(), Guard(fence=task.fence)))
+        result = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard(fence=task.fence)))
         stored = result.task
         if stored is not None and stored.fence == task.fence and stored.state is LEGAL[move].to:
             # Nobody else moves it on under this fence: it was sent twice, and the nonce is a later write's by now.
@@ -451,9 +447,9 @@ class AttemptRunner:
     def _begin(self, delivery_state: DeliveryState, task: Task) -> None:
         if delivery_state.task is None:
             # What follows the outcome goes on under the same lease, which is renewed when it was to be.
-            delivery_state.renew_at = self.clock.now() + self.lease // HEARTBEATS_PER_LEASE
+            delivery_state.renew_at = self.runtime.now() + self.lease // HEARTBEATS_PER_LEASE
             delivery_state.leased_until = task.lease_ends_at or 0
-        delivery_state.started_at = self.clock.now() if task.is_terminal else None
+        delivery_state.started_at = self.runtime.now() if task.is_terminal else None
         delivery_state.ended = False
         delivery_state.task = task
 
@@ -466,7 +462,7 @@ class AttemptRunner:
         )
 
     def _claimant(self, watch: Watch) -> Claimant:
-        return Claimant(watch.holder, self.clock.now(), self.lease)
+        return Claimant(watch.holder, self.runtime.now(), self.lease)
 
     def _written(self, task: Task, run: Run, ending: Ending) -> WriteResult:
         """Write an end down, again and again while the lease lasts: what has been done is worth keeping.
@@ -475,24 +471,24 @@ class AttemptRunner:
             Unavailable: the store has not answered for a whole lease.
         """
         pause = _STORE_PAUSE
-        until = self.clock.now() + self.lease
+        until = self.runtime.now() + self.lease
         while True:
             try:
                 if task.state is State.ROLLING_BACK:
                     return self.rollback_writer.finish(run, ending)
                 return self.outcome_writer.finish(run, ending, self.targets.phases(task))
             except Unavailable:
-                if self.clock.now() + pause >= until:
+                if self.runtime.now() + pause >= until:
                     raise
-                self.clock.sleep_until(self.clock.now() + pause)
+                self.runtime.clock.sleep_until(self.runtime.now() + pause)
                 pause *= 2
 
     def _decided(self, delivery_state: DeliveryState, end: WriteResult) -> DeleteMessage | RedeliverMessage:
         """The message's disposition after the last write of an attempt."""
         if isinstance(end, Applied):
             return DeleteMessage("done")
-        self.telemetry.count("refused")
-        disposition = after_refusal(end.task, delivery_state.delivery.message, self.clock.now())
+        self.runtime.telemetry.count("refused")
+        disposition = after_refusal(end.task, delivery_state.delivery.message, self.runtime.now())
         return (
             disposition
             if isinstance(disposition, DeleteMessage | RedeliverMessage)
@@ -500,10 +496,10 @@ class AttemptRunner:
         )
 
     def _bytes(self, task: Task, content: Content) -> bytes:
-        return self.contents.fetch(task.id, content) if content.data is None else content.data
+        return self.stores.contents.fetch(task.id, content) if content.data is None else content.data
 
     def _later(self, reason: str) -> RedeliverMessage:
-        return RedeliverMessage(self.clock.now() + SECOND, reason)
+        return RedeliverMessage(self.runtime.now() + SECOND, reason)
 
 
 def _timeout(task: Task) -> Failed:

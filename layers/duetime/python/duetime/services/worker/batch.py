@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.ports.queues import Delivery, WorkQueues
-    from duetime.ports.runtime import Clock, Executor, Job, Process, RandomSource, Telemetry
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.runtime import Job, Process, Runtime
+    from duetime.ports.tasks import TaskStore
     from duetime.services.worker.attempt import AttemptRunner
 
 _MAX_VISIBILITY = 43_200
@@ -49,11 +49,8 @@ class BatchWorker:
     tasks: TaskStore
     queues: WorkQueues
     attempt_runner: AttemptRunner
-    clock: Clock
-    random_source: RandomSource
-    executor: Executor
+    runtime: Runtime
     process: Process
-    telemetry: Telemetry
     lease: Millis
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
@@ -84,7 +81,7 @@ class _Batch:
         self.inside = inside
         self.delivery_states = delivery_states
         self.holder = holder
-        self.ends_at = inside.clock.now() + WORKER_FUNCTION_SECONDS * SECOND
+        self.ends_at = inside.runtime.now() + WORKER_FUNCTION_SECONDS * SECOND
         self.given_back: set[int] = set()
         self.doomed_until: Millis | None = None
         self.errands: dict[object, Job] = {}
@@ -93,10 +90,11 @@ class _Batch:
         inside = self.inside
         self._stay_invisible()
         jobs = [
-            inside.executor.start(partial(self._attempt, delivery_state)) for delivery_state in self.delivery_states
+            inside.runtime.executor.start(partial(self._attempt, delivery_state))
+            for delivery_state in self.delivery_states
         ]
         while open_jobs := [job for job in jobs if not job.done]:
-            inside.executor.wait(open_jobs, inside.clock.now() + _LOOK_INTERVAL)
+            inside.runtime.executor.wait(open_jobs, inside.runtime.now() + _LOOK_INTERVAL)
             self._run_errand("give back", self._give_back)
             self._renew_leases()
             self._look_for_overdue()
@@ -105,13 +103,13 @@ class _Batch:
                 self._end()
                 return
         while under_way := [job for job in self.errands.values() if not job.done]:
-            inside.executor.wait(under_way, inside.clock.now() + _LOOK_INTERVAL)
+            inside.runtime.executor.wait(under_way, inside.runtime.now() + _LOOK_INTERVAL)
         self._give_back()
 
     def _run_errand(self, key: object, errand: Callable[[], None]) -> None:
         """Do something beside the watch, which no call that hangs may hold up; not while the same is under way."""
         if key not in self.errands or self.errands[key].done:
-            self.errands[key] = self.inside.executor.start(errand)
+            self.errands[key] = self.inside.runtime.executor.start(errand)
 
     def _attempt(self, delivery_state: DeliveryState) -> None:
         watch = Watch(
@@ -133,7 +131,7 @@ class _Batch:
         self._come_back(undecided, [seconds] * len(undecided))
 
     def _renew_leases(self) -> None:
-        now = self.inside.clock.now()
+        now = self.inside.runtime.now()
         due = [
             delivery_state
             for delivery_state in self.delivery_states
@@ -150,24 +148,26 @@ class _Batch:
         if task is None or delivery_state.ended:
             return
         if self._is_lost(task, delivery_state) and not delivery_state.ended:
-            self._doom(self.inside.clock.now(), "a lease was lost", delivery_state)
+            self._doom(self.inside.runtime.now(), "a lease was lost", delivery_state)
 
     def _is_lost(self, task: Task, delivery_state: DeliveryState) -> bool:
         inside = self.inside
         progress, delivery_state.progress = delivery_state.progress, None
-        delivery_state.renew_at = inside.clock.now() + inside.lease // HEARTBEATS_PER_LEASE
-        until = inside.clock.now() + inside.lease
+        delivery_state.renew_at = inside.runtime.now() + inside.lease // HEARTBEATS_PER_LEASE
+        until = inside.runtime.now() + inside.lease
         sets: dict[str, object] = {"lease_ends_at": until}
         if progress is not None:
             sets["progress"] = progress
         try:
             # One that comes late must not take back what a later one has given.
             guard = Guard(fence=task.fence, leased_until_before=until)
-            result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.random_source.nonce(), guard, sets))
+            result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.runtime.nonce(), guard, sets))
             has_locks = inside.attempt_runner.renew_locks(delivery_state, task, until)
         except Unavailable as error:
-            inside.telemetry.note("a lease was not renewed", error=str(error), delivery=delivery_state.delivery.id)
-            delivery_state.renew_at = inside.clock.now() + _BEAT_AGAIN
+            inside.runtime.telemetry.note(
+                "a lease was not renewed", error=str(error), delivery=delivery_state.delivery.id
+            )
+            delivery_state.renew_at = inside.runtime.now() + _BEAT_AGAIN
             return False
         if isinstance(result, Applied):
             delivery_state.leased_until = until
@@ -177,18 +177,18 @@ class _Batch:
 
     def _is_overdue(self, delivery_state: DeliveryState) -> bool:
         end = delivery_state.overdue_at()
-        return end is not None and self.inside.clock.now() >= end + OVERDUE_GRACE
+        return end is not None and self.inside.runtime.now() >= end + OVERDUE_GRACE
 
     def _look_for_overdue(self) -> None:
         for delivery_state in self.delivery_states:
             if self._is_overdue(delivery_state) and self.doomed_until is None:
                 # Its lease is no longer renewed; the others may end by themselves until it is over.
                 rest = self.inside.lease - self.inside.lease // HEARTBEATS_PER_LEASE
-                self._doom(self.inside.clock.now() + rest // 2, "a target did not end in time", delivery_state)
+                self._doom(self.inside.runtime.now() + rest // 2, "a target did not end in time", delivery_state)
 
     def _look_for_cut_off(self) -> None:
         """Find what has not renewed its lease: it must be gone when the lease is over."""
-        now = self.inside.clock.now()
+        now = self.inside.runtime.now()
         for delivery_state in self.delivery_states:
             if (
                 delivery_state.task
@@ -199,8 +199,8 @@ class _Batch:
 
     def _doom(self, until: Millis, reason: str, delivery_state: DeliveryState) -> None:
         if self.doomed_until is None:
-            self.inside.telemetry.count("processes_ended")
-            self.inside.telemetry.note(
+            self.inside.runtime.telemetry.count("processes_ended")
+            self.inside.runtime.telemetry.note(
                 "ending the worker's process", reason=reason, delivery=delivery_state.delivery.id
             )
         self.doomed_until = until if self.doomed_until is None else min(until, self.doomed_until)
@@ -212,13 +212,13 @@ class _Batch:
         ]
         if not open_deliveries:
             return False
-        is_time = self.doomed_until is not None and self.inside.clock.now() >= self.doomed_until
+        is_time = self.doomed_until is not None and self.inside.runtime.now() >= self.doomed_until
         return is_time or all(self._is_overdue(delivery_state) for delivery_state in open_deliveries)
 
     def _end(self) -> None:
         """End the process at its time, whether or not what is written down before has been answered by then."""
         inside = self.inside
-        now = inside.clock.now()
+        now = inside.runtime.now()
         if any(
             delivery_state.task and not delivery_state.ended and now >= delivery_state.leased_until
             for delivery_state in self.delivery_states
@@ -234,13 +234,14 @@ class _Batch:
         ]
         for delivery_state in self.delivery_states:
             if delivery_state.disposition is None and delivery_state.task is None:
-                delivery_state.disposition = RedeliverMessage(inside.clock.now(), "the worker is ending")
-        jobs = [inside.executor.start(self._give_back)]
+                delivery_state.disposition = RedeliverMessage(inside.runtime.now(), "the worker is ending")
+        jobs = [inside.runtime.executor.start(self._give_back)]
         jobs += [
-            inside.executor.start(partial(self._finish_overdue, delivery_state, until)) for delivery_state in overdue
+            inside.runtime.executor.start(partial(self._finish_overdue, delivery_state, until))
+            for delivery_state in overdue
         ]
-        while (open_jobs := [job for job in jobs if not job.done]) and inside.clock.now() < until:
-            inside.executor.wait(open_jobs, until)
+        while (open_jobs := [job for job in jobs if not job.done]) and inside.runtime.now() < until:
+            inside.runtime.executor.wait(open_jobs, until)
         inside.process.end()
 
     def _finish_overdue(self, delivery_state: DeliveryState, lingers_until: Millis) -> None:
@@ -248,15 +249,15 @@ class _Batch:
             self.inside.attempt_runner.finish_overdue(delivery_state, lingers_until)
         except Unavailable as error:
             # The lease runs out, and the message comes back after it.
-            self.inside.telemetry.note("a timeout was not written down", error=str(error))
+            self.inside.runtime.telemetry.note("a timeout was not written down", error=str(error))
             return
         if isinstance(disposition := delivery_state.disposition, RedeliverMessage):
-            seconds = -(-(disposition.at - self.inside.clock.now()) // SECOND)
+            seconds = -(-(disposition.at - self.inside.runtime.now()) // SECOND)
             self._come_back([delivery_state.delivery], [max(0, seconds)])
 
     def _give_back(self) -> None:
         """Set when those messages come back whose disposition is to come back."""
-        now = self.inside.clock.now()
+        now = self.inside.runtime.now()
         dispositions = {
             index: delivery_state.disposition
             for index, delivery_state in enumerate(self.delivery_states)
@@ -278,4 +279,4 @@ class _Batch:
             self.inside.queues.come_back(deliveries, seconds)
         except Unavailable as error:
             # They come back at the visibility they have: later than wished, but not lost.
-            self.inside.telemetry.note("visibility was not changed", error=str(error))
+            self.inside.runtime.telemetry.note("visibility was not changed", error=str(error))

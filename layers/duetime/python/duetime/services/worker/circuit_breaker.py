@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_outcomes import TargetEnding
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource, Telemetry
-    from duetime.ports.stores import CircuitStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.switches import CircuitStore
     from duetime.ports.targets import TargetRunner, Work
 
 
@@ -60,9 +60,7 @@ class CircuitBreakers:
 
     targets: TargetRunner
     circuits: CircuitStore
-    clock: Clock
-    random_source: RandomSource
-    telemetry: Telemetry
+    runtime: Runtime
     _known: dict[tuple[str, str], _Known] = field(default_factory=dict, init=False)
 
     def phases(self, task: Task) -> frozenset[Phase]:
@@ -74,7 +72,7 @@ class CircuitBreakers:
         host = host_of(work.task.target)
         if host is None or work.phase is Phase.CLEAN:
             return self.targets.run(work)
-        owner, began = work.task.owner, self.clock.now()
+        owner, began = work.task.owner, self.runtime.now()
         try:
             admitted = self._admit(owner, host, work.deadline + MAX_CLOCK_DIFFERENCE)
         except Unavailable:
@@ -83,15 +81,15 @@ class CircuitBreakers:
             return admitted
         ending = self.targets.run(work)
         try:
-            self._learn(admitted, ending, round(work.seconds * SECOND), self.clock.now() - began)
+            self._learn(admitted, ending, round(work.seconds * SECOND), self.runtime.now() - began)
         except Unavailable as error:
             # A probe that is not heard of ends by itself: then the next one is made.
-            self.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
+            self.runtime.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
         return ending
 
     def _admit(self, owner: str, host: str, until: Millis) -> Circuit | Postponed:
         """Whether a host may be called now: its circuit if so, with this call as its probe if it is not closed."""
-        now = self.clock.now()
+        now = self.runtime.now()
         circuit = self._look(owner, host)
         if circuit.state(now) is CircuitState.HALF_OPEN and not circuit.is_probed(now):
             circuit = self._remember(self.circuits.read(owner, host, consistent=True))
@@ -120,11 +118,11 @@ class CircuitBreakers:
                 self._open(admitted, _reason(ending))
 
     def _end_probe(self, circuit: Circuit, ending: TargetEnding, sign: Sign) -> None:
-        now = self.clock.now()
+        now = self.runtime.now()
         match sign:
             case Sign.WELL:
                 self._save(circuit.closed())
-                self.telemetry.count("circuits_closed")
+                self.runtime.telemetry.count("circuits_closed")
             case Sign.ILL:
                 self._save(circuit.opened(_reason(ending), now))
             case Sign.NOTHING:
@@ -133,14 +131,14 @@ class CircuitBreakers:
     def _open(self, admitted: Circuit, reason: str) -> None:
         """Open a circuit, unless somebody else has done so."""
         owner, host = admitted.owner, admitted.host
-        circuit, now = self._remember(self.circuits.read(owner, host, consistent=True)), self.clock.now()
+        circuit, now = self._remember(self.circuits.read(owner, host, consistent=True)), self.runtime.now()
         if circuit.state(now) is CircuitState.CLOSED and self._save(circuit.opened(reason, now)):
-            self.telemetry.count("circuits_opened")
-            self.telemetry.note("a circuit was opened", host=host, owner=owner, reason=reason)
+            self.runtime.telemetry.count("circuits_opened")
+            self.runtime.telemetry.note("a circuit was opened", host=host, owner=owner, reason=reason)
 
     def _look(self, owner: str, host: str) -> Circuit:
         """The circuit of an owner's calls to a host as it was a moment ago."""
-        now = self.clock.now()
+        now = self.runtime.now()
         known = self._known.get((owner, host))
         if known is not None and now - known.read_at < CIRCUIT_LIFE:
             return known.circuit
@@ -151,7 +149,7 @@ class CircuitBreakers:
         return self._remember(circuit) if known is None or circuit.version >= known.circuit.version else known.circuit
 
     def _remember(self, circuit: Circuit) -> Circuit:
-        now = self.clock.now()
+        now = self.runtime.now()
         key = (circuit.owner, circuit.host)
         if known := self._known.get(key):
             known.circuit, known.read_at = circuit, now
@@ -163,13 +161,13 @@ class CircuitBreakers:
 
     def _save(self, circuit: Circuit) -> Circuit | None:
         """Store a circuit; nothing if somebody else has changed it before."""
-        expires = max(circuit.open_until, self.clock.now()) + CIRCUIT_FORGOTTEN
-        if not self.circuits.save(circuit, self.random_source.nonce(), expires):
+        expires = max(circuit.open_until, self.runtime.now()) + CIRCUIT_FORGOTTEN
+        if not self.circuits.save(circuit, self.runtime.nonce(), expires):
             return None
         return self._remember(replace(circuit, version=circuit.version + 1))
 
     def _held(self, circuit: Circuit, at: Millis) -> Postponed:
-        until = at + SECOND + self.random_source.below(CIRCUIT_SPREAD)
+        until = at + SECOND + self.runtime.random_source.below(CIRCUIT_SPREAD)
         return Postponed(until, f"the circuit of {circuit.host} is open")
 
 

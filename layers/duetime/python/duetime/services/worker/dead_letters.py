@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Clock, Telemetry
-    from duetime.ports.stores import TaskStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.tasks import TaskStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.completion_steps import CompletionSteps
     from duetime.services.outcomes.outcome import OutcomeWriter
@@ -33,8 +33,7 @@ class DeadLetterService:
     enqueuer: Enqueuer
     outcome_writer: OutcomeWriter
     completion: CompletionSteps
-    clock: Clock
-    telemetry: Telemetry
+    runtime: Runtime
 
     def bury(self, message: Message) -> bool:
         """Look into one dead letter.
@@ -56,13 +55,13 @@ class DeadLetterService:
         if task.state in LEASED:
             return self._leased(task)
         if task.state in WAITING:
-            self.telemetry.count("placed_again")
+            self.runtime.telemetry.count("placed_again")
             guard = Guard(version=task.version)
             return isinstance(self.enqueuer.move(task, Move.REPLACE, task.next_at, guard, {}), Applied)
         return True
 
     def _leased(self, task: Task) -> bool:
-        now = self.clock.now()
+        now = self.runtime.now()
         over_at = self._lease_over_at(task)
         spent = not task.retry.allows_after(task.attempt)
         if over_at <= now and spent and not task.rollback and task.state is not State.ROLLING_BACK:
@@ -75,7 +74,7 @@ class DeadLetterService:
         return (task.lease_ends_at or 0) + MAX_CLOCK_DIFFERENCE
 
     def _sent_after(self, task: Task, at: Millis) -> bool:
-        delay = max(0, min(at - self.clock.now(), MAX_DELAY)) // SECOND
+        delay = max(0, min(at - self.runtime.now(), MAX_DELAY)) // SECOND
         return not self.queues.send([Outgoing(message_for(task), delay)])
 
     def _give_up(self, task: Task) -> bool:

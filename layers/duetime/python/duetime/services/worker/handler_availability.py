@@ -10,28 +10,22 @@ from duetime.domain.tasks.attempt_outcomes import Postponed
 from duetime.domain.tasks.task import HandlerTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from duetime.domain.tasks.task import Task
-    from duetime.ports.runtime import Clock, Telemetry
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.targets import HandlerPackage
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerAvailability:
-    """Says which tasks cannot begin because the package of handlers is broken.
+    """Says which tasks cannot begin because the package of handlers is broken."""
 
-    Attributes:
-        why_broken: why the package cannot be imported; `None` if it can, or there is none.
-    """
-
-    why_broken: Callable[[], str | None]
-    clock: Clock
-    telemetry: Telemetry
+    package: HandlerPackage
+    runtime: Runtime
 
     def held(self, task: Task) -> Postponed | None:
         """Whether a task that was just claimed must wait for its handler: it costs no attempt."""
-        if not isinstance(task.target, HandlerTarget) or (why := self.why_broken()) is None:
+        if not isinstance(task.target, HandlerTarget) or (why := self.package.why_broken()) is None:
             return None
-        self.telemetry.count("handlers_unavailable")
-        self.telemetry.note("the package of handlers cannot be imported", error=why, task=task.id.text)
-        return Postponed(self.clock.now() + HANDLERS_RETRY, f"HandlersUnavailable: {why}")
+        self.runtime.telemetry.count("handlers_unavailable")
+        self.runtime.telemetry.note("the package of handlers cannot be imported", error=why, task=task.id.text)
+        return Postponed(self.runtime.now() + HANDLERS_RETRY, f"HandlersUnavailable: {why}")

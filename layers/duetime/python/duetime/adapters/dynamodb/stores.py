@@ -1,0 +1,109 @@
+"""All stores, over the tasks table and the bucket."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from duetime.adapters.dynamodb.bulk import DynamoBulkStore
+from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
+from duetime.adapters.dynamodb.cursors import DynamoCursorStore
+from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
+from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.shards import DynamoShardStore
+from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
+from duetime.adapters.payload_store import SplitContentStore
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.aws_clients import Clients
+    from duetime.ports.runtime import Runtime
+    from duetime.settings import Settings
+
+
+class DynamoStores:
+    """`duetime.ports.stores.Stores`: each store, and each client, is made when it is first asked for."""
+
+    def __init__(self, clients: Clients, settings: Settings, runtime: Runtime) -> None:
+        self._clients = clients
+        self._settings = settings
+        self._runtime = runtime
+
+    @cached_property
+    def _client(self) -> DynamoDBClient:
+        return self._clients.dynamodb()
+
+    @property
+    def _table(self) -> str:
+        return self._settings.table
+
+    @cached_property
+    def tasks(self) -> DynamoTaskStore:
+        """Records of tasks and their timers."""
+        return DynamoTaskStore(self._client, self._table, self._runtime.executor, self._runtime.telemetry)
+
+    @cached_property
+    def contents(self) -> SplitContentStore:
+        """Payloads and results."""
+        return SplitContentStore(self._client, self._table, self._clients.s3(), self._settings.bucket)
+
+    @cached_property
+    def keys(self) -> DynamoKeyStore:
+        """Idempotency keys."""
+        return DynamoKeyStore(self._client, self._table)
+
+    @cached_property
+    def schedules(self) -> DynamoScheduleStore:
+        """Schedules, and which of their occurrences goes on."""
+        return DynamoScheduleStore(self._client, self._table, self._runtime.executor)
+
+    @cached_property
+    def calendars(self) -> DynamoCalendarStore:
+        """Calendars."""
+        return DynamoCalendarStore(self._client, self._table, self._runtime.executor)
+
+    @cached_property
+    def topologies(self) -> DynamoTopologyStore:
+        """How far the runs of topologies have come."""
+        return DynamoTopologyStore(self._client, self._table)
+
+    @cached_property
+    def bulk(self) -> DynamoBulkStore:
+        """Bulk operations."""
+        return DynamoBulkStore(self._client, self._table)
+
+    @cached_property
+    def locks(self) -> DynamoLockStore:
+        """Locks and who waits for them."""
+        return DynamoLockStore(self._client, self._table, self._runtime.executor)
+
+    @cached_property
+    def switches(self) -> DynamoSwitchStore:
+        """Switches."""
+        return DynamoSwitchStore(self._client, self._table)
+
+    @cached_property
+    def circuit_breakers(self) -> DynamoCircuitStore:
+        """The circuits of HTTP hosts that have failed."""
+        return DynamoCircuitStore(self._client, self._table)
+
+    @cached_property
+    def cursors(self) -> DynamoCursorStore:
+        """How far the minutes of each group of shards have been read."""
+        return DynamoCursorStore(self._client, self._table)
+
+    @cached_property
+    def shards(self) -> DynamoShardStore:
+        """How the number of shards has grown."""
+        return DynamoShardStore(self._client, self._table)
+
+    @cached_property
+    def long_polls(self) -> DynamoLongPollStore:
+        """Which requests of the API wait."""
+        return DynamoLongPollStore(self._client, self._table)

@@ -1,0 +1,130 @@
+"""What the routes of the REST API ask for, in one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime import composition
+from duetime.composition.bulk import BulkServices
+from duetime.composition.core import CoreServices
+from duetime.composition.endpoint_queries import EndpointQueryServices
+from duetime.composition.locks import LockServices
+from duetime.composition.pull import PullServices
+from duetime.composition.root import Part
+from duetime.composition.schedules import ScheduleServices
+from duetime.composition.switches import SwitchServices
+from duetime.composition.tasks import TaskServices
+from duetime.composition.topologies import TopologyServices
+
+if TYPE_CHECKING:
+    from duetime.ports.tasks import ContentStore
+    from duetime.services.bulk.filter_actions import BulkRequests
+    from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.locks.admin import LockAdmin
+    from duetime.services.pull.lease import LeaseService
+    from duetime.services.pull.report import LeaseReports
+    from duetime.services.schedules.calendars import CalendarManager
+    from duetime.services.schedules.manage import ScheduleManager
+    from duetime.services.schedules.preview import SchedulePreview
+    from duetime.services.switches.admin import SwitchAdmin
+    from duetime.services.tasks.control import TaskControl
+    from duetime.services.tasks.create import TaskCreator
+    from duetime.services.tasks.endpoint_query import TargetQueryService
+    from duetime.services.tasks.read import TaskReader
+    from duetime.services.tasks.update import TaskUpdater
+    from duetime.services.tasks.wait import OutcomeWaiter
+    from duetime.services.topologies.service import TopologyService
+
+
+def composed() -> ApiServices:
+    """What this process composed for the API."""
+    return composition.composed(ApiServices)
+
+
+class ApiServices(Part):
+    """The use cases behind the API's routes."""
+
+    @property
+    def task_creator(self) -> TaskCreator:
+        """Accepts tasks."""
+        return self.part(TaskServices).creator
+
+    @property
+    def task_reader(self) -> TaskReader:
+        """Reads tasks."""
+        return self.part(TaskServices).reader
+
+    @property
+    def task_updater(self) -> TaskUpdater:
+        """Changes and cancels tasks."""
+        return self.part(TaskServices).updater
+
+    @property
+    def task_control(self) -> TaskControl:
+        """Pauses, resumes, runs, retries, stops and reports on tasks."""
+        return self.part(TaskServices).control
+
+    @property
+    def outcome_waiter(self) -> OutcomeWaiter:
+        """Waits for outcomes."""
+        return self.part(TaskServices).waiter
+
+    @property
+    def contents(self) -> ContentStore:
+        """Payloads and results, and attempts that records have no room for."""
+        return self.part(CoreServices).stores.contents
+
+    @property
+    def target_queries(self) -> TargetQueryService:
+        """Asks the endpoints of tasks."""
+        return self.part(EndpointQueryServices).queries
+
+    @property
+    def bulk_requests(self) -> BulkRequests:
+        """Does something with the tasks that a filter matches."""
+        return self.part(BulkServices).requests
+
+    @property
+    def bulk_operations(self) -> BulkOperations:
+        """Starts, shows and cancels bulk operations."""
+        return self.part(BulkServices).operations
+
+    @property
+    def lease_service(self) -> LeaseService:
+        """Hands out tasks to pull workers."""
+        return self.part(PullServices).leases
+
+    @property
+    def lease_reports(self) -> LeaseReports:
+        """Takes what pull workers report."""
+        return self.part(PullServices).reports
+
+    @property
+    def lock_admin(self) -> LockAdmin:
+        """Shows locks, and frees them by force."""
+        return self.part(LockServices).admin
+
+    @property
+    def switch_admin(self) -> SwitchAdmin:
+        """Sets switches, and shows what is held back."""
+        return self.part(SwitchServices).admin
+
+    @property
+    def schedule_manager(self) -> ScheduleManager:
+        """Creates and controls schedules."""
+        return self.part(ScheduleServices).manager
+
+    @property
+    def schedule_preview(self) -> SchedulePreview:
+        """Tells what schedules have done and will do."""
+        return self.part(ScheduleServices).preview
+
+    @property
+    def calendar_manager(self) -> CalendarManager:
+        """Keeps calendars."""
+        return self.part(ScheduleServices).calendar_manager
+
+    @property
+    def topology_service(self) -> TopologyService:
+        """Accepts, shows and controls topologies."""
+        return self.part(TopologyServices).service

@@ -1,0 +1,59 @@
+"""What most use cases stand on: stores, queues, and the one way in which a due time takes effect."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb.stores import DynamoStores
+from duetime.adapters.sqs.events import readable
+from duetime.adapters.sqs.queues import SqsQueues
+from duetime.adapters.targets.python_handlers import known_types
+from duetime.canary_task import BUILT_IN
+from duetime.composition.root import Part
+from duetime.domain.tasks.target_rules import TargetRules
+from duetime.services.enqueue import Enqueuer
+from duetime.services.shards import Shards
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.ports.queues import Delivery
+
+
+class CoreServices(Part):
+    """Stores, queues, shards, and what the settings let tasks call."""
+
+    @cached_property
+    def stores(self) -> DynamoStores:
+        """All that is stored."""
+        return DynamoStores(self.platform.clients, self.settings, self.runtime)
+
+    @cached_property
+    def queues(self) -> SqsQueues:
+        """The work queues."""
+        settings, clients = self.settings, self.platform.clients
+        return SqsQueues(clients.sqs(), settings.queue_urls, self.runtime.executor, settings.pulled_queue_urls)
+
+    @cached_property
+    def enqueuer(self) -> Enqueuer:
+        """Makes due times take effect."""
+        settings = self.settings
+        return Enqueuer(self.stores.tasks, self.queues, self.runtime, settings.look_ahead_ms, settings.precision)
+
+    @cached_property
+    def shards(self) -> Shards:
+        """How many shards there are."""
+        return Shards(self.stores.shards, self.runtime.clock, self.settings.shards)
+
+    @cached_property
+    def target_rules(self) -> TargetRules:
+        """What tasks may call."""
+        settings = self.settings
+        known = known_types(settings.handler_types)
+        handled = None if known is None else known | BUILT_IN.keys()
+        return TargetRules(settings.pulled_queue_urls.keys(), settings.callable_arns, settings.http_allow, handled)
+
+    def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
+        """The deliveries in a Lambda event from SQS; what cannot be read is noted and left out."""
+        return readable(event, self.queues, self.runtime.telemetry)

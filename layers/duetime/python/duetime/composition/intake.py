@@ -1,0 +1,21 @@
+"""Composes the making of tasks from events."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from duetime.adapters.sqs.rejected_events import SqsRejects
+from duetime.composition.root import Part
+from duetime.composition.tasks import TaskServices
+from duetime.services.tasks.from_events import EventTaskCreator
+
+
+class IntakeServices(Part):
+    """Making tasks of events."""
+
+    @cached_property
+    def event_tasks(self) -> EventTaskCreator:
+        """Makes tasks of events."""
+        settings, runtime = self.settings, self.runtime
+        rejects = SqsRejects(self.platform.clients.sqs(), settings.intake_rejects, runtime.executor)
+        return EventTaskCreator(self.part(TaskServices).creator, rejects, runtime.telemetry, settings.intake_owner)

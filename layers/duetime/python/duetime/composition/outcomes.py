@@ -1,0 +1,39 @@
+"""Composes the writing of outcomes for functions that have a worker do what follows them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from duetime.composition.core import CoreServices
+from duetime.composition.root import Part
+from duetime.services.outcomes.completion_steps import DelegatedCompletion
+from duetime.services.outcomes.outcome import OutcomeWriter
+
+if TYPE_CHECKING:
+    from duetime.services.outcomes.completion_steps import CompletionSteps
+
+
+class OutcomeServices(Part):
+    """Writing outcomes, and having them completed."""
+
+    @cached_property
+    def delegated_completion(self) -> DelegatedCompletion:
+        """Has a worker do what follows an outcome."""
+        return DelegatedCompletion(self.part(CoreServices).queues)
+
+    @cached_property
+    def delegating_writer(self) -> OutcomeWriter:
+        """Writes outcomes; a worker does what follows them."""
+        return self.writer_with(self.delegated_completion)
+
+    def writer_with(self, completion: CompletionSteps) -> OutcomeWriter:
+        """Writes outcomes; what follows them is done as given."""
+        core = self.part(CoreServices)
+        return OutcomeWriter(
+            stores=core.stores,
+            enqueuer=core.enqueuer,
+            completion=completion,
+            runtime=self.runtime,
+            retention=self.settings.retention_ms,
+        )

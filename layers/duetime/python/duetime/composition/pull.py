@@ -1,0 +1,52 @@
+"""Composes the use cases of pull workers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from duetime.composition.core import CoreServices
+from duetime.composition.locks import LockServices
+from duetime.composition.outcomes import OutcomeServices
+from duetime.composition.root import Part
+from duetime.composition.start_gates import StartGateServices
+from duetime.composition.tasks import TaskServices
+from duetime.composition.topologies import TopologyServices
+from duetime.services.pull.lease import LeaseService
+from duetime.services.pull.locks import PullLocks
+from duetime.services.pull.report import LeaseReports
+
+
+class PullServices(Part):
+    """Leasing tasks to pull workers."""
+
+    @cached_property
+    def leases(self) -> LeaseService:
+        """Hands out tasks to pull workers."""
+        core = self.part(CoreServices)
+        return LeaseService(
+            stores=core.stores,
+            queues=core.queues,
+            outcome_writer=self.part(OutcomeServices).delegating_writer,
+            pull_locks=self._pull_locks,
+            pullers=self.settings.pullers,
+            runtime=self.runtime,
+            long_polls=self.part(TaskServices).long_polls,
+            input_reader=self.part(TopologyServices).node_inputs,
+        )
+
+    @cached_property
+    def reports(self) -> LeaseReports:
+        """Takes what pull workers report."""
+        core = self.part(CoreServices)
+        return LeaseReports(
+            stores=core.stores,
+            queues=core.queues,
+            outcome_writer=self.part(OutcomeServices).delegating_writer,
+            pull_locks=self._pull_locks,
+            pullers=self.settings.pullers,
+            runtime=self.runtime,
+        )
+
+    @cached_property
+    def _pull_locks(self) -> PullLocks:
+        return PullLocks(self.part(LockServices).manager, self.part(StartGateServices).gates)

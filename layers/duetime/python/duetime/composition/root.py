@@ -1,0 +1,94 @@
+"""What a process runs on, and the parts that are composed over it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from duetime.adapters.aws_clients import Clients
+from duetime.adapters.runtime.clock import SystemClock, SystemRandom
+from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
+from duetime.adapters.runtime.threads import LambdaProcess, Threads
+from duetime.ports.runtime import Runtime, Telemetry
+from duetime.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.ports.runtime import Clock, Executor, Process, RandomSource
+
+P = TypeVar("P", bound="Part")
+
+
+class FlushedTelemetry(Telemetry, Protocol):
+    """Telemetry that a function writes out when its invocation ends."""
+
+    def flush(self) -> None:
+        """Write everything counted and measured since the last time."""
+        ...
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What a process runs on.
+
+    Attributes:
+        environ: the environment variables.
+        clock: the time.
+        random_source: randomness.
+        clients: of AWS.
+        process: what a stuck worker ends.
+        threads: what runs things concurrently; `None` for threads.
+        telemetry: what counts and logs; `None` for Powertools.
+        substitutes: parts to compose in place of others.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Clock = field(default_factory=SystemClock)
+    random_source: RandomSource = field(default_factory=SystemRandom)
+    clients: Clients = field(default_factory=Clients)
+    process: Process = field(default_factory=LambdaProcess)
+    threads: Executor | None = None
+    telemetry: FlushedTelemetry | None = None
+    substitutes: Mapping[type[Part], type[Part]] = field(default_factory=dict)
+
+
+class Composition:
+    """The parts of one process, each made when it is first asked for."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.platform = platform
+        self.settings = Settings(platform.environ)
+        self._parts: dict[type[Part], Any] = {}
+
+    @cached_property
+    def telemetry(self) -> FlushedTelemetry:
+        """Logs and metrics; the handler flushes them."""
+        settings = self.settings
+        return self.platform.telemetry or PowertoolsTelemetry(settings.service_name, settings.metrics_namespace)
+
+    @cached_property
+    def runtime(self) -> Runtime:
+        """What every use case runs on."""
+        platform = self.platform
+        executor = platform.threads or Threads(platform.clock)
+        return Runtime(platform.clock, platform.random_source, executor, self.telemetry)
+
+    def part(self, kind: type[P]) -> P:
+        """The part of this kind."""
+        if kind not in self._parts:
+            made = self.platform.substitutes.get(kind, kind)(self)
+            self._parts.setdefault(kind, made)
+        return cast("P", self._parts[kind])
+
+
+class Part:
+    """The use cases of one subject, each made when it is first asked for."""
+
+    def __init__(self, composition: Composition) -> None:
+        self.part = composition.part
+        self.platform = composition.platform
+        self.settings = composition.settings
+        self.runtime = composition.runtime

@@ -1,0 +1,62 @@
+"""Composes the use cases of schedules and calendars."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from duetime.composition.core import CoreServices
+from duetime.composition.deferred_imports import calendar_from_ics
+from duetime.composition.root import Part
+from duetime.services.schedules.calendars import CalendarManager
+from duetime.services.schedules.expander import ScheduleExpander
+from duetime.services.schedules.manage import ScheduleManager
+from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
+from duetime.services.schedules.overlap import OverlapControl
+from duetime.services.schedules.preview import SchedulePreview
+
+
+class ScheduleServices(Part):
+    """Managing schedules and calendars, and making their occurrences."""
+
+    @cached_property
+    def manager(self) -> ScheduleManager:
+        """Creates and controls schedules."""
+        core, settings = self.part(CoreServices), self.settings
+        return ScheduleManager(
+            stores=core.stores,
+            enqueuer=core.enqueuer,
+            expander=self.expander,
+            runtime=self.runtime,
+            shards=core.shards,
+            look_ahead=settings.look_ahead_ms,
+            retention=settings.retention_ms,
+        )
+
+    @cached_property
+    def preview(self) -> SchedulePreview:
+        """Tells what schedules have done and will do."""
+        return SchedulePreview(self.part(CoreServices).stores, self.runtime.clock)
+
+    @cached_property
+    def calendar_manager(self) -> CalendarManager:
+        """Keeps calendars."""
+        return CalendarManager(self.part(CoreServices).stores, self.runtime, calendar_from_ics)
+
+    @cached_property
+    def overlap_control(self) -> OverlapControl:
+        """Keeps occurrences to their schedules."""
+        core = self.part(CoreServices)
+        return OverlapControl(core.stores, core.enqueuer, self.expander, self.runtime)
+
+    @cached_property
+    def expander(self) -> ScheduleExpander:
+        """Makes the occurrences of schedules."""
+        core = self.part(CoreServices)
+        return ScheduleExpander(
+            stores=core.stores,
+            occurrence_tasks=OccurrenceTasks(
+                core.stores.contents, core.enqueuer, self.runtime.clock, core.target_rules
+            ),
+            runtime=self.runtime,
+            look_ahead=self.settings.look_ahead_ms,
+        )

@@ -1,0 +1,70 @@
+"""Composes the use cases of tasks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from duetime.composition.core import CoreServices
+from duetime.composition.deferred_imports import read_graph
+from duetime.composition.locks import LockServices
+from duetime.composition.outcomes import OutcomeServices
+from duetime.composition.root import Part
+from duetime.services.long_poll_limit import LongPolls
+from duetime.services.tasks.control import TaskControl
+from duetime.services.tasks.create import TaskCreator
+from duetime.services.tasks.read import TaskReader
+from duetime.services.tasks.update import TaskUpdater
+from duetime.services.tasks.wait import OutcomeWaiter
+
+
+class TaskServices(Part):
+    """Creating, reading, changing and controlling tasks."""
+
+    @cached_property
+    def creator(self) -> TaskCreator:
+        """Accepts tasks."""
+        core = self.part(CoreServices)
+        return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, core.target_rules)
+
+    @cached_property
+    def reader(self) -> TaskReader:
+        """Reads tasks."""
+        return TaskReader(self.part(CoreServices).stores)
+
+    @cached_property
+    def updater(self) -> TaskUpdater:
+        """Changes and cancels tasks."""
+        core = self.part(CoreServices)
+        return TaskUpdater(
+            stores=core.stores,
+            enqueuer=core.enqueuer,
+            runtime=self.runtime,
+            retention=self.settings.retention_ms,
+            lock_manager=self.part(LockServices).manager,
+            rules=core.target_rules,
+            read_graph=read_graph,
+        )
+
+    @cached_property
+    def control(self) -> TaskControl:
+        """Pauses, resumes, runs, retries, stops and reports on tasks."""
+        core, outcomes = self.part(CoreServices), self.part(OutcomeServices)
+        return TaskControl(
+            stores=core.stores,
+            enqueuer=core.enqueuer,
+            task_updater=self.updater,
+            outcome_writer=outcomes.delegating_writer,
+            completion=outcomes.delegated_completion,
+            lock_manager=self.part(LockServices).manager,
+            runtime=self.runtime,
+        )
+
+    @cached_property
+    def waiter(self) -> OutcomeWaiter:
+        """Waits for outcomes."""
+        return OutcomeWaiter(self.part(CoreServices).stores.tasks, self.runtime.clock, self.long_polls)
+
+    @cached_property
+    def long_polls(self) -> LongPolls:
+        """Limits how many requests wait."""
+        return LongPolls(self.part(CoreServices).stores.long_polls, self.runtime, self.settings.long_polls)

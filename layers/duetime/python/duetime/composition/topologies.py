@@ -1,0 +1,127 @@
+"""Composes the use cases of topologies."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from duetime.adapters.step_functions import StepFunctionsStateMachine
+from duetime.composition.bulk import BulkServices
+from duetime.composition.core import CoreServices
+from duetime.composition.deferred_imports import read_graph
+from duetime.composition.outcomes import OutcomeServices
+from duetime.composition.root import Part
+from duetime.composition.tasks import TaskServices
+from duetime.domain.topologies.stored_graph import outline_of
+from duetime.services.topologies.inputs import NodeInputs
+from duetime.services.topologies.node_actions import NodeActions
+from duetime.services.topologies.node_finished import NodeFinished
+from duetime.services.topologies.node_tasks import NodeTasks
+from duetime.services.topologies.reconciler import TopologyReconciler
+from duetime.services.topologies.repository import TopologyRepository
+from duetime.services.topologies.retention import Retention
+from duetime.services.topologies.service import TopologyService
+from duetime.services.topologies.state_machine import StateMachineSteps
+from duetime.services.topologies.watchdog import TopologyWatchdog
+
+
+class TopologyServices(Part):
+    """Accepting, running and showing topologies."""
+
+    @cached_property
+    def outlines(self) -> TopologyRepository:
+        """Reads topologies with the outlines of their graphs, which need no library."""
+        return TopologyRepository(self.part(CoreServices).stores, self.runtime, outline_of)
+
+    @cached_property
+    def definitions(self) -> TopologyRepository:
+        """Reads topologies with their whole graphs, the templates of their nodes' tasks included."""
+        return TopologyRepository(self.part(CoreServices).stores, self.runtime, read_graph)
+
+    @cached_property
+    def service(self) -> TopologyService:
+        """Accepts, shows and controls topologies."""
+        tasks = self.part(TaskServices)
+        return TopologyService(
+            topology_repository=self.definitions,
+            reconciler=self.reconciler,
+            task_creator=tasks.creator,
+            task_reader=tasks.reader,
+            task_control=tasks.control,
+            clock=self.runtime.clock,
+            bulk_operations=self.part(BulkServices).operations,
+        )
+
+    @cached_property
+    def reconciler(self) -> TopologyReconciler:
+        """Does about nodes what becomes of their run asks for."""
+        stores, period = self.part(CoreServices).stores, self.settings.retention_ms
+        return TopologyReconciler(
+            topology_repository=self.outlines,
+            nodes=self._nodes,
+            retention=Retention(self.outlines, stores, self.runtime, period),
+            task_control=self.part(TaskServices).control,
+            runtime=self.runtime,
+            bulk_operations=self.part(BulkServices).operations,
+        )
+
+    @cached_property
+    def node_inputs(self) -> NodeInputs:
+        """Gives nodes the results of their parents."""
+        return NodeInputs(self.outlines, self.part(CoreServices).stores)
+
+    @cached_property
+    def node_finished(self) -> NodeFinished:
+        """Does what follows the end of a topology's node."""
+        return NodeFinished(
+            topology_repository=self.outlines,
+            node_tasks=self._node_tasks,
+            nodes=self._nodes,
+            reconciler=self.reconciler,
+            store=self.part(CoreServices).stores.topologies,
+            machine=self.state_machine,
+            executor=self.runtime.executor,
+        )
+
+    @cached_property
+    def state_machine_steps(self) -> StateMachineSteps:
+        """Runs topologies, state by state."""
+        core = self.part(CoreServices)
+        return StateMachineSteps(
+            topology_repository=self.outlines,
+            in_full=self.definitions,
+            node_tasks=self._node_tasks,
+            nodes=self._nodes,
+            reconciler=self.reconciler,
+            task_control=self.part(TaskServices).control,
+            stores=core.stores,
+            machine=self.state_machine,
+            runtime=self.runtime,
+            shards=core.shards,
+        )
+
+    @cached_property
+    def watchdog(self) -> TopologyWatchdog:
+        """Looks after topologies that run."""
+        return TopologyWatchdog(
+            topology_repository=self.outlines,
+            state_machine_steps=self.state_machine_steps,
+            machine=self.state_machine,
+            outcome_writer=self.part(OutcomeServices).delegating_writer,
+            enqueuer=self.part(CoreServices).enqueuer,
+            runtime=self.runtime,
+        )
+
+    @cached_property
+    def state_machine(self) -> StepFunctionsStateMachine:
+        """The state machine that runs topologies."""
+        return StepFunctionsStateMachine(self.platform.clients.step_functions(), self.settings.topology_machine)
+
+    @cached_property
+    def _nodes(self) -> NodeActions:
+        core, clock = self.part(CoreServices), self.runtime.clock
+        return NodeActions(self.outlines, core.stores, core.enqueuer, clock, self.settings.retention_ms)
+
+    @cached_property
+    def _node_tasks(self) -> NodeTasks:
+        core = self.part(CoreServices)
+        return NodeTasks(self.definitions, core.stores, self.runtime, core.target_rules)

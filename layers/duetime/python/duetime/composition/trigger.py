@@ -1,0 +1,40 @@
+"""Composes the trigger."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from duetime.adapters.trigger_fan_out import LambdaFanOut
+from duetime.composition.bulk import BulkServices
+from duetime.composition.core import CoreServices
+from duetime.composition.root import Part
+from duetime.composition.schedules import ScheduleServices
+from duetime.services.trigger.dispatcher import Dispatcher
+from duetime.services.trigger.due_messages import DueMessages
+
+
+class TriggerServices(Part):
+    """Reading minutes, and sending what is due."""
+
+    @cached_property
+    def dispatcher(self) -> Dispatcher:
+        """Reads minutes."""
+        core, look_ahead = self.part(CoreServices), self.settings.look_ahead_ms
+        function = self.platform.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
+        due_messages = DueMessages(
+            queues=core.queues,
+            expander=self.part(ScheduleServices).expander,
+            bulk_operations=self.part(BulkServices).operations,
+            runtime=self.runtime,
+            look_ahead=look_ahead,
+            precision=self.settings.precision,
+        )
+        return Dispatcher(
+            stores=core.stores,
+            queues=core.queues,
+            fan_out=LambdaFanOut(self.platform.clients.lambdas(), function, self.runtime.executor),
+            runtime=self.runtime,
+            shards=core.shards,
+            look_ahead=look_ahead,
+            due_messages=due_messages,
+        )

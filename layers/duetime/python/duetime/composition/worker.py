@@ -1,0 +1,71 @@
+"""Composes the worker."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from duetime.adapters.targets.callbacks import HttpCallbacks
+from duetime.composition.core import CoreServices
+from duetime.composition.deferred_imports import task_entry
+from duetime.composition.http import HttpServices
+from duetime.composition.locks import LockServices
+from duetime.composition.outcomes import OutcomeServices
+from duetime.composition.root import Part
+from duetime.composition.schedules import ScheduleServices
+from duetime.composition.start_gates import StartGateServices
+from duetime.composition.targets import TargetServices
+from duetime.composition.topologies import TopologyServices
+from duetime.services.outcomes.callbacks import CallbackSender
+from duetime.services.outcomes.completion_steps import InlineCompletion
+from duetime.services.outcomes.rollback import RollbackWriter
+from duetime.services.worker.attempt import AttemptRunner
+from duetime.services.worker.batch import BatchWorker
+
+
+class WorkerServices(Part):
+    """Working on batches of messages."""
+
+    @cached_property
+    def batch_worker(self) -> BatchWorker:
+        """Works on batches of messages."""
+        core = self.part(CoreServices)
+        return BatchWorker(
+            tasks=core.stores.tasks,
+            queues=core.queues,
+            attempt_runner=self._attempt_runner,
+            runtime=self.runtime,
+            process=self.platform.process,
+            lease=self.settings.lease_ms,
+        )
+
+    @cached_property
+    def _attempt_runner(self) -> AttemptRunner:
+        core, gates, topologies = self.part(CoreServices), self.part(StartGateServices), self.part(TopologyServices)
+        outcome_writer = self.part(OutcomeServices).writer_with(self._completion)
+        return AttemptRunner(
+            stores=core.stores,
+            targets=self.part(TargetServices).circuit_breakers,
+            outcome_writer=outcome_writer,
+            rollback_writer=RollbackWriter(outcome_writer, core.enqueuer, self.runtime),
+            completion=self._completion,
+            lock_manager=self.part(LockServices).manager,
+            runtime=self.runtime,
+            lease=self.settings.lease_ms,
+            start_gate=gates.gates,
+            handler_availability=gates.handler_availability,
+            input_reader=topologies.node_inputs,
+            topology_checker=topologies.watchdog,
+        )
+
+    @cached_property
+    def _completion(self) -> InlineCompletion:
+        callbacks = HttpCallbacks(self.part(HttpServices).caller, task_entry)
+        return InlineCompletion(
+            stores=self.part(CoreServices).stores,
+            targets=self.part(TargetServices).targets,
+            runtime=self.runtime,
+            retention=self.settings.retention_ms,
+            callback_sender=CallbackSender(callbacks, self.runtime),
+            occurrence_listener=self.part(ScheduleServices).overlap_control,
+            node_listener=self.part(TopologyServices).node_finished,
+        )

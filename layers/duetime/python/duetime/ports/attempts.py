@@ -1,0 +1,80 @@
+"""What an attempt asks others before it begins, and whom it tells that it has ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from duetime.domain.locks import LockClaim
+    from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
+    from duetime.domain.tasks.task import Task
+
+
+class StartGate(Protocol):
+    """Says which tasks must not begin now, though they are due."""
+
+    def held(self, task: Task) -> Postponed | Skipped | None:
+        """Whether a task that was just claimed must wait or be skipped, and why; nothing if it may begin."""
+        ...
+
+
+class ConcurrencyCaps(Protocol):
+    """Says how many tasks of a kind may run at once."""
+
+    def caps(self, task: Task) -> tuple[LockClaim, ...]:
+        """The locks that a task needs because of that, besides its own."""
+        ...
+
+
+class InputReader(Protocol):
+    """Reads what the nodes of topologies are given of their parents' results."""
+
+    def inputs_of(self, task: Task) -> bytes | None:
+        """What a task is given, as one JSON object in UTF-8; `None` if it asks for nothing.
+
+        Raises:
+            InputsTooLarge: it has too many bytes together; trying again does not help.
+        """
+        ...
+
+
+class TopologyChecker(Protocol):
+    """Sees to it that topologies which run come to their end, whatever became of their executions."""
+
+    def check_topology(self, task: Task) -> None:
+        """Check one.
+
+        Args:
+            task: the topology's, as its running attempt was just read.
+
+        Raises:
+            Unavailable: it is to be checked again.
+        """
+        ...
+
+
+class OccurrenceListener(Protocol):
+    """Does what the end of an occurrence means for its schedule; doing it twice is doing it once."""
+
+    def follow(self, task: Task) -> None:
+        """Do what follows the end of this occurrence.
+
+        Raises:
+            Unavailable: it is to be done again.
+        """
+        ...
+
+
+class NodeListener(Protocol):
+    """Does what the end of a node means for its topology, and a topology's for its nodes; twice is once."""
+
+    def follow(self, task: Task) -> bool:
+        """Do what follows the end of this node or topology.
+
+        Returns:
+            Whether it is a node of a topology that goes on: it expires only after that.
+
+        Raises:
+            Unavailable: it is to be done again.
+        """
+        ...

@@ -1,0 +1,172 @@
+"""Where tasks, their timers and contents, and idempotency keys are kept.
+
+Every method may raise `duetime.domain.errors.Unavailable` if the store throttles or fails after its own retries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.conditional_writes import Write, WriteResult
+    from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleTimer, Timer
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.idempotency_keys import RememberedKey
+    from duetime.domain.tasks.payload_expiry import Expiry
+    from duetime.domain.tasks.task import AttemptRecord, Content, Task
+    from duetime.domain.times import Millis
+
+    MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """Which of an owner's tasks to list, and in which order.
+
+    Attributes:
+        after: the last id of the page before; the list goes on behind it.
+        descending: latest due first.
+        failed_only: only tasks that are `failed`.
+        limit: ids at the most.
+    """
+
+    owner: str
+    after: TaskId | None = None
+    descending: bool = True
+    failed_only: bool = False
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MinutePage:
+    """A part of one shard of a minute.
+
+    Attributes:
+        items: what can be read of it, each with its sort key, in their order.
+        last: the sort key after which the next page begins; `None` if this is the last one.
+    """
+
+    items: Sequence[tuple[str, MinuteItem]]
+    last: str | None
+
+
+class TaskStore(Protocol):
+    """The records of tasks and their timers."""
+
+    def create(self, task: Task) -> bool:
+        """Write a new record, unless one of that id exists.
+
+        Safe to resend: if the record exists with this task's own nonce, it was this call that wrote it.
+
+        Returns:
+            Whether the record is now this very task.
+        """
+        ...
+
+    def read(self, task_id: TaskId) -> Task | None:
+        """Read one record, consistently; `None` if there is none."""
+        ...
+
+    def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
+        """Read many records, eventually consistently unless asked otherwise; those that do not exist are left out."""
+        ...
+
+    def apply(self, write: Write) -> WriteResult:
+        """Make one conditional write, in one request, with no read before or after it.
+
+        Safe to resend: a refusal by a record that bears the write's own nonce is an application.
+        """
+        ...
+
+    def add_timer(self, timer: Timer) -> None:
+        """Write a timer into the minute of its look; writing it twice is writing it once.
+
+        It replaces no timer that says anything else: that may be of a change that is accepted while this one is not.
+        """
+        ...
+
+    def add_schedule_timer(self, timer: ScheduleTimer) -> None:
+        """Write a schedule's timer into the minute of its look; writing it twice is writing it once."""
+        ...
+
+    def add_bulk_timer(self, timer: BulkTimer) -> None:
+        """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
+        ...
+
+    def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
+        """What the trigger needs of the next records and timers in one shard of one minute.
+
+        Args:
+            minute: the minute.
+            shard: the shard.
+            after: a sort key; the empty text for the first page.
+            consistent: whether everything that was written before must be seen.
+        """
+        ...
+
+    def list_ids(self, query: ListQuery) -> list[TaskId]:
+        """Ids of an owner's tasks in order of their home times, eventually consistently."""
+        ...
+
+
+class ContentStore(Protocol):
+    """Payloads and results too large for a record."""
+
+    def keep(self, task_id: TaskId, name: str, data: bytes, expiry: Expiry | None = None) -> Content:
+        """Keep bytes where their compressed size says; what belongs in the record is only handed back.
+
+        Args:
+            task_id: the task they belong to.
+            name: what they are called; becomes `Content.name`. Keeping the same name twice is keeping it once: of
+                what is there already, in an item, the expiry stays as it is.
+            data: the bytes.
+            expiry: when they may be removed if they lie outside; `None` for never.
+        """
+        ...
+
+    def fetch(self, task_id: TaskId, content: Content) -> bytes:
+        """The bytes of a content, wherever they lie.
+
+        Raises:
+            ContentExpired: they are not there.
+        """
+        ...
+
+    def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
+        """Let what lies outside the record be removed after an instant; says whether it is there."""
+        ...
+
+    def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
+        """Take the expiry of what lies outside the record away; in an item, only if it is this one, if one is named."""
+        ...
+
+    def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
+        """Let all items beside a record be removed after an instant; those that expire later already stay so."""
+        ...
+
+    def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
+        """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
+        ...
+
+    def attempts_outside(self, task_id: TaskId) -> list[Content]:
+        """The attempt records of a task that were kept, as the items that they are."""
+        ...
+
+    def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
+        """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
+        ...
+
+
+class KeyStore(Protocol):
+    """Idempotency keys."""
+
+    def remember(self, owner: str, key: str, wanted: RememberedKey, now: Millis) -> RememberedKey:
+        """Keep what an owner's key stands for, unless the key is taken and not expired.
+
+        Returns:
+            What the key stands for now: `wanted`, or what was kept under it before.
+        """
+        ...
