@@ -21,6 +21,7 @@ from duetime.composition import composed
 from duetime.composition.bulk import BulkServices
 from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.composition.core import CoreServices
+from duetime.composition.filter_actions import FilterActionServices
 from duetime.composition.http import HttpServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.targets import TargetServices
@@ -437,12 +438,12 @@ def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stac
     _stack, meter = metered
     composed(TaskServices).creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
-    swept = composed(BulkServices).requests.filtered_tasks.cancel(
+    swept = composed(FilterActionServices).requests.filtered_tasks.cancel(
         OWNER, FilterAction(TaskFilter(type="report")), force=False
     )
     assert (swept.changed, meter.table_units, meter.index_units) == (30, 30, 0)
     meter.reset()
-    nothing = composed(BulkServices).requests.filtered_tasks.cancel(
+    nothing = composed(FilterActionServices).requests.filtered_tasks.cancel(
         OWNER, FilterAction(TaskFilter(type="report")), force=False
     )
     assert nothing.matched == 0
@@ -455,7 +456,7 @@ def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter
     composed(TaskServices).creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
     request = read_stored(BulkKind.CANCEL, b'{"filter": {"type": "report"}, "per_second": 2}')
-    operation = composed(BulkServices).requests.take(OWNER, request, None)
+    operation = composed(FilterActionServices).requests.take(OWNER, request, None)
     assert operation.progress.changed == 2
     composed(BulkExecutorServices).executor.carry_out(operation.id, "holder")
     ended = composed(BulkServices).operations.get(OWNER, operation.id)

@@ -8,6 +8,7 @@ from duetime import composition
 from duetime.composition.bulk import BulkServices
 from duetime.composition.core import CoreServices
 from duetime.composition.endpoint_queries import EndpointQueryServices
+from duetime.composition.filter_actions import FilterActionServices
 from duetime.composition.locks import LockServices
 from duetime.composition.pull import PullServices
 from duetime.composition.root import Part
@@ -82,7 +83,7 @@ class ApiServices(Part):
     @property
     def bulk_requests(self) -> BulkRequests:
         """Does something with the tasks that a filter matches."""
-        return self.part(BulkServices).requests
+        return self.part(FilterActionServices).requests
 
     @property
     def bulk_operations(self) -> BulkOperations:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from duetime.composition.bulk import BulkServices
 from duetime.composition.core import CoreServices
+from duetime.composition.filter_actions import FilterActionServices
 from duetime.composition.root import Part
 from duetime.composition.topologies import TopologyServices
 from duetime.services.bulk.executor import BulkExecutor
@@ -22,6 +22,6 @@ class BulkExecutorServices(Part):
         return BulkExecutor(
             store=self.part(CoreServices).stores.bulk,
             runtime=self.runtime,
-            filter_steps=self.part(BulkServices).requests,
+            filter_steps=self.part(FilterActionServices).requests,
             topology_steps=TopologySteps(topologies.outlines, topologies.reconciler),
         )

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from infra.environments import FunctionName
+
+BUDGET = {
+    "api": (260, 328),
+    "trigger": (138, 206),
+    "worker": (196, 208),
+    "topology": (163, 206),
+    "bulk": (170, 206),
+    "deadletter": (122, 206),
+    "egress": (38, 208),
+    "intake": (155, 254),
+}
+"""How many modules each function imports when it starts: of this project, and of libraries."""
+SCRIPT = """
+import sys
+import functions.{function}.handler
+# What begins with an underscore is of the machine, not of the function.
+names = [name for name in sys.modules if name[0] != "_" and name.partition(".")[0] not in sys.stdlib_module_names]
+own = [name for name in names if name.partition(".")[0] in ("duetime", "functions")]
+print(len(own), len(names) - len(own))
+"""
+
+
+def test_every_function_has_a_budget() -> None:
+    """No function is left out."""
+    assert set(BUDGET) == {name.value for name in FunctionName}
+
+
+@pytest.mark.parametrize("function", BUDGET)
+def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
+    """A function that starts imports no more modules than are written down: each makes its first answer later."""
+    script = SCRIPT.format(function=function)
+    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own
+    own, libraries = map(int, told.stdout.split())
+    most_own, most_libraries = BUDGET[function]
+    assert own <= most_own
+    assert libraries <= most_libraries
