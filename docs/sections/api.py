@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import code, table
 from duetime.contract.http.openapi import document
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.problems import INTERNAL, KINDS
-from duetime.contract.http.routes import TASKS
+from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.tasks.operations import LIST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 def call_table() -> str:
     """Every call."""
     rows = [
-        (code(f"{one.method} {one.path}"), one.summary, f"{one.status}{', 304' if one.has_not_modified else ''}")
+        (code(one.route), one.summary, f"{one.returns.status}{', 304' if IF_NONE_MATCH in one.headers else ''}")
         for one in OPERATIONS
     ]
     return table(("call", "does", "answers"), rows)
@@ -76,7 +77,7 @@ def answer_table() -> str:
 
 def parameter_table() -> str:
     """The parameters of a list."""
-    found = document()["paths"][TASKS]["get"]["parameters"]
+    found = document()["paths"][LIST.path]["get"]["parameters"]
     rows = [(code(one["name"]), one["description"]) for one in found if one["in"] == "query"]
     return table(("parameter", "meaning"), rows)
 
@@ -85,7 +86,7 @@ def header_table() -> str:
     """The headers that calls take."""
     rows: dict[str, tuple[str, list[str]]] = {}
     for operation in OPERATIONS:
-        for header in operation.headers:
+        for header in operation.all_headers:
             _, calls = rows.setdefault(header.name, (header.description, []))
             calls.append(code(operation.id))
     return table(("header", "taken by", "meaning"), [(code(n), ", ".join(c), text) for n, (text, c) in rows.items()])
@@ -95,7 +96,7 @@ def problem_table() -> str:
     """Every kind of refusal, once."""
     kinds: dict[Kind, list[str]] = {}
     for error, kind in KINDS.items():
-        calls = [code(one.id) for one in OPERATIONS if error in one.refusals]
+        calls = [code(one.id) for one in OPERATIONS if error in one.all_errors]
         kinds.setdefault(kind, []).extend(call for call in calls if call not in kinds.get(kind, []))
     kinds[INTERNAL] = [code(one.id) for one in OPERATIONS]
     rows = sorted((str(kind.status.value), code(kind.code), kind.title, _calls(calls)) for kind, calls in kinds.items())

@@ -1,51 +1,44 @@
-"""The routes of bulk operations."""
+"""The handlers of bulk operations."""
 
 from __future__ import annotations
 
-from aws_lambda_powertools.event_handler.api_gateway import Response, Router
+from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
-from duetime.contract.bulk.operations import BulkPage, bulk_response
-from duetime.contract.http import routes
+from duetime.contract.bulk import operations
+from duetime.contract.bulk.responses import BulkPage, bulk_response
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.tasks.queries import no_query
 from duetime.domain.errors import BulkNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 
-from . import requests
-from .identity import asked
-from .responses import answer
+from .responses import Response, answer
+from .routing import route
 
-router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+if TYPE_CHECKING:
+    from .requests import Request
 
 
-@router.get(routes.BULK_OPERATIONS)
-def list_bulk_operations() -> Response[str]:
+@route(operations.LIST)
+def list_bulk_operations(request: Request) -> Response:
     """List the latest operations."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    operations = composed().bulk_operations.list(owner)
-    return answer(json_text(BulkPage(operations=[bulk_response(operation) for operation in operations])))
+    listed = composed().bulk_operations.list(request.owner)
+    return answer(json_text(BulkPage(operations=[bulk_response(operation) for operation in listed])))
 
 
-@router.get(requests.pattern(routes.BULK_OPERATION))
-def get_bulk_operation(operation_id: str) -> Response[str]:
+@route(operations.READ)
+def get_bulk_operation(request: Request) -> Response:
     """See how far an operation is."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    return answer(json_text(bulk_response(composed().bulk_operations.get(owner, _id_of(operation_id)))))
+    return answer(json_text(bulk_response(composed().bulk_operations.get(request.owner, _id_of(request)))))
 
 
-@router.post(requests.pattern(routes.BULK_OPERATION_CANCEL))
-def cancel_bulk_operation(operation_id: str) -> Response[str]:
+@route(operations.CANCEL)
+def cancel_bulk_operation(request: Request) -> Response:
     """Stop an operation."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    requests.no_body(event)
-    return answer(json_text(bulk_response(composed().bulk_operations.cancel(owner, _id_of(operation_id)))))
+    return answer(json_text(bulk_response(composed().bulk_operations.cancel(request.owner, _id_of(request)))))
 
 
-def _id_of(text: str) -> TaskId:
+def _id_of(request: Request) -> TaskId:
+    text = request.parameters["operation_id"]
     try:
         return TaskId.parse(text)
     except InvalidTaskId:

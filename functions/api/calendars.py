@@ -1,75 +1,68 @@
-"""The routes of calendars."""
+"""The handlers of calendars."""
 
 from __future__ import annotations
 
-from aws_lambda_powertools.event_handler.api_gateway import Response, Router
+from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
-from duetime.contract.http import page_tokens, routes
+from duetime.contract.http import page_tokens
+from duetime.contract.schedules import operations
 from duetime.contract.schedules.calendars import (
     CalendarPage,
-    calendar_list_query,
     calendar_name,
     calendar_of,
     calendar_response,
-    icalendar_query,
     new_calendar_name,
 )
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.tasks.queries import no_query
 from duetime.domain.schedules.time_zones import zone_named
 
-from . import requests
-from .identity import asked
-from .responses import answer
+from .responses import Response, answer
+from .routing import route
 
-_CALENDAR = requests.pattern(routes.CALENDAR)
+if TYPE_CHECKING:
+    from duetime.contract.schedules.calendars import CalendarListQuery, ICalendarQuery
 
-router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+    from .requests import Request
 
 
-@router.get(routes.CALENDARS)
-def list_calendars() -> Response[str]:
+@route(operations.LIST_CALENDARS)
+def list_calendars(request: Request[CalendarListQuery]) -> Response:
     """Read a page of one's calendars."""
-    event, owner = asked(router)
-    query = calendar_list_query(requests.query(event))
-    scope = repr((owner, routes.CALENDARS))
+    query, scope = request.query, repr((request.owner, operations.LIST_CALENDARS.path))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
-    found = composed().calendar_manager.list(owner, after, query.limit)
+    found = composed().calendar_manager.list(request.owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     return answer(json_text(CalendarPage(calendars=[calendar_response(each) for each in found], next_token=token)))
 
 
-@router.get(_CALENDAR)
-def get_calendar(name: str) -> Response[str]:
+@route(operations.READ_CALENDAR)
+def get_calendar(request: Request) -> Response:
     """Read one calendar."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    return answer(json_text(calendar_response(composed().calendar_manager.get(owner, calendar_name(name)))))
-
-
-@router.put(_CALENDAR)
-def put_calendar(name: str) -> Response[str]:
-    """Create or replace one calendar."""
-    event, owner = asked(router)
-    keeping, called = composed().calendar_manager, new_calendar_name(name)
-    if requests.is_icalendar(event):
-        query = icalendar_query(requests.query(event))
-        data = requests.bytes_body(event)
-        calendar = keeping.put_ics(owner, called, data, query.kind, zone_named(query.timezone))
-    else:
-        no_query(requests.query(event))
-        calendar = keeping.put(owner, calendar_of(requests.body(event), called))
+    calendar = composed().calendar_manager.get(request.owner, calendar_name(request.name))
     return answer(json_text(calendar_response(calendar)))
 
 
-@router.delete(_CALENDAR)
-def delete_calendar(name: str) -> Response[str]:
+@route(operations.PUT_CALENDAR)
+def put_calendar(request: Request[ICalendarQuery]) -> Response:
+    """Create or replace one calendar."""
+    manager, name = composed().calendar_manager, new_calendar_name(request.name)
+    if request.is_icalendar:
+        zone = zone_named(request.query.timezone)
+        calendar = manager.put_ics(request.owner, name, request.text(), request.query.kind, zone)
+    else:
+        # Its parameters are about a file only.
+        no_query(request.raw_query)
+        calendar = manager.put(request.owner, calendar_of(request.document(), name))
+    return answer(json_text(calendar_response(calendar)))
+
+
+@route(operations.DELETE_CALENDAR)
+def delete_calendar(request: Request) -> Response:
     """Remove one calendar; answer it as it was."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    requests.no_body(event)
-    keeping = composed().calendar_manager
-    before = keeping.get(owner, calendar_name(name))
-    keeping.delete(owner, before.name)
+    request.reject_body()
+    manager = composed().calendar_manager
+    before = manager.get(request.owner, calendar_name(request.name))
+    manager.delete(request.owner, before.name)
     return answer(json_text(calendar_response(before)))

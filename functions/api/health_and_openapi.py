@@ -1,36 +1,32 @@
-"""The routes about the API itself."""
+"""The handlers about the API itself."""
 
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-from aws_lambda_powertools.event_handler.api_gateway import Response, Router
-
-from duetime.contract.http.routes import HEALTH, OPENAPI
+from duetime.contract import health
 from duetime.contract.http.version import CONTRACT_VERSION
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.tasks.queries import no_query
-from duetime.contract.tasks.responses import HealthResponse
 
-from . import requests
-from .responses import answer
+from .responses import Response, answer
+from .routing import route
+
+if TYPE_CHECKING:
+    from .requests import Request
 
 _OPENAPI_CACHED = {"Cache-Control": "public, max-age=300"}
 
-router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
 
-
-@router.get(HEALTH)
-def get_health() -> Response[str]:
+@route(health.HEALTH)
+def get_health(request: Request) -> Response:  # noqa: ARG001 - nothing is asked
     """Say that the API answers."""
-    no_query(requests.query(router.current_event.raw_event))
-    return answer(json_text(HealthResponse(status="ok", version=CONTRACT_VERSION)))
+    return answer(json_text(health.HealthResponse(status="ok", version=CONTRACT_VERSION)))
 
 
-@router.get(OPENAPI)
-def get_openapi() -> Response[str]:
+@route(health.OPENAPI)
+def get_openapi(request: Request) -> Response:  # noqa: ARG001 - nothing is asked
     """Describe the API."""
-    no_query(requests.query(router.current_event.raw_event))
     return answer(_document(), headers=_OPENAPI_CACHED)
 
 

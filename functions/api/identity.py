@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
 from duetime.contract.http.request_errors import CallerForbidden, CallerUnknown, ParametersInvalid
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE
 from duetime.settings import Authentication
@@ -13,19 +12,11 @@ from duetime.settings import Authentication
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aws_lambda_powertools.event_handler.api_gateway import Router
-
 OWNER_HEADER = "x-duetime-owner"
 """Names the owner where nobody is authenticated: on the local stack."""
 LOCAL_OWNER = "local"
 _OWNER = re.compile(OWNER_PATTERN)
 _ARN_PARTS = 6
-
-
-def asked(router: Router) -> tuple[Mapping[str, Any], str]:
-    """The request that a router is answering, and who asks."""
-    event = router.current_event.raw_event
-    return event, owner_of(event, composed().settings.authentication)
 
 
 def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:

@@ -1,89 +1,75 @@
-"""The routes of pull workers."""
+"""The handlers of pull workers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_lambda_powertools.event_handler.api_gateway import Response, Router
-
 from duetime.composition.api import composed
-from duetime.contract.http import routes
-from duetime.contract.pull import lease_decoding
+from duetime.contract.pull import lease_decoding, operations
 from duetime.contract.pull.lease_tokens import key_of
-from duetime.contract.tasks.queries import no_query
 from duetime.domain.tasks.attempt_outcomes import Stopped
 
-from . import requests
-from .identity import asked
-from .responses import answer
+from .responses import Response, answer
+from .routing import route
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from duetime.contract.http.safe_json import Document
     from duetime.domain.tasks.attempt_outcomes import Ending
+    from duetime.domain.tasks.pull_leases import LeaseKey
 
-router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+    from .requests import Request
 
 
-@router.post(routes.LEASES)
-def lease_tasks() -> Response[str]:
+@route(operations.LEASE)
+def lease_tasks(request: Request) -> Response:
     """Lease due tasks."""
-    event, caller = asked(router)
-    no_query(requests.query(event))
-    wanted = lease_decoding.lease_request(requests.body(event), caller)
-    leased = composed().lease_service.lease(caller, wanted)
+    wanted = lease_decoding.lease_request(request.document(), request.owner)
+    leased = composed().lease_service.lease(request.owner, wanted)
     return answer(lease_decoding.leases_text((each.key, each.task, each.checkpoint, each.inputs) for each in leased))
 
 
-@router.post(requests.pattern(routes.LEASE_HEARTBEAT))
-def renew_lease(lease_id: str) -> Response[str]:
+@route(operations.HEARTBEAT)
+def renew_lease(request: Request) -> Response:
     """Renew a lease."""
-    event, caller = asked(router)
-    no_query(requests.query(event))
     # A sign of life need not say anything.
-    progress = lease_decoding.lease_progress(requests.body(event)) if requests.has_body(event) else None
-    return answer(lease_decoding.lease_state(composed().lease_reports.heartbeat(caller, key_of(lease_id), progress)))
+    progress = lease_decoding.lease_progress(request.document()) if request.has_body else None
+    return answer(
+        lease_decoding.lease_state(composed().lease_reports.heartbeat(request.owner, _key(request), progress))
+    )
 
 
-@router.post(requests.pattern(routes.LEASE_COMPLETE))
-def complete_lease(lease_id: str) -> Response[str]:
+@route(operations.COMPLETE)
+def complete_lease(request: Request) -> Response:
     """Take a success."""
-    return _ended(lease_id, lease_decoding.completion)
+    return _ended(request, lease_decoding.completion(request.document()))
 
 
-@router.post(requests.pattern(routes.LEASE_FAIL))
-def fail_lease(lease_id: str) -> Response[str]:
+@route(operations.FAIL)
+def fail_lease(request: Request) -> Response:
     """Take a failure."""
-    return _ended(lease_id, lease_decoding.lease_failure)
+    return _ended(request, lease_decoding.lease_failure(request.document()))
 
 
-@router.post(requests.pattern(routes.LEASE_PAUSE))
-def pause_lease(lease_id: str) -> Response[str]:
+@route(operations.PAUSE)
+def pause_lease(request: Request) -> Response:
     """Take a pause that was asked for."""
-    return _ended(lease_id, lease_decoding.lease_pause)
+    return _ended(request, lease_decoding.lease_pause(request.document()))
 
 
-@router.post(requests.pattern(routes.LEASE_CANCEL))
-def cancel_lease(lease_id: str) -> Response[str]:
+@route(operations.CANCEL)
+def cancel_lease(request: Request) -> Response:
     """Take a cancel that was asked for."""
-    event, caller = asked(router)
-    no_query(requests.query(event))
-    requests.no_body(event)
-    return answer(lease_decoding.lease_state(composed().lease_reports.finish(caller, key_of(lease_id), Stopped())))
+    return _ended(request, Stopped())
 
 
-@router.post(requests.pattern(routes.LEASE_RELEASE))
-def release_lease(lease_id: str) -> Response[str]:
+@route(operations.RELEASE)
+def release_lease(request: Request) -> Response:
     """Take a task back."""
-    event, caller = asked(router)
-    no_query(requests.query(event))
-    requests.no_body(event)
-    return answer(lease_decoding.lease_state(composed().lease_reports.release(caller, key_of(lease_id))))
+    return answer(lease_decoding.lease_state(composed().lease_reports.release(request.owner, _key(request))))
 
 
-def _ended(lease_id: str, read: Callable[[Document], Ending]) -> Response[str]:
-    event, caller = asked(router)
-    no_query(requests.query(event))
-    ending = read(requests.body(event))
-    return answer(lease_decoding.lease_state(composed().lease_reports.finish(caller, key_of(lease_id), ending)))
+def _ended(request: Request, ending: Ending) -> Response:
+    return answer(lease_decoding.lease_state(composed().lease_reports.finish(request.owner, _key(request), ending)))
+
+
+def _key(request: Request) -> LeaseKey:
+    return key_of(request.parameters["lease_id"])

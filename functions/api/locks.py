@@ -1,48 +1,43 @@
-"""The routes of locks."""
+"""The handlers of locks."""
 
 from __future__ import annotations
 
-from aws_lambda_powertools.event_handler.api_gateway import Response, Router
+from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
-from duetime.contract.http import page_tokens, routes
-from duetime.contract.locks import LockPage, lock_entry, lock_key, lock_list_query, lock_response
+from duetime.contract import locks
+from duetime.contract.http import page_tokens
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.tasks.queries import no_query
 
-from . import requests
-from .identity import asked
-from .responses import answer
+from .responses import Response, answer
+from .routing import route
 
-_LOCK = requests.pattern(routes.LOCK)
-
-router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+if TYPE_CHECKING:
+    from .requests import Request
 
 
-@router.get(routes.LOCKS)
-def list_locks() -> Response[str]:
+@route(locks.LIST)
+def list_locks(request: Request[locks.LockListQuery]) -> Response:
     """Read a page of one's locks."""
-    event, owner = asked(router)
-    query = lock_list_query(requests.query(event))
-    scope = repr((owner, routes.LOCKS))
+    query, scope = request.query, repr((request.owner, locks.LIST.path))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
-    locks, last = composed().lock_admin.list(owner, after, query.limit)
+    found, last = composed().lock_admin.list(request.owner, after, query.limit)
     token = None if last is None else page_tokens.text_token(last, scope)
-    return answer(json_text(LockPage(locks=[lock_entry(lock) for lock in locks], next_token=token)))
+    return answer(json_text(locks.LockPage(locks=[locks.lock_entry(lock) for lock in found], next_token=token)))
 
 
-@router.get(_LOCK)
-def get_lock(key: str) -> Response[str]:
+@route(locks.READ)
+def get_lock(request: Request) -> Response:
     """Read one lock."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    return answer(json_text(lock_response(*composed().lock_admin.get(owner, lock_key(key)))))
+    return answer(json_text(locks.lock_response(*composed().lock_admin.get(request.owner, _key(request)))))
 
 
-@router.delete(_LOCK)
-def free_lock(key: str) -> Response[str]:
+@route(locks.FREE)
+def free_lock(request: Request) -> Response:
     """Free one lock by force."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    requests.no_body(event)
-    return answer(json_text(lock_entry(composed().lock_admin.free(owner, lock_key(key)))))
+    request.reject_body()
+    return answer(json_text(locks.lock_entry(composed().lock_admin.free(request.owner, _key(request)))))
+
+
+def _key(request: Request) -> str:
+    return locks.lock_key(request.parameters["key"])

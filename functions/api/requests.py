@@ -1,94 +1,163 @@
-"""What a route reads of an event of API Gateway's HTTP API (payload format 2.0)."""
+"""A request of API Gateway's HTTP API (payload format 2.0), read as its operation declares it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic
 
+from typing_extensions import TypeVar  # with a default, before Python 3.13
+
+from duetime.composition import composed
+from duetime.contract.http import operation as declared
 from duetime.contract.http import safe_json
+from duetime.contract.http.etags import version_wanted
 from duetime.contract.http.request_errors import BodyUnreadable, MediaTypeUnsupported, ParametersInvalid
+from duetime.contract.tasks.attempt_bodies import NoFields
 from duetime.contract.tasks.attempt_decoding import reject_fields
+from duetime.contract.tasks.queries import no_query, read_query
 from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
 
+from .identity import owner_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.contract.http.operation import Operation
     from duetime.contract.http.safe_json import Document
+    from duetime.contract.tasks.queries import Parameters
 
-IDEMPOTENCY_KEY = "Idempotency-Key"
 ICALENDAR = "text/calendar"
+Q = TypeVar("Q", bound="Parameters", default=Any)
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
 _JSON = re.compile(r'application/([\w.-]+\+)?json\s*(;\s*charset="?utf-8"?\s*)?', re.ASCII | re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class Request(Generic[Q]):
+    """What an operation is asked.
+
+    Attributes:
+        event: the request as the gateway hands it on.
+        operation: which operation is asked.
+        parameters: those in the path.
+        owner: on whose behalf; empty if the operation is public.
+        query: the parameters in the query, read by the operation's model.
+        version: that `If-Match` asks for; none if it is any.
+        key: by which a repeated request is known.
+    """
+
+    event: Mapping[str, Any]
+    operation: Operation[Q]
+    parameters: Mapping[str, str]
+    owner: str
+    query: Q
+    version: int | None
+    key: str | None
+
+    @property
+    def name(self) -> str:
+        """The name in the path."""
+        return self.parameters["name"]
+
+    @property
+    def task_id(self) -> TaskId:
+        """The task's id in the path.
+
+        Raises:
+            TaskNotFound: no task can have it.
+        """
+        text = self.parameters["task_id"]
+        try:
+            return TaskId.parse(text)
+        except InvalidTaskId:
+            raise TaskNotFound(TaskId(text)) from None
+
+    @property
+    def instance(self) -> str:
+        """The name of this very request."""
+        return instance(self.event)
+
+    @property
+    def raw_query(self) -> str:
+        """The query, as it was sent."""
+        return _raw_query(self.event)
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the request says anything in its body."""
+        return bool((self.event.get("body") or "").strip())
+
+    @property
+    def is_icalendar(self) -> bool:
+        """Whether the body is declared to be an iCalendar file."""
+        return (self.header("Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR
+
+    def header(self, name: str) -> str | None:
+        """A header; the gateway hands on names in lower case."""
+        return _header(self.event, name)
+
+    def document(self) -> Document:
+        """The body's JSON, made safe."""
+        media_type = self.header("Content-Type")
+        if media_type is not None and _JSON.fullmatch(media_type.strip()) is None:
+            raise MediaTypeUnsupported
+        depth = MAX_JSON_DEPTH + self.operation.nesting
+        return safe_json.read(self.event.get("body"), is_base64=self._is_base64, depth=depth)
+
+    def reject_body(self) -> None:
+        """Refuse a body that says anything; none at all and an empty object are the same."""
+        if self.has_body:
+            reject_fields(self.document())
+
+    def text(self) -> bytes:
+        """The body of a request in UTF-8, whatever it holds.
+
+        Raises:
+            BodyUnreadable: it is no UTF-8.
+        """
+        text = safe_json.text_of(self.event.get("body") or "", is_base64=self._is_base64)
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            raise BodyUnreadable(f"contains a lone surrogate at character {error.start}") from None
+
+    @property
+    def _is_base64(self) -> bool:
+        return bool(self.event.get("isBase64Encoded"))
+
+
+def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[str, str]) -> Request[Q]:
+    """The request of an event, with all that its operation declares besides the body.
+
+    Raises:
+        RequestError: the caller, the query or a header cannot be accepted, or there is a body that says anything
+            where the operation takes no fields.
+    """
+    owner = "" if operation.is_public else owner_of(event, composed().settings.authentication)
+    query: Any = None
+    raw_query = _raw_query(event)
+    if operation.query is None:
+        no_query(raw_query)
+    else:
+        query = read_query(operation.query, raw_query)
+    key = _idempotency_key(event) if declared.KEY in operation.headers else None
+    version = None
+    if declared.IF_MATCH in operation.headers:
+        version = version_wanted(_header(event, declared.IF_MATCH.name))
+    request = Request(event, operation, parameters, owner, query, version, key)
+    if operation.body is NoFields:
+        request.reject_body()
+    return request
+
+
 def instance(event: Mapping[str, Any]) -> str:
-    """The name of this very request, by which its lines are found in the log of the gateway."""
+    """The name of a request, by which its lines are found in the log of the gateway."""
     return f"urn:duetime:request:{event.get('requestContext', {}).get('requestId', 'unnamed')}"
-
-
-def header(event: Mapping[str, Any], name: str) -> str | None:
-    """A header of the request; the gateway hands on names in lower case."""
-    value = (event.get("headers") or {}).get(name.lower())
-    return value if isinstance(value, str) else None
-
-
-def query(event: Mapping[str, Any]) -> str:
-    """The query of the request, as it was sent."""
-    return event.get("rawQueryString") or ""
-
-
-def body(event: Mapping[str, Any], *, wrapped: int = 0) -> Document:
-    """The body of the request, made safe.
-
-    Args:
-        event: the request.
-        wrapped: levels of nesting that the route itself puts around a task.
-    """
-    media_type = header(event, "Content-Type")
-    if media_type is not None and _JSON.fullmatch(media_type.strip()) is None:
-        raise MediaTypeUnsupported
-    is_base64 = bool(event.get("isBase64Encoded"))
-    return safe_json.read(event.get("body"), is_base64=is_base64, depth=MAX_JSON_DEPTH + wrapped)
-
-
-def text(event: Mapping[str, Any]) -> bytes:
-    """The body of a request that has been read already, in UTF-8."""
-    return safe_json.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded"))).encode()
-
-
-def is_icalendar(event: Mapping[str, Any]) -> bool:
-    """Whether the body is declared to be an iCalendar file."""
-    return (header(event, "Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR
-
-
-def bytes_body(event: Mapping[str, Any]) -> bytes:
-    """The body of a request that is not JSON, which is text all the same.
-
-    Raises:
-        BodyUnreadable: it is no UTF-8.
-    """
-    text = safe_json.text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded")))
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise BodyUnreadable(f"contains a lone surrogate at character {error.start}") from None
-
-
-def idempotency_key(event: Mapping[str, Any]) -> str | None:
-    """The key by which a repeated request is known.
-
-    Raises:
-        ParametersInvalid: it is too long, or not visible ASCII.
-    """
-    key = header(event, IDEMPOTENCY_KEY)
-    if key is not None and _KEY.fullmatch(key) is None:
-        reason = f"should be 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters"
-        raise ParametersInvalid.of(IDEMPOTENCY_KEY, reason)
-    return key
 
 
 def body_hash(value: object) -> str:
@@ -97,29 +166,19 @@ def body_hash(value: object) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def no_body(event: Mapping[str, Any]) -> None:
-    """Refuse a body that says anything; none at all and an empty object are the same."""
-    if has_body(event):
-        reject_fields(body(event))
+def _raw_query(event: Mapping[str, Any]) -> str:
+    return event.get("rawQueryString") or ""
 
 
-def has_body(event: Mapping[str, Any]) -> bool:
-    """Whether the request says anything in its body."""
-    return bool((event.get("body") or "").strip())
+def _header(event: Mapping[str, Any], name: str) -> str | None:
+    value = (event.get("headers") or {}).get(name.lower())
+    return value if isinstance(value, str) else None
 
 
-def pattern(route: str) -> str:
-    """A path of the contract as the resolver writes it."""
-    return route.replace("{", "<").replace("}", ">")
-
-
-def task_id(text: str) -> TaskId:
-    """The id in a path.
-
-    Raises:
-        TaskNotFound: no task can have it.
-    """
-    try:
-        return TaskId.parse(text)
-    except InvalidTaskId:
-        raise TaskNotFound(TaskId(text)) from None
+def _idempotency_key(event: Mapping[str, Any]) -> str | None:
+    name = declared.KEY.name
+    key = _header(event, name)
+    if key is not None and _KEY.fullmatch(key) is None:
+        reason = f"should be 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters"
+        raise ParametersInvalid.of(name, reason)
+    return key

@@ -1,23 +1,13 @@
-"""The routes of schedules."""
+"""The handlers of schedules."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from aws_lambda_powertools.event_handler.api_gateway import Response, Router
-
 from duetime.composition.api import composed
-from duetime.contract.http import page_tokens, routes
-from duetime.contract.http.etags import etag_of, version_wanted
-from duetime.contract.schedules.decoding import (
-    backfill_request,
-    pause_note,
-    preview_request,
-    schedule_change,
-    schedule_name,
-    schedule_spec,
-)
+from duetime.contract.http import page_tokens
+from duetime.contract.http.etags import etag_of
+from duetime.contract.schedules import decoding, operations
 from duetime.contract.schedules.encoding import (
     UPCOMING,
     occurrence_response,
@@ -25,47 +15,36 @@ from duetime.contract.schedules.encoding import (
     schedule_entry,
     schedule_response,
 )
-from duetime.contract.schedules.queries import occurrences_query, schedule_list_query
 from duetime.contract.schedules.responses import OccurrencesResponse, PreviewResponse, SchedulePage
+from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.tasks.queries import no_query
 
-from . import requests
-from .identity import asked
-from .responses import answer, task_response
+from .responses import Response, answer, task_response
+from .routing import route
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
+    from duetime.contract.schedules.queries import OccurrencesQuery, ScheduleListQuery
     from duetime.domain.schedules.stored_schedule import StoredSchedule
 
-_SCHEDULE = requests.pattern(routes.SCHEDULE)
-_TASK_NESTING = 1
-"""A task stands one level deeper in a schedule than by itself."""
-
-router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+    from .requests import Request
 
 
-@router.post(routes.SCHEDULES)
-def create_schedule() -> Response[str]:
+@route(operations.CREATE)
+def create_schedule(request: Request) -> Response:
     """Create a schedule."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    spec = schedule_spec(requests.body(event, wrapped=_TASK_NESTING))
-    created = composed().schedule_manager.create(owner, spec)
-    return _response(created, HTTPStatus.CREATED, {"Location": f"{routes.SCHEDULES}/{created.name}"})
+    created = composed().schedule_manager.create(request.owner, decoding.schedule_spec(request.document()))
+    return _response(request, created, {"Location": operations.READ.url(name=created.name)})
 
 
-@router.get(routes.SCHEDULES)
-def list_schedules() -> Response[str]:
+@route(operations.LIST)
+def list_schedules(request: Request[ScheduleListQuery]) -> Response:
     """Read a page of one's schedules."""
-    event, owner = asked(router)
-    query = schedule_list_query(requests.query(event))
-    scope = query.scope(owner)
+    query, scope = request.query, request.query.scope(request.owner)
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     inside = composed()
-    found = inside.schedule_manager.list(owner, after, query.limit)
+    found = inside.schedule_manager.list(request.owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     entries = [
         schedule_entry(each, inside.schedule_preview.next_at(each))
@@ -75,118 +54,97 @@ def list_schedules() -> Response[str]:
     return answer(json_text(SchedulePage(schedules=entries, next_token=token)))
 
 
-@router.post(routes.SCHEDULE_PREVIEW)
-def preview_schedule() -> Response[str]:
+@route(operations.PREVIEW)
+def preview_schedule(request: Request) -> Response:
     """Say what a timing means."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
     inside = composed()
-    preview = preview_request(requests.body(event), owner, inside.runtime.clock.now())
-    found = preview.occurrences(tuple(inside.schedule_preview.resolve(owner, preview.calendars)))
+    preview = decoding.preview_request(request.document(), request.owner, inside.runtime.clock.now())
+    found = preview.occurrences(tuple(inside.schedule_preview.resolve(request.owner, preview.calendars)))
     return answer(json_text(PreviewResponse(occurrences=[previewed(each) for each in found])))
 
 
-@router.get(_SCHEDULE)
-def get_schedule(name: str) -> Response[str]:
+@route(operations.READ)
+def get_schedule(request: Request) -> Response:
     """Read one schedule."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    return _response(composed().schedule_manager.get(owner, schedule_name(name)))
+    return _response(request, composed().schedule_manager.get(request.owner, _name(request)))
 
 
-@router.patch(_SCHEDULE)
-def change_schedule(name: str) -> Response[str]:
+@route(operations.CHANGE)
+def change_schedule(request: Request) -> Response:
     """Change one schedule."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    version = _version(event)
-    change = schedule_change(requests.body(event, wrapped=_TASK_NESTING))
-    return _response(composed().schedule_manager.change(owner, schedule_name(name), change, version))
+    change = decoding.schedule_change(request.document())
+    changed = composed().schedule_manager.change(request.owner, _name(request), change, request.version)
+    return _response(request, changed)
 
 
-@router.delete(_SCHEDULE)
-def delete_schedule(name: str) -> Response[str]:
+@route(operations.DELETE)
+def delete_schedule(request: Request) -> Response:
     """Remove one schedule; answer it as it was."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    requests.no_body(event)
-    inside = composed()
-    before = inside.schedule_manager.get(owner, schedule_name(name))
+    request.reject_body()
+    manager = composed().schedule_manager
+    before = manager.get(request.owner, _name(request))
     text = _text(before)
-    inside.schedule_manager.delete(owner, before.name, _version(event))
+    manager.delete(request.owner, before.name, request.version)
     return answer(text)
 
 
-@router.post(requests.pattern(routes.SCHEDULE_PAUSE))
-def pause_schedule(name: str) -> Response[str]:
+@route(operations.PAUSE)
+def pause_schedule(request: Request) -> Response:
     """Hold one schedule."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
     # Nobody has to say why.
-    note = pause_note(requests.body(event)) if requests.has_body(event) else ""
-    return _response(composed().schedule_manager.pause(owner, schedule_name(name), note, _version(event)))
+    note = decoding.pause_note(request.document()) if request.has_body else ""
+    paused = composed().schedule_manager.pause(request.owner, _name(request), note, request.version)
+    return _response(request, paused)
 
 
-@router.post(requests.pattern(routes.SCHEDULE_RESUME))
-def resume_schedule(name: str) -> Response[str]:
+@route(operations.RESUME)
+def resume_schedule(request: Request) -> Response:
     """Let one schedule go on."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    requests.no_body(event)
-    return _response(composed().schedule_manager.resume(owner, schedule_name(name), _version(event)))
+    return _response(request, composed().schedule_manager.resume(request.owner, _name(request), request.version))
 
 
-@router.post(requests.pattern(routes.SCHEDULE_TRIGGER))
-def trigger_schedule(name: str) -> Response[str]:
+@route(operations.TRIGGER)
+def trigger_schedule(request: Request) -> Response:
     """Run a schedule's task now."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    requests.no_body(event)
     inside = composed()
-    task = inside.task_reader.with_contents(inside.schedule_manager.trigger(owner, schedule_name(name)))
-    return task_response(task, HTTPStatus.CREATED, {"Location": f"{routes.TASKS}/{task.id}"})
+    task = inside.task_reader.with_contents(inside.schedule_manager.trigger(request.owner, _name(request)))
+    return task_response(task, request.operation.returns.status, {"Location": tasks.READ.url(task_id=task.id)})
 
 
-@router.post(requests.pattern(routes.SCHEDULE_BACKFILL))
-def backfill_schedule(name: str) -> Response[str]:
+@route(operations.BACKFILL)
+def backfill_schedule(request: Request) -> Response:
     """Run the occurrences of a stretch of the past."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    wanted = backfill_request(requests.body(event))
+    wanted = decoding.backfill_request(request.document())
     begun = composed().schedule_manager.backfill(
-        owner, schedule_name(name), wanted.start, wanted.until, wanted.per_minute
+        request.owner, _name(request), wanted.start, wanted.until, wanted.per_minute
     )
-    return _response(begun, HTTPStatus.ACCEPTED)
+    return _response(request, begun)
 
 
-@router.delete(requests.pattern(routes.SCHEDULE_BACKFILL_ONE))
-def cancel_backfill(name: str, backfill_id: str) -> Response[str]:
+@route(operations.CANCEL_BACKFILL)
+def cancel_backfill(request: Request) -> Response:
     """End a backfill before it is done."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    requests.no_body(event)
-    return _response(composed().schedule_manager.cancel_backfill(owner, schedule_name(name), backfill_id))
+    request.reject_body()
+    backfill = request.parameters["backfill_id"]
+    return _response(request, composed().schedule_manager.cancel_backfill(request.owner, _name(request), backfill))
 
 
-@router.get(requests.pattern(routes.SCHEDULE_OCCURRENCES))
-def list_occurrences(name: str) -> Response[str]:
+@route(operations.LIST_OCCURRENCES)
+def list_occurrences(request: Request[OccurrencesQuery]) -> Response:
     """Read the occurrences of one schedule."""
-    event, owner = asked(router)
-    query = occurrences_query(requests.query(event))
     inside = composed()
-    start, end = query.bounds(inside.runtime.clock.now())
-    seen = inside.schedule_preview.occurrences(owner, schedule_name(name), start, end, query.limit)
+    start, end = request.query.bounds(inside.runtime.clock.now())
+    seen = inside.schedule_preview.occurrences(request.owner, _name(request), start, end, request.query.limit)
     occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
     return answer(json_text(OccurrencesResponse(occurrences=occurrences)))
 
 
-def _version(event: Mapping[str, Any]) -> int | None:
-    return version_wanted(requests.header(event, "If-Match"))
+def _name(request: Request) -> str:
+    return decoding.schedule_name(request.name)
 
 
-def _response(
-    stored: StoredSchedule, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
-) -> Response[str]:
+def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, str] | None = None) -> Response:
+    status = request.operation.returns.status
     return answer(_text(stored), status, {"ETag": etag_of(stored.version), **(headers or {})})
 
 

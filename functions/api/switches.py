@@ -1,43 +1,36 @@
-"""The routes of switches."""
+"""The handlers of switches."""
 
 from __future__ import annotations
 
-from aws_lambda_powertools.event_handler.api_gateway import Response, Router
+from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
-from duetime.contract.http import routes
-from duetime.contract.switches import switch_key, switch_of, switch_response, switches_response
+from duetime.contract import switches
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.tasks.queries import no_query
 
-from . import requests
-from .identity import asked
-from .responses import answer
+from .responses import Response, answer
+from .routing import route
 
-router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+if TYPE_CHECKING:
+    from .requests import Request
 
 
-@router.get(routes.SWITCHES)
-def list_switches() -> Response[str]:
+@route(switches.LIST)
+def list_switches(request: Request) -> Response:
     """Read what is held back."""
-    event, caller = asked(router)
-    no_query(requests.query(event))
-    return answer(json_text(switches_response(*composed().switch_admin.list(caller))))
+    return answer(json_text(switches.switches_response(*composed().switch_admin.list(request.owner))))
 
 
-@router.put(routes.SWITCHES)
-def put_switch() -> Response[str]:
+@route(switches.PUT)
+def put_switch(request: Request) -> Response:
     """Set a switch."""
-    event, caller = asked(router)
-    no_query(requests.query(event))
-    switch = switch_of(requests.body(event))
-    return answer(json_text(switch_response(composed().switch_admin.put(caller, switch))))
+    switch = composed().switch_admin.put(request.owner, switches.switch_of(request.document()))
+    return answer(json_text(switches.switch_response(switch)))
 
 
-@router.delete(routes.SWITCHES)
-def remove_switch() -> Response[str]:
+@route(switches.REMOVE)
+def remove_switch(request: Request[switches.SwitchQuery]) -> Response:
     """Lift a switch."""
-    event, caller = asked(router)
-    key = switch_key(requests.query(event))
-    requests.no_body(event)
-    return answer(json_text(switch_response(composed().switch_admin.remove(caller, key))))
+    request.reject_body()
+    switch = composed().switch_admin.remove(request.owner, request.query.key)
+    return answer(json_text(switches.switch_response(switch)))

@@ -1,94 +1,73 @@
-"""The routes of topologies."""
+"""The handlers of topologies."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from aws_lambda_powertools.event_handler.api_gateway import Response, Router
-
 from duetime.composition.api import composed
-from duetime.contract.http import routes
-from duetime.contract.http.etags import version_wanted
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.tasks.queries import no_query
+from duetime.contract.topologies import operations
 from duetime.contract.topologies.decoding import topology_request
 from duetime.contract.topologies.responses import topology_response
 from duetime.services.tasks.create import IdempotencyKey, Order
 from duetime.services.topologies.service import ControlResult
 
-from . import requests
 from .filter_actions import location
-from .identity import asked
-from .responses import answer, task_response
+from .requests import body_hash
+from .responses import Response, answer, task_response
+from .routing import route
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from duetime.domain.ids import TaskId
-
-router = Router()  # type: ignore[no-untyped-call] # Powertools leaves its constructor untyped
+    from .requests import Request
 
 
-@router.post(routes.TOPOLOGIES)
-def create_topology() -> Response[str]:
+@route(operations.CREATE)
+def create_topology(request: Request) -> Response:
     """Create a topology."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    key = requests.idempotency_key(event)
-    document = requests.body(event, wrapped=2)
+    document = request.document()
     wanted = topology_request(document)
-    order = Order(wanted.spec, IdempotencyKey(key, requests.body_hash(document.value)) if key else None)
-    task = composed().topology_service.create(owner, order, wanted.graph)
-    location = {"Location": f"{routes.TOPOLOGIES}/{task.id}"}
-    return task_response(composed().task_reader.with_contents(task), HTTPStatus.CREATED, location)
+    order = Order(wanted.spec, IdempotencyKey(request.key, body_hash(document.value)) if request.key else None)
+    task = composed().topology_service.create(request.owner, order, wanted.graph)
+    headers = {"Location": operations.READ.url(task_id=task.id)}
+    return task_response(composed().task_reader.with_contents(task), HTTPStatus.CREATED, headers)
 
 
-@router.get(requests.pattern(routes.TOPOLOGY))
-def get_topology(task_id: str) -> Response[str]:
+@route(operations.READ)
+def get_topology(request: Request) -> Response:
     """See where a topology stands."""
-    event, owner = asked(router)
-    no_query(requests.query(event))
     inside = composed()
-    view = inside.topology_service.get(owner, requests.task_id(task_id))
+    view = inside.topology_service.get(request.owner, request.task_id)
     now = inside.runtime.clock.now()
     return answer(json_text(topology_response(view, now)))
 
 
-@router.post(requests.pattern(routes.TOPOLOGY_RERUN))
-def rerun_topology(task_id: str) -> Response[str]:
+@route(operations.RERUN)
+def rerun_topology(request: Request) -> Response:
     """Run a failed topology again."""
-    directing = composed().topology_service
-    return _steered(task_id, lambda *asked: ControlResult(directing.rerun(*asked)))
+    task = composed().topology_service.rerun(request.owner, request.task_id, request.version)
+    return control_response(ControlResult(task))
 
 
-@router.post(requests.pattern(routes.TOPOLOGY_CANCEL))
-def cancel_topology(task_id: str) -> Response[str]:
+@route(operations.CANCEL)
+def cancel_topology(request: Request) -> Response:
     """Cancel a topology."""
-    return _steered(task_id, composed().topology_service.cancel)
+    return control_response(composed().topology_service.cancel(request.owner, request.task_id, request.version))
 
 
-@router.post(requests.pattern(routes.TOPOLOGY_PAUSE))
-def pause_topology(task_id: str) -> Response[str]:
+@route(operations.PAUSE)
+def pause_topology(request: Request) -> Response:
     """Hold a topology."""
-    return _steered(task_id, composed().topology_service.pause)
+    return control_response(composed().topology_service.pause(request.owner, request.task_id, request.version))
 
 
-@router.post(requests.pattern(routes.TOPOLOGY_RESUME))
-def resume_topology(task_id: str) -> Response[str]:
+@route(operations.RESUME)
+def resume_topology(request: Request) -> Response:
     """Let a paused topology go on."""
-    return _steered(task_id, composed().topology_service.resume)
+    return control_response(composed().topology_service.resume(request.owner, request.task_id, request.version))
 
 
-def _steered(task_id: str, steer: Callable[[str, TaskId, int | None], ControlResult]) -> Response[str]:
-    event, owner = asked(router)
-    no_query(requests.query(event))
-    version = version_wanted(requests.header(event, "If-Match"))
-    requests.no_body(event)
-    return control_response(steer(owner, requests.task_id(task_id), version))
-
-
-def control_response(result: ControlResult, *, is_done: bool | None = None) -> Response[str]:
+def control_response(result: ControlResult, *, is_done: bool | None = None) -> Response:
     """The answer to what was asked of a topology, or of any task.
 
     Args:

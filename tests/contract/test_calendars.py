@@ -13,12 +13,13 @@ from duetime.contract.http.problems import faults_of, kind_of
 from duetime.contract.http.safe_json import read
 from duetime.contract.schedules.calendars import (
     WEEKDAYS,
-    calendar_list_query,
+    CalendarListQuery,
+    ICalendarQuery,
     calendar_of,
     calendar_response,
-    icalendar_query,
     new_calendar_name,
 )
+from duetime.contract.tasks.queries import read_query
 from duetime.domain.errors import RequestError
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
 from duetime.domain.schedules.time_zones import zone_named
@@ -133,16 +134,16 @@ def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
 def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
     """The parameter is named."""
     with pytest.raises(RequestError) as caught:
-        calendar_list_query(raw)
+        read_query(CalendarListQuery, raw)
     assert faults_of(caught.value)[0].field == field
 
 
 def test_an_icalendar_file_has_its_own_parameters() -> None:
     """Its kind and its zone stand in the address, for the file knows neither."""
-    query = icalendar_query("kind=includes&timezone=Europe%2FLondon")
+    query = read_query(ICalendarQuery, "kind=includes&timezone=Europe%2FLondon")
     assert (query.kind, query.timezone) == (Kind.INCLUDES, "Europe/London")
     with pytest.raises(RequestError):
-        icalendar_query("kind=closes")
+        read_query(ICalendarQuery, "kind=closes")
 
 
 @pytest.mark.parametrize("name", ["a b", "", "x" * 129, "é", "-x"])

@@ -9,7 +9,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from duetime.contract.http.openapi import document
 from duetime.contract.http.problems import KINDS, problem_of
-from duetime.contract.http.routes import METHODS
+from duetime.contract.http.routes import OPERATIONS as DECLARED
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.queries import TaskListQuery
 from duetime.contract.tasks.responses import BatchResponse, PageResponse
@@ -49,9 +49,13 @@ def test_the_document_is_valid() -> None:
 
 
 def test_every_method_of_every_path_is_described() -> None:
-    """The document has the paths and methods that requests are routed by, no more and no fewer."""
-    described = {path: {method.upper() for method in methods} for path, methods in DOCUMENT["paths"].items()}
-    assert described == {path: set(methods) for path, methods in METHODS.items()}
+    """The document has the operations that requests are routed by, no more and no fewer."""
+    described = {
+        (f"{method.upper()} {path}", operation["operationId"])
+        for path, methods in DOCUMENT["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert described == {(operation.route, operation.id) for operation in DECLARED}
 
 
 def test_every_field_of_a_request_is_described() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from urllib.parse import quote
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.contract.http.request_errors import ParametersInvalid
-from duetime.contract.tasks.queries import no_query, task_list_query
+from duetime.contract.tasks.queries import TaskListQuery, no_query, read_query
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.tasks.filters import TaskFilter
@@ -21,13 +22,13 @@ ID = TaskId.of(1_795_228_387_250, 7, 42)
 def named(raw: str) -> list[str]:
     """The parameters that a query is refused for."""
     with pytest.raises(ParametersInvalid) as refusal:
-        task_list_query(raw)
+        read_query(TaskListQuery, raw)
     return [fault.field for fault in refusal.value.faults]
 
 
 def test_an_empty_query_lists_everything_latest_first() -> None:
     """Without parameters a list is unfiltered, latest due first, a full page long."""
-    query = task_list_query("")
+    query = read_query(TaskListQuery, "")
     assert (query.filter, query.order, query.limit, query.next_token, query.ids) == (
         TaskFilter(),
         "desc",
@@ -43,7 +44,7 @@ def test_every_parameter_narrows_the_list() -> None:
         "state=failed&type=report&name=Nightly%20report&tag=team:dba&tag=zone:a:b"
         "&due_from=2026-12-01T09%3A00%3A00%2B09%3A00&due_to=2026-12-01T00:00:01Z&order=asc&limit=7&next_token=abc"
     )
-    query = task_list_query(raw)
+    query = read_query(TaskListQuery, raw)
     assert query.filter == TaskFilter(
         state=State.FAILED,
         type="report",
@@ -57,7 +58,7 @@ def test_every_parameter_narrows_the_list() -> None:
 
 def test_ids_are_given_as_one_list() -> None:
     """Several ids are separated by commas, and exclude every other parameter."""
-    assert task_list_query(f"ids={ID},{ID}").ids == (ID, ID)
+    assert read_query(TaskListQuery, f"ids={ID},{ID}").ids == (ID, ID)
     assert named(f"ids={ID}&state=failed") == ["ids"]
 
 
@@ -109,7 +110,7 @@ def test_a_parameter_that_cannot_be_accepted_is_named(raw: str, parameter: str) 
 @given(st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz_=&%0123456789:;,+ÿ\ud800"), max_size=100))
 def test_no_query_raises_anything_but_a_refusal(raw: str) -> None:
     """Whatever a query holds, it is understood or refused."""
-    for read in (task_list_query, no_query):
+    for read in (partial(read_query, TaskListQuery), no_query):
         with suppress(ParametersInvalid):
             read(raw)
 

@@ -23,9 +23,10 @@ from duetime.contract.schedules.decoding import (
     schedule_spec,
 )
 from duetime.contract.schedules.encoding import previewed, schedule_entry, schedule_response
-from duetime.contract.schedules.queries import occurrences_query, schedule_list_query
+from duetime.contract.schedules.queries import OccurrencesQuery, ScheduleListQuery
 from duetime.contract.schedules.responses import ScheduleResponse
 from duetime.contract.tasks.encoding import json_text
+from duetime.contract.tasks.queries import read_query
 from duetime.domain.errors import RequestError
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
@@ -325,7 +326,7 @@ def test_a_preview_is_what_the_domain_says_comes(
 def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
     """400 in the end; the parameter is named."""
     with pytest.raises(RequestError) as caught:
-        schedule_list_query(raw)
+        read_query(ScheduleListQuery, raw)
     assert faults_of(caught.value)[0].field == field
 
 
@@ -344,7 +345,7 @@ def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
 def test_a_bad_query_of_occurrences_is_refused(raw: str, field: str) -> None:
     """The parameter is named, and the order of the two moments is looked at."""
     with pytest.raises(RequestError) as caught:
-        occurrences_query(raw).bounds(NOW)
+        read_query(OccurrencesQuery, raw).bounds(NOW)
     assert faults_of(caught.value)[0].field == field
 
 

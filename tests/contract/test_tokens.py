@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from duetime.contract.http.page_tokens import after_of, token_of
 from duetime.contract.http.request_errors import ParametersInvalid
-from duetime.contract.tasks.queries import task_list_query
+from duetime.contract.tasks.queries import TaskListQuery, read_query
 from duetime.domain.ids import TaskId
 from duetime.domain.times import LAST_INSTANT
 from tests.contract.properties import unhurried
@@ -52,10 +52,10 @@ def test_no_text_but_a_token_is_one(text: str) -> None:
 )
 def test_a_token_is_good_for_its_own_list_only(query: str) -> None:
     """Another owner, another order or another filter is another list."""
-    mine = task_list_query("")
+    mine = read_query(TaskListQuery, "")
     token = token_of(ID, mine.scope("me"))
-    assert after_of(token, task_list_query("limit=5").scope("me")) == ID
-    for scope in (task_list_query(query).scope("me"), mine.scope("you")):
+    assert after_of(token, read_query(TaskListQuery, "limit=5").scope("me")) == ID
+    for scope in (read_query(TaskListQuery, query).scope("me"), mine.scope("you")):
         with pytest.raises(ParametersInvalid):
             after_of(token, scope)
 

@@ -8,9 +8,9 @@ import pytest
 from infra.environments import FunctionName
 
 BUDGET = {
-    "api": (260, 328),
-    "trigger": (138, 206),
-    "worker": (196, 208),
+    "api": (270, 256),
+    "trigger": (140, 206),
+    "worker": (198, 208),
     "topology": (163, 206),
     "bulk": (170, 206),
     "deadletter": (122, 206),

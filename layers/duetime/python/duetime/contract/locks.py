@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.http import routes
-from duetime.contract.http.operation import OWNED, OWNER, Operation
-from duetime.contract.tasks.bodies import Body
+from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN
-from duetime.contract.tasks.queries import page_size, read_query
-from duetime.domain import errors
+from duetime.contract.tasks.queries import PageSize, Parameters
 from duetime.domain.errors import LockNotFound
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.locks import RESERVED
@@ -62,25 +59,11 @@ class LockPage(TypedDict):
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
 
 
-class LockListQuery(Body):
+class LockListQuery(Parameters):
     """Parameters of `GET /v1/locks`."""
 
-    limit: Annotated[
-        int,
-        BeforeValidator(page_size),
-        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
-        Field(description="Most locks on a page."),
-    ] = MAX_PAGE
+    limit: Annotated[PageSize, Field(description="Most locks on a page.")] = MAX_PAGE
     next_token: Annotated[str | None, Field(description="Of the page before.")] = None
-
-
-def lock_list_query(raw: str) -> LockListQuery:
-    """Read the query of a list of locks.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
-    """
-    return read_query(LockListQuery, raw)
 
 
 def lock_key(text: str) -> str:
@@ -110,42 +93,22 @@ def _holder(holder: Holder) -> HolderResponse:
     return HolderResponse(task_id=holder.task_id.text, fence=fence, until=to_iso(holder.until))
 
 
-LOCK_OPERATIONS = (
-    Operation(
-        id="listLocks",
-        method="GET",
-        path=routes.LOCKS,
-        summary="List one's locks",
-        description="Those that a task has taken within about a day, in the order of their keys.",
-        tag="locks",
-        answer=LockPage,
-        answer_description="A page of the list.",
-        headers=(OWNER,),
-        query=LockListQuery,
-        refusals=OWNED,
-    ),
-    Operation(
-        id="getLock",
-        method="GET",
-        path=routes.LOCK,
-        summary="See who holds a lock, and who waits for it",
-        tag="locks",
-        answer=LockResponse,
-        answer_description="The lock.",
-        headers=(OWNER,),
-        refusals=(*OWNED, errors.LockNotFound),
-    ),
-    Operation(
-        id="freeLock",
-        method="DELETE",
-        path=routes.LOCK,
-        summary="Free a lock by force",
-        description="The first of its line is let in at once. Whoever held it learns of that with its next heartbeat "
-        "and stops; until then two may believe that they hold it.",
-        tag="locks",
-        answer=LockEntry,
-        answer_description="The lock, as it is now.",
-        headers=(OWNER,),
-        refusals=(*OWNED, errors.LockNotFound),
-    ),
+LIST = Operation(
+    "listLocks",
+    "GET /v1/locks",
+    "List one's locks",
+    Returns(LockPage, "A page of the list."),
+    description="Those that a task has taken within about a day, in the order of their keys.",
+    query=LockListQuery,
+)
+READ = Operation(
+    "getLock", "GET /v1/locks/{key}", "See who holds a lock, and who waits for it", Returns(LockResponse, "The lock.")
+)
+FREE = Operation(
+    "freeLock",
+    "DELETE /v1/locks/{key}",
+    "Free a lock by force",
+    Returns(LockEntry, "The lock, as it is now."),
+    description="The first of its line is let in at once. Whoever held it learns of that with its next heartbeat "
+    "and stops; until then two may believe that they hold it.",
 )

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.http import routes
-from duetime.contract.http.operation import OWNED, OWNER, READ_BODY, Operation
-from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.decoding import reject_invalid_values
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
-from duetime.contract.tasks.queries import read_query
+from duetime.contract.tasks.queries import Parameters
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain import errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
@@ -67,11 +66,21 @@ class SwitchFields(Body):
     ] = ""
 
 
-class SwitchQuery(Body):
+class SwitchQuery(Parameters):
     """Parameters of `DELETE /v1/switches`."""
 
     scope: _Scope
     name: _Name = ""
+
+    @property
+    def key(self) -> SwitchKey:
+        """The switch that they name."""
+        return SwitchKey(self.scope, self.name)
+
+    def contradictions(self) -> Sequence[Fault]:
+        """A name that no switch of the scope can have."""
+        fault = _fault_of(self.key)
+        return () if fault is None else (fault,)
 
 
 class SwitchResponse(TypedDict):
@@ -126,19 +135,6 @@ def switch_of(document: Document) -> Switch:
     return Switch(key, body.stopped, body.max_concurrent, body.reason)
 
 
-def switch_key(raw: str) -> SwitchKey:
-    """The switch that a query names.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, missing or repeated, or has no acceptable value.
-    """
-    query = read_query(SwitchQuery, raw)
-    key = SwitchKey(query.scope, query.name)
-    if fault := _fault_of(key):
-        raise ParametersInvalid([fault])
-    return key
-
-
 def switch_response(switch: Switch) -> SwitchResponse:
     """A switch."""
     return SwitchResponse(
@@ -185,44 +181,29 @@ def _fault_of(key: SwitchKey) -> Fault | None:
 
 
 _WHO = "Operators may do this for all; others for the tasks of their own, unless an operator has."
-SWITCH_OPERATIONS = (
-    Operation(
-        id="listSwitches",
-        method="GET",
-        path=routes.SWITCHES,
-        summary="See what is stopped or capped, and which HTTP hosts are left alone",
-        description="Operators see all; others see the switches that concern them.",
-        tag="switches",
-        answer=SwitchesResponse,
-        answer_description="All there is to see.",
-        headers=(OWNER,),
-        refusals=OWNED,
-    ),
-    Operation(
-        id="putSwitch",
-        method="PUT",
-        path=routes.SWITCHES,
-        summary="Stop or cap a type, an owner or everything",
-        description="What is held back is `postponed`, and comes again by itself within 90 seconds after the switch "
-        f"is lifted. A switch that neither stops nor caps is removed. {_WHO}",
-        tag="switches",
-        body=SwitchFields,
-        answer=SwitchResponse,
-        answer_description="The switch.",
-        headers=(OWNER,),
-        refusals=(*OWNED, *READ_BODY, errors.OperatorRequired, errors.SwitchesFull),
-    ),
-    Operation(
-        id="removeSwitch",
-        method="DELETE",
-        path=routes.SWITCHES,
-        summary="Lift a switch",
-        description=_WHO,
-        tag="switches",
-        query=SwitchQuery,
-        answer=SwitchResponse,
-        answer_description="The switch as it was.",
-        headers=(OWNER,),
-        refusals=(*OWNED, errors.OperatorRequired, errors.SwitchNotFound),
-    ),
+LIST = Operation(
+    "listSwitches",
+    "GET /v1/switches",
+    "See what is stopped or capped, and which HTTP hosts are left alone",
+    Returns(SwitchesResponse, "All there is to see."),
+    description="Operators see all; others see the switches that concern them.",
+)
+PUT = Operation(
+    "putSwitch",
+    "PUT /v1/switches",
+    "Stop or cap a type, an owner or everything",
+    Returns(SwitchResponse, "The switch."),
+    description="What is held back is `postponed`, and comes again by itself within 90 seconds after the switch "
+    f"is lifted. A switch that neither stops nor caps is removed. {_WHO}",
+    body=SwitchFields,
+    errors=(errors.OperatorRequired, errors.SwitchesFull),
+)
+REMOVE = Operation(
+    "removeSwitch",
+    "DELETE /v1/switches",
+    "Lift a switch",
+    Returns(SwitchResponse, "The switch as it was."),
+    description=_WHO,
+    query=SwitchQuery,
+    errors=(errors.OperatorRequired, errors.SwitchNotFound),
 )

@@ -1,4 +1,4 @@
-"""Cancelling and changing by a filter over REST: the bodies, what they mean, the answer and the operations."""
+"""Cancelling, changing and redriving by a filter: the bodies of requests, and what they mean."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.bulk.operations import LOCATION, BulkResponse, bulk_response
-from duetime.contract.http import page_tokens, routes, safe_json
-from duetime.contract.http.operation import KEY, OWNED, OWNER, READ_BODY, Operation
-from duetime.contract.http.problems import KINDS
+from duetime.contract.http import page_tokens, safe_json
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import Body, TaskPatch
@@ -24,17 +20,14 @@ from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the 
     TaskType,
     WantedName,
 )
-from duetime.domain import errors
 from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.limits import MAX_BULK_PACE, MAX_EXAMINED, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
+from duetime.domain.limits import MAX_BULK_PACE, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import TERMINAL, State
 
 if TYPE_CHECKING:
     from duetime.contract.http.safe_json import Document
-    from duetime.domain.bulk.filter_action import FilterResult
-    from duetime.domain.bulk.operation import BulkOperation
     from duetime.domain.ids import TaskId
 
 CHANGE = "change"
@@ -146,20 +139,6 @@ class RedriveMany(FilterActionBody):
     filter: Annotated[DeadLetterFilter, Field(description="Which failed tasks; an empty one needs `all`.")]
 
 
-class FilterActionResponse(TypedDict):
-    """What one request came to."""
-
-    examined: Annotated[int, Field(description="Tasks that were looked at.")]
-    matched: Annotated[int, Field(description="Of those, tasks that are meant and can still be acted on.")]
-    changed: Annotated[
-        int, Field(description="Of those, tasks that were changed, cancelled, asked to stop, or redriven.")
-    ]
-    refused: Annotated[
-        Mapping[str, int], Field(description="Of those, tasks that could not be, by the code of the problem.")
-    ]
-    next_token: Annotated[str | None, Field(description="Goes on where this request stopped; null at the end.")]
-
-
 def read_filter_action(model: type[S], document: Document) -> S:
     """The body of a request.
 
@@ -226,29 +205,6 @@ def scope_of(body: FilterActionBody, owner: str) -> str:
     return repr((owner, type(body).__name__, body.order, body.filter.task_filter))
 
 
-def filter_action_response(swept: FilterResult, scope: str) -> FilterActionResponse:
-    """What a piece came to, with the token of the next."""
-    return FilterActionResponse(
-        examined=swept.examined,
-        matched=swept.matched,
-        changed=swept.changed,
-        refused={KINDS[refusal].code: count for refusal, count in swept.refused.items()},
-        next_token=None if swept.after is None else page_tokens.token_of(swept.after, scope),
-    )
-
-
-def done_response(operation: BulkOperation) -> FilterActionResponse:
-    """What an operation came to that has ended."""
-    answer = bulk_response(operation)
-    return FilterActionResponse(
-        examined=answer["examined"],
-        matched=answer["matched"],
-        changed=answer["changed"],
-        refused=answer["refused"],
-        next_token=None,
-    )
-
-
 def _reject_unclear(body: FilterActionBody) -> None:
     """Nobody means all of their tasks by mistake."""
     is_empty = body.filter.is_empty
@@ -267,39 +223,3 @@ def _after(token: str | None, scope: str) -> TaskId | None:
         return None if token is None else page_tokens.after_of(token, scope)
     except ParametersInvalid as refusal:
         raise FieldsInvalid(refusal.faults) from None
-
-
-BULK = (
-    "What is done within about a second is answered at once. If there is more, the answer is 202, and a bulk operation "
-    "does the rest, whatever crashes. The same request with the same idempotency key answers the same operation. With "
-    f"`limit` or `dry_run`, one piece is done or counted, {MAX_EXAMINED} tasks at most: repeat it with `next_token` "
-    "of the answer until that is null."
-)
-"""How requests that name tasks by a filter go on."""
-_OPEN = f"{BULK} Doing a piece again does no harm. Tasks that have ended are passed over."
-REFUSALS = (*OWNED, *READ_BODY, errors.KeyReused)
-
-
-def _operation(id_: str, path: str, summary: str, body: type[FilterActionBody]) -> Operation:
-    return Operation(
-        id=id_,
-        method="POST",
-        path=path,
-        summary=summary,
-        description=_OPEN,
-        body=body,
-        answer=FilterActionResponse,
-        answer_description="What was done.",
-        accepted=ACCEPTED,
-        accepted_response=BulkResponse,
-        accepted_headers=LOCATION,
-        headers=(KEY, OWNER),
-        refusals=REFUSALS,
-    )
-
-
-ACCEPTED = "There is more to do than fits into an answer: the operation goes on."
-FILTER_ACTION_OPERATIONS = (
-    _operation("cancelTasks", routes.CANCEL_MANY, "Cancel tasks by a filter", CancelMany),
-    _operation("changeTasks", routes.CHANGE_MANY, "Change tasks by a filter", ChangeMany),
-)

@@ -6,80 +6,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
-from duetime.contract import locks, switches
-from duetime.contract.bulk import bodies as requests
-from duetime.contract.bulk import operations
 from duetime.contract.http import problems
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.http.operation import IF_NONE_MATCH
+from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.http.version import CONTRACT_VERSION
-from duetime.contract.pull import leases
 from duetime.contract.pull.lease_tokens import TOKEN_PATTERN
-from duetime.contract.schedules import bodies as schedule_bodies
-from duetime.contract.schedules import calendars
-from duetime.contract.schedules import responses as schedule_responses
-from duetime.contract.tasks import attempt_bodies, bodies, responses
+from duetime.contract.tasks.attempt_bodies import NoFields
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
-from duetime.contract.topologies import bodies as topology_bodies
-from duetime.contract.topologies import responses as topology_responses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Mapping
 
-    from duetime.contract.http.operation import Operation
+    from duetime.contract.http.operation import Operation, Returns
 
 Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{model}"
 _NO_VALUES: tuple[tuple[str, object], ...] = (("default", None), ("default", []))
-_DESCRIBED: tuple[tuple[type, Literal["validation", "serialization"]], ...] = (
-    (bodies.TaskCreate, "validation"),
-    (bodies.TaskPatch, "validation"),
-    (bodies.TaskBatch, "validation"),
-    (attempt_bodies.NoFields, "validation"),
-    (attempt_bodies.Notification, "validation"),
-    (attempt_bodies.Heartbeat, "validation"),
-    (attempt_bodies.ProgressReport, "validation"),
-    (requests.CancelMany, "validation"),
-    (requests.ChangeMany, "validation"),
-    (requests.RedriveMany, "validation"),
-    (operations.BulkResponse, "serialization"),
-    (operations.BulkPage, "serialization"),
-    (switches.SwitchFields, "validation"),
-    (leases.LeaseRequest, "validation"),
-    (leases.LeaseHeartbeat, "validation"),
-    (leases.Completion, "validation"),
-    (leases.LeaseFailure, "validation"),
-    (leases.LeasePause, "validation"),
-    (leases.LeasesResponse, "serialization"),
-    (leases.LeaseState, "serialization"),
-    (responses.TaskResponse, "serialization"),
-    (responses.PageResponse, "serialization"),
-    (responses.AttemptsResponse, "serialization"),
-    (responses.TargetReply, "serialization"),
-    (responses.BatchResponse, "serialization"),
-    (requests.FilterActionResponse, "serialization"),
-    (switches.SwitchResponse, "serialization"),
-    (switches.SwitchesResponse, "serialization"),
-    (locks.LockPage, "serialization"),
-    (locks.LockResponse, "serialization"),
-    (locks.LockEntry, "serialization"),
-    (schedule_bodies.ScheduleCreate, "validation"),
-    (schedule_bodies.SchedulePatch, "validation"),
-    (schedule_bodies.PreviewRequest, "validation"),
-    (schedule_bodies.PauseRequest, "validation"),
-    (schedule_bodies.BackfillRequest, "validation"),
-    (schedule_responses.ScheduleResponse, "serialization"),
-    (schedule_responses.SchedulePage, "serialization"),
-    (schedule_responses.PreviewResponse, "serialization"),
-    (schedule_responses.OccurrencesResponse, "serialization"),
-    (calendars.CalendarFields, "validation"),
-    (calendars.CalendarResponse, "serialization"),
-    (calendars.CalendarPage, "serialization"),
-    (topology_bodies.TopologyCreate, "validation"),
-    (topology_responses.TopologyResponse, "serialization"),
-    (responses.HealthResponse, "serialization"),
-    (problems.Problem, "serialization"),
-)
-
+_TAGS = {"dead-letters": "tasks", "health": "service", "openapi.json": "service"}
 _PATH_PARAMETERS: Schema = {
     "task_id": {
         "description": "The task's id.",
@@ -137,12 +80,23 @@ def document() -> Schema:
 
 
 def _schemas() -> dict[str, Schema]:
-    adapters: Iterable[tuple[str, Literal["validation", "serialization"], TypeAdapter[Any]]] = [
-        (model.__name__, mode, TypeAdapter(model)) for model, mode in _DESCRIBED
+    adapters: list[tuple[str, Literal["validation", "serialization"], TypeAdapter[Any]]] = [
+        (model.__name__, mode, TypeAdapter(model)) for model, mode in dict.fromkeys(_models())
     ]
     _, together = TypeAdapter.json_schemas(adapters, ref_template=_REFERENCE)
     definitions: dict[str, Schema] = together["$defs"]
     return dict(sorted(definitions.items()))
+
+
+def _models() -> Iterator[tuple[type, Literal["validation", "serialization"]]]:
+    """The models of all bodies, of requests and of responses."""
+    yield problems.Problem, "serialization"
+    for operation in OPERATIONS:
+        if operation.body is not None:
+            yield operation.body, "validation"
+        for success in operation.successes:
+            if success.model is not dict:
+                yield success.model, "serialization"
 
 
 def _operation(operation: Operation) -> Schema:
@@ -150,15 +104,21 @@ def _operation(operation: Operation) -> Schema:
         "operationId": operation.id,
         "summary": operation.summary,
         "description": operation.description or operation.summary,
-        "tags": [operation.tag],
+        "tags": [_tag(operation)],
         "parameters": [*_path_parameters(operation), *_query_parameters(operation), *_headers(operation)],
         "responses": {**_successes(operation), **_problems(operation)},
     }
     if operation.body is not None:
         content: Schema = {"application/json": {"schema": _reference(operation.body)}}
         content |= {media_type: {"schema": {"type": "string"}} for media_type in operation.body_types}
-        described["requestBody"] = {"required": operation.body is not attempt_bodies.NoFields, "content": content}
+        described["requestBody"] = {"required": operation.body is not NoFields, "content": content}
     return described
+
+
+def _tag(operation: Operation) -> str:
+    """What an operation is about: the first part of its path, if that is not another's."""
+    subject = operation.path.split("/")[2]
+    return _TAGS.get(subject, subject.replace("-", " "))
 
 
 def _path_parameters(operation: Operation) -> list[Schema]:
@@ -195,39 +155,33 @@ def _headers(operation: Operation) -> list[Schema]:
             "description": header.description,
             "schema": {"type": "string", **header.schema},
         }
-        for header in operation.headers
+        for header in operation.all_headers
     ]
 
 
 def _successes(operation: Operation) -> dict[str, Schema]:
-    answered: Schema = {"description": operation.answer_description}
-    if operation.answer is not None:
-        answered["content"] = {"application/json": {"schema": operation.answer_schema or _reference(operation.answer)}}
-    if operation.answer_headers:
-        answered["headers"] = {
-            name: {"description": text, "schema": {"type": "string"}} for name, text in operation.answer_headers.items()
-        }
-    found = {str(operation.status): answered}
-    if operation.accepted:
-        found["202"] = {**answered, "description": operation.accepted}
-        if operation.accepted_response is not None:
-            found["202"]["content"] = {"application/json": {"schema": _reference(operation.accepted_response)}}
-        if operation.accepted_headers:
-            headers = {**operation.answer_headers, **operation.accepted_headers}
-            found["202"]["headers"] = {
-                name: {"description": text, "schema": {"type": "string"}} for name, text in headers.items()
-            }
-    if operation.has_not_modified:
+    found = {str(success.status): _success(success) for success in operation.successes}
+    if IF_NONE_MATCH in operation.headers:
         found["304"] = {
             "description": "The caller's copy, named by `If-None-Match`, is still the task.",
-            "headers": answered["headers"],
+            "headers": _described(operation.returns.headers),
         }
     return found
 
 
+def _success(success: Returns) -> Schema:
+    schema: Schema = {"type": "object"} if success.model is dict else _reference(success.model)
+    described: Schema = {"description": success.description, "content": {"application/json": {"schema": schema}}}
+    return described | ({"headers": _described(success.headers)} if success.headers else {})
+
+
+def _described(headers: Mapping[str, str]) -> Schema:
+    return {name: {"description": text, "schema": {"type": "string"}} for name, text in headers.items()}
+
+
 def _problems(operation: Operation) -> dict[str, Schema]:
     kinds: dict[str, list[problems.Kind]] = {}
-    for error in operation.refusals:
+    for error in operation.all_errors:
         kinds.setdefault(str(problems.KINDS[error].status.value), []).append(problems.KINDS[error])
     kinds["500"] = [problems.INTERNAL]
     return {status: _problem(same) for status, same in sorted(kinds.items())}

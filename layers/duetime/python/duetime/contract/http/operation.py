@@ -1,9 +1,11 @@
-"""What is said of an operation, and what many of them share."""
+"""What is declared of an operation, once: routing, `Allow`, the OpenAPI document and the docs follow from it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar  # with a default, before Python 3.13
 
 from duetime.contract.http import request_errors
 from duetime.domain import errors
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.contract.tasks.bodies import Body
+    from duetime.contract.tasks.queries import Parameters
+
+Q = TypeVar("Q", bound="Parameters", default=Any)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,55 +42,116 @@ KEY = Header(
 IF_MATCH = Header("If-Match", "Only if the task is still at this ETag; without it, whatever it is at.")
 IF_NONE_MATCH = Header("If-None-Match", "ETags that the caller has; if the task is at one of them, the answer is 304.")
 
-ETAG = {"ETag": "The task's version."}
-CACHED = {**ETAG, "Cache-Control": "`no-store` until the task has ended, then how long its outcome may be kept."}
-
-EVERYWHERE = (request_errors.ParametersInvalid,)
-OWNED = (*EVERYWHERE, request_errors.CallerUnknown, request_errors.CallerForbidden, errors.Unavailable)
-READ_BODY = (
+_ALWAYS = (request_errors.ParametersInvalid,)
+_OF_A_CALLER = (request_errors.CallerUnknown, request_errors.CallerForbidden, errors.Unavailable)
+_OF_A_BODY = (
     request_errors.BodyUnreadable,
     request_errors.BodyTooLarge,
     request_errors.MediaTypeUnsupported,
     request_errors.FieldsInvalid,
 )
-ONE_CHANGED = (errors.TaskNotFound, errors.StateConflict, errors.VersionMismatch)
+_NOT_FOUND: Mapping[str, type[Exception]] = {
+    "/{task_id}": errors.TaskNotFound,
+    "/bulk-operations/{operation_id}": errors.BulkNotFound,
+    "/leases/{lease_id}": errors.LeaseNotFound,
+    "/locks/{key}": errors.LockNotFound,
+    "/schedules/{name}": errors.ScheduleNotFound,
+    "/calendars/{name}": errors.CalendarNotFound,
+    "/{backfill_id}": errors.BackfillNotFound,
+}
+"""What a part of a path names may not exist."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+@dataclass(frozen=True, slots=True)
+class Returns:
+    """One way in which an operation succeeds.
+
+    Attributes:
+        model: of the response's body; `dict` for any object.
+        headers: of the response, each with its description.
+    """
+
+    model: type
+    description: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+    def but(self, description: str) -> Returns:
+        """The same response in other words."""
+        return replace(self, description=description)
+
+    def created(self, location: str) -> Returns:
+        """The same response with status 201 and a `Location`."""
+        return replace(self, status=201, headers={**self.headers, "Location": location})
+
+    def accepted(self, description: str) -> Returns:
+        """The same response with status 202, and what that means."""
+        return replace(self, status=202, description=description)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation(Generic[Q]):
     """One method of one path.
 
     Attributes:
         id: its name in generated clients.
-        body: model of its request's body.
+        route: its method and its path.
+        returns: how it succeeds.
+        accepted: how it succeeds with status 202, if it does that besides.
+        query: model of its parameters; none are taken without it.
+        body: model of its request's body; `NoFields` for a body that may be left out and says nothing.
         body_types: media types that its body may have besides JSON.
-        answer: model of its answer's body.
-        answer_schema: instead of a reference to that model.
-        accepted: what its 202 means, if it answers that besides `status`.
-        accepted_response: model of that answer's body, if it is another.
-        accepted_headers: of that answer, besides the others.
-        query: model of its parameters.
-        has_not_modified: it may answer 304.
-        refusals: the errors it may answer besides an unforeseen one.
+        nesting: levels that the body puts around a task.
+        headers: that it takes besides the owner's.
+        errors: that it may answer, besides those that follow from its body, its path and its caller.
+        is_public: it answers callers without an identity.
     """
 
     id: str
-    method: str
-    path: str
+    route: str
     summary: str
-    answer: type
-    answer_description: str
-    refusals: tuple[type[Exception], ...]
+    returns: Returns
     description: str = ""
-    tag: str = "tasks"
-    status: int = 200
+    accepted: Returns | None = None
+    query: type[Q] | None = None
     body: type[Body] | None = None
     body_types: tuple[str, ...] = ()
-    answer_schema: Mapping[str, Any] | None = None
-    answer_headers: Mapping[str, str] = field(default_factory=dict)
+    nesting: int = 0
     headers: tuple[Header, ...] = ()
-    accepted: str = ""
-    accepted_response: type | None = None
-    accepted_headers: Mapping[str, str] = field(default_factory=dict)
-    query: type[Body] | None = None
-    has_not_modified: bool = False
+    errors: tuple[type[Exception], ...] = ()
+    is_public: bool = False
+
+    @property
+    def method(self) -> str:
+        """Its HTTP method."""
+        return self.route.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """Its path, with its parameters in braces."""
+        return self.route.partition(" ")[2]
+
+    @property
+    def successes(self) -> tuple[Returns, ...]:
+        """All ways in which it succeeds."""
+        return (self.returns,) if self.accepted is None else (self.returns, self.accepted)
+
+    @property
+    def all_headers(self) -> tuple[Header, ...]:
+        """Every header that it takes."""
+        return self.headers if self.is_public else (*self.headers, OWNER)
+
+    @property
+    def all_errors(self) -> tuple[type[Exception], ...]:
+        """Every error that it may answer besides an unforeseen one."""
+        return (
+            *_ALWAYS,
+            *(() if self.is_public else _OF_A_CALLER),
+            *(() if self.body is None else _OF_A_BODY),
+            *(error for part, error in _NOT_FOUND.items() if part in self.path),
+            *self.errors,
+        )
+
+    def url(self, **parameters: object) -> str:
+        """Its path with values for its parameters."""
+        return self.path.format(**parameters)

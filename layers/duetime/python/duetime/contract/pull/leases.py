@@ -1,4 +1,4 @@
-"""Leases over REST: the bodies, the answers and the operations of pull workers."""
+"""Leases over REST: the bodies of requests and of responses."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.http import routes
-from duetime.contract.http.operation import OWNED, OWNER, READ_BODY, Operation
-from duetime.contract.tasks import attempt_bodies
 from duetime.contract.tasks.attempt_bodies import NotifiedError  # noqa: TC001 - same
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import Percent, ProgressMessage, TaskType, each_once, printable
 from duetime.contract.tasks.responses import Instant, TaskEntry
-from duetime.domain import errors
 from duetime.domain.limits import (
     LEASE_SECONDS,
     MAX_CHECKPOINT_BYTES,
@@ -128,87 +124,3 @@ class LeaseState(TypedDict):
     state: State
     asked: Annotated[StopRequest | None, Field(description="What its user asks of the attempt, which should heed it.")]
     ends_at: Annotated[Instant | None, Field(description="When the lease ends; null once the attempt has ended.")]
-
-
-_OF_A_LEASE = (*OWNED, *READ_BODY, errors.TypeNotPulled, errors.LeaseNotFound, errors.FenceMismatch)
-_ENDING = (*_OF_A_LEASE, errors.NotifiedOtherwise)
-
-
-def _told(id_: str, path: str, summary: str, **more: Any) -> Operation:  # noqa: ANN401 - fields of Operation
-    """What a worker says of a lease."""
-    fields: dict[str, Any] = {"body": attempt_bodies.NoFields, "refusals": _ENDING, **more}
-    return Operation(
-        id=id_,
-        method="POST",
-        path=path,
-        summary=summary,
-        tag="leases",
-        answer=LeaseState,
-        answer_description="The state of the task.",
-        headers=(OWNER,),
-        **fields,
-    )
-
-
-LEASE_OPERATIONS = (
-    Operation(
-        id="leaseTasks",
-        method="POST",
-        path=routes.LEASES,
-        summary="Lease due tasks of pulled types",
-        description="For workers anywhere. Tasks of all owners are handed out, none before its time, to callers that "
-        "the deployment's settings name for the types. With `wait_seconds`, the answer comes with the first task, "
-        "or at once if as many requests wait already as the settings let. An "
-        "answer that is lost has leased its tasks all the same: they come back after the lease, at the cost of an "
-        "attempt.",
-        tag="leases",
-        body=LeaseRequest,
-        answer=LeasesResponse,
-        answer_description="The leases.",
-        headers=(OWNER,),
-        refusals=(*OWNED, *READ_BODY, errors.TypeNotPulled),
-    ),
-    _told(
-        "renewLease",
-        routes.LEASE_HEARTBEAT,
-        "Renew a lease",
-        description="By its length, but never beyond the task's `timeout_seconds` after the attempt's start. `asked` "
-        "in the answer is what the worker should heed.",
-        body=LeaseHeartbeat,
-        refusals=(*_OF_A_LEASE, errors.AttemptOverdue, errors.LockLost),
-    ),
-    _told(
-        "completeLease",
-        routes.LEASE_COMPLETE,
-        "Tell that a leased task is done",
-        description="Telling the same again changes nothing and answers the same. It is taken even after the end of "
-        "the lease, as long as nobody else has the task.",
-        body=Completion,
-    ),
-    _told(
-        "failLease",
-        routes.LEASE_FAIL,
-        "Tell that a leased task has failed",
-        description="It is retried by its policy, unless the failure is not `retriable`.",
-        body=LeaseFailure,
-    ),
-    _told(
-        "releaseLease",
-        routes.LEASE_RELEASE,
-        "Give a leased task back at once",
-        description="It counts as no attempt, and any worker may lease it.",
-    ),
-    _told(
-        "pauseLease",
-        routes.LEASE_PAUSE,
-        "Leave a task that its user wants paused",
-        body=LeasePause,
-        refusals=(*_ENDING, errors.StateConflict),
-    ),
-    _told(
-        "cancelLease",
-        routes.LEASE_CANCEL,
-        "Leave a task that its user wants cancelled",
-        refusals=(*_ENDING, errors.StateConflict),
-    ),
-)

@@ -17,7 +17,7 @@ from duetime.contract.schedules.bodies import Timezone  # noqa: TC001 - same
 from duetime.contract.tasks.attempt_decoding import read_body
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
-from duetime.contract.tasks.queries import page_size, read_query
+from duetime.contract.tasks.queries import PageSize, Parameters
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain.errors import CalendarNotFound
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_NAME_LENGTH, MAX_PAGE
@@ -161,19 +161,14 @@ class CalendarPage(TypedDict):
     next_token: Annotated[str | None, Field(description="Asks for the next page; null on the last one.")]
 
 
-class CalendarListQuery(Body):
+class CalendarListQuery(Parameters):
     """Parameters of `GET /v1/calendars`."""
 
-    limit: Annotated[
-        int,
-        BeforeValidator(page_size),
-        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
-        Field(description="Most calendars on a page."),
-    ] = MAX_PAGE
+    limit: Annotated[PageSize, Field(description="Most calendars on a page.")] = MAX_PAGE
     next_token: Annotated[str | None, Field(description="Of the page before.")] = None
 
 
-class ICalendarQuery(Body):
+class ICalendarQuery(Parameters):
     """Parameters of `PUT /v1/calendars/{name}` for a body that is an iCalendar file."""
 
     kind: Annotated[
@@ -202,24 +197,6 @@ def new_calendar_name(text: str) -> str:
     if _NAME.fullmatch(text) is None:
         raise ParametersInvalid.of("name", f"should match {SCHEDULE_NAME_PATTERN}")
     return text
-
-
-def calendar_list_query(raw: str) -> CalendarListQuery:
-    """Read the query of a list of calendars.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
-    """
-    return read_query(CalendarListQuery, raw)
-
-
-def icalendar_query(raw: str) -> ICalendarQuery:
-    """Read the query of an iCalendar file that is put.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
-    """
-    return read_query(ICalendarQuery, raw)
 
 
 def calendar_of(document: Document, name: str) -> Calendar:

@@ -9,9 +9,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from duetime.contract.http.request_errors import ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
-from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import TIME_SCHEMA
-from duetime.contract.tasks.queries import page_size, read_query
+from duetime.contract.tasks.queries import PageSize, Parameters
 from duetime.domain.limits import MAX_OCCURRENCES, MAX_PAGE
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import LAST_INSTANT, Millis
@@ -31,16 +30,11 @@ def _count(text: object) -> int:
 _Instant = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
 
 
-class ScheduleListQuery(Body):
+class ScheduleListQuery(Parameters):
     """Parameters of `GET /v1/schedules`."""
 
     state: Annotated[ScheduleState | None, Field(strict=False, description="Only schedules in this state.")] = None
-    limit: Annotated[
-        int,
-        BeforeValidator(page_size),
-        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
-        Field(description="Most schedules on a page."),
-    ] = MAX_PAGE
+    limit: Annotated[PageSize, Field(description="Most schedules on a page.")] = MAX_PAGE
     next_token: Annotated[str | None, Field(description="Of the page before; the state as it was.")] = None
 
     def scope(self, owner: str) -> str:
@@ -48,7 +42,7 @@ class ScheduleListQuery(Body):
         return repr((owner, "schedules", self.state))
 
 
-class OccurrencesQuery(Body):
+class OccurrencesQuery(Parameters):
     """Parameters of `GET /v1/schedules/{name}/occurrences`."""
 
     model_config = ConfigDict(validate_by_alias=True)
@@ -73,21 +67,3 @@ class OccurrencesQuery(Body):
         if end < start:
             raise ParametersInvalid.of("to", "should not be before from, which is now where it is left out")
         return start, end
-
-
-def schedule_list_query(raw: str) -> ScheduleListQuery:
-    """Read the query of a list of schedules.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
-    """
-    return read_query(ScheduleListQuery, raw)
-
-
-def occurrences_query(raw: str) -> OccurrencesQuery:
-    """Read the query of a list of occurrences.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
-    """
-    return read_query(OccurrencesQuery, raw)

@@ -1,143 +1,184 @@
-"""The operations on a task that exists already: by its user, and by whoever works on it."""
+"""The operations on tasks: by their users, and by whoever works on them."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
-from duetime.contract.http import routes
-from duetime.contract.http.operation import ETAG, IF_MATCH, ONE_CHANGED, OWNED, OWNER, READ_BODY, Operation
-from duetime.contract.tasks import attempt_bodies, queries, responses
+from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation, Returns
+from duetime.contract.tasks import attempt_bodies, bodies, queries, responses
 from duetime.domain import errors
-from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
+from duetime.domain.limits import MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
 from duetime.domain.times import SECOND
 
-_ONE_REPORTED = (*OWNED, *READ_BODY, errors.TaskNotFound, errors.FenceMismatch)
-_ALIVE = (*_ONE_REPORTED, errors.LockLost)
+TASK = Returns(responses.TaskResponse, "The task.", {"ETag": "The task's version."})
+NEW_TASK = TASK.created("Path of the task.")
+CHANGED = (errors.StateConflict, errors.VersionMismatch)
+_CACHED = {
+    **TASK.headers,
+    "Cache-Control": "`no-store` until the task has ended, then how long its outcome may be kept.",
+}
+
+CREATE = Operation(
+    "createTask",
+    "POST /v1/tasks",
+    "Create a task",
+    NEW_TASK,
+    description="Once it is answered, the task is durable. A due time in the past is accepted: it runs now. "
+    "With `wait`, the answer comes with the outcome, or at the limit.",
+    accepted=NEW_TASK.accepted("The task is durable, but has no outcome yet."),
+    query=queries.CreationQuery,
+    body=bodies.TaskCreate,
+    headers=(KEY,),
+    errors=(errors.KeyReused,),
+)
+CREATE_MANY = Operation(
+    "createTasks",
+    "POST /v1/tasks/batch",
+    "Create many tasks",
+    Returns(responses.BatchResponse, "What became of each task, in the order they were given."),
+    description=f"Up to {MAX_BATCH} at once, each with its own result: one that is refused stops no other. "
+    "The idempotency key holds for each task together with its place in the list.",
+    body=bodies.TaskBatch,
+    # More than any good batch has: a task in it that is nested too deeply is refused by itself.
+    nesting=2 * MAX_JSON_DEPTH,
+    headers=(KEY,),
+)
+LIST = Operation(
+    "listTasks",
+    "GET /v1/tasks",
+    "List one's tasks",
+    Returns(responses.PageResponse, "A page of the list."),
+    description="In order of their due times. A page may be short, or empty, and still name a next one.",
+    query=queries.TaskListQuery,
+)
+READ = Operation(
+    "getTask",
+    "GET /v1/tasks/{task_id}",
+    "Read a task",
+    replace(TASK, headers=_CACHED),
+    headers=(IF_NONE_MATCH,),
+)
+CHANGE = Operation(
+    "changeTask",
+    "PATCH /v1/tasks/{task_id}",
+    "Change a task that has not started",
+    TASK.but("The task after the change."),
+    body=bodies.TaskPatch,
+    headers=(IF_MATCH,),
+    errors=CHANGED,
+)
+CANCEL = Operation(
+    "cancelTask",
+    "DELETE /v1/tasks/{task_id}",
+    "Cancel a task that has not started, or ask a running one to stop",
+    TASK.but("The cancelled task."),
+    description="Cancelling it again changes nothing and answers the same. A task that runs is a conflict, unless "
+    "`force` is true: then it is asked to stop, which it does when it can.",
+    accepted=TASK.accepted("The running task is asked to stop."),
+    query=queries.CancelQuery,
+    headers=(IF_MATCH,),
+    errors=CHANGED,
+)
 
 
 def _action(
     id_: str,
-    path: str,
+    name: str,
     summary: str,
-    *,
-    status: int = 200,
+    description: str = "",
+    returns: Returns = TASK,
+    accepted: Returns | None = None,
     also: tuple[type[Exception], ...] = (),
-    **more: Any,  # noqa: ANN401 - fields of Operation
 ) -> Operation:
     """What a user may have done with a task: no more is to be said of it than which."""
     return Operation(
-        id=id_,
-        method="POST",
-        path=path,
-        summary=summary,
-        status=status,
+        id_,
+        f"POST /v1/tasks/{{task_id}}/{name}",
+        summary,
+        returns,
+        description=description,
+        accepted=accepted,
         body=attempt_bodies.NoFields,
-        answer=responses.TaskResponse,
-        answer_description="The task.",
-        answer_headers=ETAG,
-        headers=(IF_MATCH, OWNER),
-        refusals=(*OWNED, *READ_BODY, *ONE_CHANGED, *also),
-        **more,
+        headers=(IF_MATCH,),
+        errors=(*CHANGED, *also),
     )
 
 
-_ASKED = (errors.TaskNotFound, errors.QueryNotOffered, errors.TargetUnreachable, errors.TargetSilent)
+PAUSE = _action(
+    "pauseTask",
+    "pause",
+    "Hold a task, or ask a running one to pause",
+    "Held, nothing runs and nothing is lost. A running attempt pauses when it can, and may leave a checkpoint for the "
+    "one that goes on.",
+    accepted=TASK.accepted("The running task is asked to pause."),
+)
+RESUME = _action(
+    "resumeTask",
+    "resume",
+    "Let a paused task go on",
+    "At its due time if that is still ahead, else now. A pause that was only asked for is taken back.",
+)
+RUN = _action("runTask", "run", "Have a task that has not started run now")
+RETRY = _action(
+    "retryTask",
+    "retry",
+    "Have a failed task tried again",
+    "From its first attempt on, by its whole retry policy; its fence and its attempt history go on.",
+    also=(errors.ContentExpired,),
+)
+ROLL_BACK = _action(
+    "rollBackTask",
+    "rollback",
+    "Have an ended task undone by its target",
+    "The target's `rollback` runs as a task does: under a lease, with retries and an outcome.",
+    TASK.accepted("The task."),
+    also=(errors.ContentExpired,),
+)
 
 
-ACTIONS = (
-    _action(
-        "pauseTask",
-        routes.PAUSE,
-        "Hold a task, or ask a running one to pause",
-        description="Held, nothing runs and nothing is lost. A running attempt pauses when it can, and may leave a "
-        "checkpoint for the one that goes on.",
-        accepted="The running task is asked to pause.",
-    ),
-    _action(
-        "resumeTask",
-        routes.RESUME,
-        "Let a paused task go on",
-        description="At its due time if that is still ahead, else now. A pause that was only asked for is taken back.",
-    ),
-    _action("runTask", routes.RUN, "Have a task that has not started run now"),
-    _action(
-        "retryTask",
-        routes.RETRY,
-        "Have a failed task tried again",
-        description="From its first attempt on, by its whole retry policy; its fence and its attempt history go on.",
-        also=(errors.ContentExpired,),
-    ),
-    _action(
-        "rollBackTask",
-        routes.ROLLBACK,
-        "Have an ended task undone by its target",
-        description="The target's `rollback` runs as a task does: under a lease, with retries and an outcome.",
-        also=(errors.ContentExpired,),
-        status=202,
-    ),
-    Operation(
-        id="notifyTask",
-        method="POST",
-        path=routes.NOTIFY,
-        summary="Tell how an attempt ended whose target had only accepted the work",
-        description="Telling the same again changes nothing and answers the same. A failure is retried by the task's "
-        "policy, unless it is not `retriable`.",
-        body=attempt_bodies.Notification,
-        answer=responses.TaskResponse,
-        answer_description="The task after the end of the attempt.",
-        answer_headers=ETAG,
-        headers=(OWNER,),
-        refusals=(*_ONE_REPORTED, errors.NotifiedOtherwise),
-    ),
-    Operation(
-        id="heartbeatTask",
-        method="POST",
-        path=routes.HEARTBEAT,
-        summary="Say that an attempt is alive",
-        description="An attempt whose target had only accepted the work gets its whole deadline again. `asked` in the "
-        "answer is what the attempt should heed.",
-        body=attempt_bodies.Heartbeat,
-        answer=responses.TaskResponse,
-        answer_description="The task.",
-        answer_headers=ETAG,
-        headers=(OWNER,),
-        refusals=_ALIVE,
-    ),
-    Operation(
-        id="tellProgress",
-        method="POST",
-        path=routes.PROGRESS,
-        summary="Tell how far an attempt has come",
-        description="It is a sign of life as well: see `heartbeatTask`.",
-        body=attempt_bodies.ProgressReport,
-        answer=responses.TaskResponse,
-        answer_description="The task.",
-        answer_headers=ETAG,
-        headers=(OWNER,),
-        refusals=_ALIVE,
-    ),
-    Operation(
-        id="listAttempts",
-        method="GET",
-        path=routes.ATTEMPTS,
-        summary="List the attempts of a task",
-        description="Those that have ended, oldest first. One whose worker was lost is entered with the next claim.",
-        answer=responses.AttemptsResponse,
-        answer_description="Who ran it and when, how it ended and what it cost.",
-        headers=(OWNER,),
-        refusals=(*OWNED, errors.TaskNotFound),
-    ),
-    Operation(
-        id="askTarget",
-        method="GET",
-        path=routes.TARGET,
-        summary="Ask the endpoint of a task how it stands with it",
-        description="Only of an HTTP target that lists the question in its `queries`. Whatever the endpoint answers is "
-        f"passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes of it; it has {QUERY_TIMEOUT // SECOND} seconds.",
-        query=queries.TargetQuery,
-        answer=responses.TargetReply,
-        answer_description="What the endpoint answered.",
-        headers=(OWNER,),
-        refusals=(*OWNED, *_ASKED),
-    ),
+NOTIFY = Operation(
+    "notifyTask",
+    "POST /v1/tasks/{task_id}/notify",
+    "Tell how an attempt ended whose target had only accepted the work",
+    TASK.but("The task after the end of the attempt."),
+    description="Telling the same again changes nothing and answers the same. A failure is retried by the task's "
+    "policy, unless it is not `retriable`.",
+    body=attempt_bodies.Notification,
+    errors=(errors.FenceMismatch, errors.NotifiedOtherwise),
+)
+HEARTBEAT = Operation(
+    "heartbeatTask",
+    "POST /v1/tasks/{task_id}/heartbeat",
+    "Say that an attempt is alive",
+    TASK,
+    description="An attempt whose target had only accepted the work gets its whole deadline again. `asked` in the "
+    "answer is what the attempt should heed.",
+    body=attempt_bodies.Heartbeat,
+    errors=(errors.FenceMismatch, errors.LockLost),
+)
+PROGRESS = Operation(
+    "tellProgress",
+    "POST /v1/tasks/{task_id}/progress",
+    "Tell how far an attempt has come",
+    TASK,
+    description="It is a sign of life as well: see `heartbeatTask`.",
+    body=attempt_bodies.ProgressReport,
+    errors=(errors.FenceMismatch, errors.LockLost),
+)
+LIST_ATTEMPTS = Operation(
+    "listAttempts",
+    "GET /v1/tasks/{task_id}/attempts",
+    "List the attempts of a task",
+    Returns(responses.AttemptsResponse, "Who ran it and when, how it ended and what it cost."),
+    description="Those that have ended, oldest first. One whose worker was lost is entered with the next claim.",
+)
+ASK_TARGET = Operation(
+    "askTarget",
+    "GET /v1/tasks/{task_id}/target",
+    "Ask the endpoint of a task how it stands with it",
+    Returns(responses.TargetReply, "What the endpoint answered."),
+    description="Only of an HTTP target that lists the question in its `queries`. Whatever the endpoint answers is "
+    f"passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes of it; it has {QUERY_TIMEOUT // SECOND} seconds.",
+    query=queries.TargetQuery,
+    errors=(errors.QueryNotOffered, errors.TargetUnreachable, errors.TargetSilent),
 )

@@ -25,7 +25,7 @@ from duetime.domain.times import Millis
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Q = TypeVar("Q", bound=Body)
+P = TypeVar("P", bound="Parameters")
 _REPEATABLE = frozenset({"tag"})
 _MOST_PARAMETERS = 100
 _WHOLE = re.compile(r"[0-9]{1,3}")
@@ -38,9 +38,14 @@ def _whole(text: object, least: int, most: int) -> int:
     return number
 
 
-def page_size(text: object) -> int:
-    """Read how many entries a page may have."""
+def _page_size(text: object) -> int:
     return _whole(text, 1, MAX_PAGE)
+
+
+PageSize = Annotated[
+    int, BeforeValidator(_page_size), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE})
+]
+"""How many entries a page may have."""
 
 
 def _wait_seconds(text: object) -> int:
@@ -85,7 +90,15 @@ _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "mi
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
 
 
-class ListedQuery(Body):
+class Parameters(Body):
+    """The parameters of a request's query."""
+
+    def contradictions(self) -> Sequence[Fault]:
+        """What is wrong with them together, though each by itself is right."""
+        return ()
+
+
+class ListedQuery(Parameters):
     """Parameters of every list of tasks; several filters narrow the list together."""
 
     type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
@@ -99,12 +112,7 @@ class ListedQuery(Body):
     due_from: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
     due_to: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
-    limit: Annotated[
-        int,
-        BeforeValidator(page_size),
-        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
-        Field(description="Most tasks on a page."),
-    ] = MAX_PAGE
+    limit: Annotated[PageSize, Field(description="Most tasks on a page.")] = MAX_PAGE
     next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
         None
     )
@@ -141,6 +149,11 @@ class TaskListQuery(ListedQuery):
         """The conditions that the listed tasks meet."""
         return replace(super().filter, state=self.state, parent=self.parent)
 
+    def contradictions(self) -> Sequence[Fault]:
+        """Tasks that are named by their ids are not filtered too."""
+        alone = not self.ids or len(self.model_fields_set) == 1
+        return () if alone else (Fault("ids", "cannot be given together with other parameters"),)
+
 
 class DeadLetterQuery(ListedQuery):
     """Parameters of `GET /v1/dead-letters`."""
@@ -153,7 +166,7 @@ class DeadLetterQuery(ListedQuery):
         return replace(super().filter, state=State.FAILED, error=self.error)
 
 
-class CreationQuery(Body):
+class CreationQuery(Parameters):
     """Parameters of `POST /v1/tasks`."""
 
     wait: Annotated[
@@ -164,7 +177,7 @@ class CreationQuery(Body):
     ] = 0
 
 
-class CancelQuery(Body):
+class CancelQuery(Parameters):
     """Parameters of `DELETE /v1/tasks/{task_id}`."""
 
     force: Annotated[
@@ -175,7 +188,7 @@ class CancelQuery(Body):
     ] = False
 
 
-class TargetQuery(Body):
+class TargetQuery(Parameters):
     """Parameters of `GET /v1/tasks/{task_id}/target`."""
 
     action: Annotated[
@@ -183,52 +196,21 @@ class TargetQuery(Body):
     ]
 
 
-def read_query(model: type[Q], raw: str) -> Q:
-    """Read a query whose parameters are each given once.
+def read_query(model: type[P], raw: str) -> P:
+    """Read a query.
 
     Raises:
         ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
     """
-    return _read(model, dict(_pairs(raw)))
-
-
-def creation_query(raw: str) -> CreationQuery:
-    """Read the query of a creation.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
-    """
-    return _read(CreationQuery, dict(_pairs(raw)))
-
-
-def cancel_query(raw: str) -> CancelQuery:
-    """Read the query of a cancel.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
-    """
-    return _read(CancelQuery, dict(_pairs(raw)))
-
-
-def task_list_query(raw: str) -> TaskListQuery:
-    """Read the query of a list.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
-    """
-    query = _read(TaskListQuery, _listed(raw))
-    if query.ids and len(query.model_fields_set) > 1:
-        raise ParametersInvalid.of("ids", "cannot be given together with other parameters")
+    pairs = _pairs(raw)
+    values: dict[str, object] = dict(pairs)
+    values |= {name: [value for key, value in pairs if key == name] for name in _REPEATABLE & values.keys()}
+    query = validated(model, values)
+    if isinstance(query, tuple):
+        raise ParametersInvalid([Fault(fault.field, _of_parameter(fault.reason)) for fault in query])
+    if faults := query.contradictions():
+        raise ParametersInvalid(faults)
     return query
-
-
-def dead_letter_query(raw: str) -> DeadLetterQuery:
-    """Read the query of the list of dead letters.
-
-    Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
-    """
-    return _read(DeadLetterQuery, _listed(raw))
 
 
 def no_query(raw: str) -> None:
@@ -239,22 +221,6 @@ def no_query(raw: str) -> None:
     """
     if pairs := _pairs(raw):
         raise ParametersInvalid(Fault(shown(name), _of_parameter("is not a known field")) for name, _ in pairs)
-
-
-def _listed(raw: str) -> dict[str, object]:
-    """The values of a list's query, its tags together."""
-    pairs = _pairs(raw)
-    values: dict[str, object] = dict(pairs)
-    if tags := [value for name, value in pairs if name == "tag"]:
-        values["tag"] = tags
-    return values
-
-
-def _read(model: type[Q], values: object) -> Q:
-    query = validated(model, values)
-    if isinstance(query, tuple):
-        raise ParametersInvalid([Fault(fault.field, _of_parameter(fault.reason)) for fault in query])
-    return query
 
 
 def _pairs(raw: str) -> Sequence[tuple[str, str]]:

@@ -246,10 +246,3 @@ class BatchResponse(TypedDict):
     """What became of each task of a batch, in its order."""
 
     results: Sequence[BatchAccepted | BatchRejected]
-
-
-class HealthResponse(TypedDict):
-    """The API answers."""
-
-    status: Literal["ok"]
-    version: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.bulk.operations import BulkResponse, bulk_response
+from duetime.contract.bulk.responses import BulkResponse, bulk_response
 from duetime.contract.tasks.encoding import error_response, instant
 from duetime.contract.tasks.responses import ErrorResponse, Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations

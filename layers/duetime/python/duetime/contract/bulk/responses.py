@@ -1,0 +1,109 @@
+"""What bulk operations, and actions by a filter, look like in responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations when a class is made
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+
+from duetime.contract.http import page_tokens
+from duetime.contract.http.problems import KINDS, code_of
+from duetime.contract.tasks.encoding import instant
+from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.bulk.operation import BulkKind, BulkState
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from duetime.domain.bulk.filter_action import FilterResult
+    from duetime.domain.bulk.operation import BulkOperation
+
+
+class BulkResponse(TypedDict):
+    """A bulk operation, and how far it has come."""
+
+    id: str
+    kind: Annotated[
+        BulkKind,
+        Field(description="What is done with each task; `end`: what is left of a topology is brought to an end."),
+    ]
+    state: BulkState
+    topology_id: Annotated[
+        str | None, Field(description="Whose nodes are meant; null if a filter says which tasks are.")
+    ]
+    created_at: Instant
+    created_by: Annotated[str | None, Field(description="The owner who asked; null if nobody did.")]
+    ended_at: Instant | None
+    examined: Annotated[int, Field(description="Tasks that were read.")]
+    matched: Annotated[int, Field(description="Of those, tasks that are meant and can still be acted on.")]
+    changed: Annotated[int, Field(description="Of those, tasks that were acted on.")]
+    refused: Annotated[
+        Mapping[str, int], Field(description="Of those, tasks that could not be, by the code of the problem.")
+    ]
+    reason: Annotated[str | None, Field(description="Why it was cancelled, if not by a request to do so.")]
+
+
+class BulkPage(TypedDict):
+    """The latest bulk operations of an owner."""
+
+    operations: Sequence[BulkResponse]
+
+
+def bulk_response(operation: BulkOperation) -> BulkResponse:
+    """An operation as it stands."""
+    progress = operation.progress
+    refused: dict[str, int] = {}
+    for name, count in progress.refused.items():
+        refused[code_of(name)] = refused.get(code_of(name), 0) + count
+    return BulkResponse(
+        id=operation.id.text,
+        kind=operation.kind,
+        state=operation.state,
+        topology_id=None if operation.topology is None else operation.topology.text,
+        created_at=to_iso(operation.created_at),
+        created_by=None if operation.kind is BulkKind.END else operation.owner,
+        ended_at=instant(operation.ended_at),
+        examined=progress.examined,
+        matched=progress.matched,
+        changed=progress.changed,
+        refused=refused,
+        reason=operation.reason or None,
+    )
+
+
+class FilterActionResponse(TypedDict):
+    """What one request came to."""
+
+    examined: Annotated[int, Field(description="Tasks that were looked at.")]
+    matched: Annotated[int, Field(description="Of those, tasks that are meant and can still be acted on.")]
+    changed: Annotated[
+        int, Field(description="Of those, tasks that were changed, cancelled, asked to stop, or redriven.")
+    ]
+    refused: Annotated[
+        Mapping[str, int], Field(description="Of those, tasks that could not be, by the code of the problem.")
+    ]
+    next_token: Annotated[str | None, Field(description="Goes on where this request stopped; null at the end.")]
+
+
+def filter_action_response(swept: FilterResult, scope: str) -> FilterActionResponse:
+    """What a piece came to, with the token of the next."""
+    return FilterActionResponse(
+        examined=swept.examined,
+        matched=swept.matched,
+        changed=swept.changed,
+        refused={KINDS[refusal].code: count for refusal, count in swept.refused.items()},
+        next_token=None if swept.after is None else page_tokens.token_of(swept.after, scope),
+    )
+
+
+def done_response(operation: BulkOperation) -> FilterActionResponse:
+    """What an operation came to that has ended."""
+    answer = bulk_response(operation)
+    return FilterActionResponse(
+        examined=answer["examined"],
+        matched=answer["matched"],
+        changed=answer["changed"],
+        refused=answer["refused"],
+        next_token=None,
+    )

@@ -1,0 +1,136 @@
+"""The client against the operations that the API declares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.contract.http.routes import OPERATIONS, operation_at
+from duetime.contract.http.safe_json import read
+from duetime.contract.http.validation_errors import validated
+from duetime.contract.tasks.attempt_bodies import NoFields
+from duetime.contract.tasks.queries import no_query, read_query
+from duetime_client import ApiError, Client
+from tests.client.deployment import problem
+
+if TYPE_CHECKING:
+    from duetime.contract.http.operation import Operation
+    from tests.client.deployment import Deployment, Received
+
+_ANYTHING: tuple[Any, ...] = ("a",)
+_TOLD: tuple[Any, ...] = ("a", 1)
+_STRETCH: tuple[Any, ...] = ("a", "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z")
+_FILTER: tuple[Any, ...] = ({"type": "mail", "tags": {"team": "dba"}},)
+_TIMED: dict[str, Any] = {"cron": "30 1 * * *", "timezone": "Europe/London"}
+_LISTED: dict[str, Any] = {"page_size": 5, "tags": {"team": "dba"}, "due_from": "2026-11-01T00:00:00Z", "order": "asc"}
+_BULK: dict[str, Any] = {"limit": 5, "dry_run": True, "order": "asc", "next_token": "t"}
+
+CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "ask_target": (("a", "status"), {}),
+    "backfill_schedule": (_STRETCH, {"per_minute": 5}),
+    "cancel_backfill": (("a", "b"), {}),
+    "cancel_task": (_ANYTHING, {"force": True}),
+    "cancel_tasks": (_FILTER, {"force": True, **_BULK}),
+    "change_schedule": (_ANYTHING, {"if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
+    "change_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
+    "change_tasks": ((*_FILTER, {"name": "n"}), _BULK),
+    "complete_lease": (("a", {"rows": 17}), {}),
+    "create_schedule": (_ANYTHING, {"task": {"type": "mail"}, **_TIMED}),
+    "create_task": (("mail",), {"idempotency_key": "k", "wait_seconds": 5, "delay_seconds": 1, "tags": {"a": "b"}}),
+    "create_tasks": (([{"type": "mail"}],), {"idempotency_key": "k"}),
+    "create_topology": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k"}),
+    "fail_lease": (("a", "Boom", "no such row"), {"retriable": False}),
+    "lease_tasks": ((["mail"],), {"max": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
+    "list_dead_letters": ((), {"error": "Boom", **_LISTED}),
+    "list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
+    "list_schedules": ((), {"state": "paused", "page_size": 5}),
+    "list_tasks": ((), {"state": "failed", **_LISTED}),
+    "notify_failure": (("a", 1, "Boom", "no such row"), {"retriable": False}),
+    "notify_success": (("a", 1, {"rows": 17}), {}),
+    "pause_lease": (("a", {"row": 17}), {}),
+    "pause_schedule": (("a", "why"), {}),
+    "preview_schedule": ((), {"start": _STRETCH[1], "count": 5, **_TIMED}),
+    "put_calendar": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
+    "put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"kind": "includes", "timezone": "Europe/London"}),
+    "put_switch": (("type", "mail"), {"stopped": True, "max_concurrent": 5, "reason": "why"}),
+    "redrive_dead_letters": (({"error": "Boom"},), _BULK),
+    "remove_switch": (("type", "mail"), {}),
+    "renew_lease": (("a", 5, "on"), {}),
+    "send_heartbeat": (_TOLD, {}),
+    "tell_progress": (("a", 1, 40, "on"), {}),
+    **dict.fromkeys(
+        (
+            *("cancel_bulk_operation", "cancel_lease", "cancel_topology", "delete_calendar", "delete_schedule"),
+            *("free_lock", "get_bulk_operation", "get_calendar", "get_lock", "get_schedule", "get_task"),
+            *("get_topology", "list_attempts", "pause_task", "pause_topology", "release_lease", "rerun_topology"),
+            *("resume_schedule", "resume_task", "resume_topology", "retry_task", "roll_back_task", "run_task"),
+            "trigger_schedule",
+        ),
+        (_ANYTHING, {}),
+    ),
+    **dict.fromkeys(("list_bulk_operations", "list_calendars", "list_locks", "list_switches"), ((), {})),
+}
+"""Each method that sends a request, with arguments that use all that it can send."""
+COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology"}
+"""Methods that send nothing, or do it through the others."""
+NAMED_OTHERWISE = {
+    "notifyTask": {"notify_success", "notify_failure"},
+    "heartbeatTask": {"send_heartbeat"},
+    "putCalendar": {"put_calendar", "put_icalendar"},
+}
+"""Operations whose methods are not called as they are."""
+WITHOUT_METHOD = {"getHealth", "getOpenApi"}
+"""Operations for monitors and for generators of clients."""
+
+
+def _methods_of(operation: Operation) -> set[str]:
+    snake = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", operation.id)
+    return NAMED_OTHERWISE.get(operation.id, {snake})
+
+
+def test_every_operation_has_a_method_of_its_name() -> None:
+    """The client's methods are those of the declared operations, no more and no fewer."""
+    declared = {method for one in OPERATIONS if one.id not in WITHOUT_METHOD for method in _methods_of(one)}
+    methods = {name for name in dir(Client) if not name.startswith("_")}
+    assert methods - COMBINED == declared
+    assert set(CALLS) == declared
+
+
+def _call(client: Client, method: str) -> None:
+    arguments, options = CALLS[method]
+    answer = getattr(client, method)(*arguments, **options)
+    if isinstance(answer, Iterator):
+        next(answer)
+
+
+def _sent(client: Client, deployment: Deployment, method: str) -> Received:
+    """What a method sends; the deployment knows nothing of what it is asked for."""
+    deployment.scripted.append(problem(404, "task_unknown", "there is nothing"))
+    with pytest.raises(ApiError):
+        _call(client, method)
+    (received,) = deployment.received
+    return received
+
+
+@pytest.mark.parametrize("method", sorted(CALLS))
+def test_a_method_sends_what_its_operation_declares(client: Client, deployment: Deployment, method: str) -> None:
+    """Path, method, parameters, headers and body of each request are those that the operation of its name declares."""
+    received = _sent(client, deployment, method)
+    operation, _ = operation_at(received.method, received.path.removeprefix("/stage"))
+    assert method in _methods_of(operation)
+    raw_query = received.target.partition("?")[2]
+    if operation.query is None:
+        no_query(raw_query)
+    else:
+        read_query(operation.query, raw_query)
+    takes = {header.name.lower() for header in operation.headers}
+    conditions = {"if-match", "if-none-match", "idempotency-key"} & {name.lower() for name in received.headers}
+    assert conditions <= takes
+    if operation.body is None or operation.body is NoFields:
+        assert received.body == b""
+    elif received.headers["Content-Type"] not in operation.body_types:
+        document = read(received.body.decode(), depth=20)
+        assert not isinstance(validated(operation.body, document.value), tuple)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation
+from duetime.contract.http.problems import KINDS
+from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
+from duetime.contract.http.routes import OPERATIONS, operation_at
+from duetime.contract.tasks import operations as tasks
+from duetime.contract.tasks.attempt_bodies import NoFields
+from duetime.domain import errors
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
+def test_a_request_finds_the_operation_of_its_path_and_method(operation: Operation) -> None:
+    """Each declared operation is found by its own path, with the values that stand for its parameters."""
+    wanted = {name: f"<{name}>" for name in re.findall(r"\{(\w+)\}", operation.path)}
+    assert operation_at(operation.method, operation.url(**wanted)) == (operation, wanted)
+
+
+def test_a_fixed_path_comes_before_a_pattern() -> None:
+    """A path that a pattern would match too takes its own methods, and is what a method of the pattern's falls to."""
+    assert operation_at("POST", "/v1/tasks/batch")[0] is tasks.CREATE_MANY
+    assert operation_at("GET", "/v1/tasks/batch") == (tasks.READ, {"task_id": "batch"})
+    with pytest.raises(MethodUnsupported) as refused:
+        operation_at("PUT", "/v1/tasks/batch")
+    assert refused.value.allowed == ("POST",)
+
+
+def test_a_method_that_a_path_does_not_take_is_told_those_it_does() -> None:
+    """The allowed methods are those declared for the path, in the usual order."""
+    with pytest.raises(MethodUnsupported) as refused:
+        operation_at("POST", "/v1/calendars/uk")
+    assert refused.value.allowed == ("GET", "PUT", "DELETE")
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/tasks/", "/v1/tasks//pause", "/v1/tasks/a/b", "v1/tasks"])
+def test_a_path_that_nothing_is_declared_for_is_unknown(path: str) -> None:
+    """A path with a part too many, too few or empty leads nowhere."""
+    with pytest.raises(PathNotFound):
+        operation_at("GET", path)
+
+
+def test_names_and_routes_are_each_declared_once() -> None:
+    """No two operations have the same name or the same method and path."""
+    for counts in (Counter(one.id for one in OPERATIONS), Counter(one.route for one in OPERATIONS)):
+        assert counts.most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
+def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -> None:
+    """Every error has a status, a header has the error that it may cause, and what a path names may not exist."""
+    declared = operation.all_errors
+    assert len(set(declared)) == len(declared)
+    assert set(declared) <= set(KINDS)
+    mismatches = {errors.VersionMismatch, errors.ScheduleVersionMismatch}
+    assert IF_MATCH not in operation.headers or mismatches & set(declared)
+    assert IF_NONE_MATCH not in operation.headers or "ETag" in operation.returns.headers
+    assert KEY not in operation.headers or operation.body is not NoFields
+    assert operation.accepted is None or operation.accepted.status == 202
+    not_found = [error for error in declared if KINDS[error].status == 404]
+    assert bool(not_found) == ("{" in operation.path or errors.SwitchNotFound in declared)
