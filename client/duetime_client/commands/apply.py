@@ -181,7 +181,7 @@ def _reconciled(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bo
     kept = [Done(step) for step in steps if step.action is Action.KEEP]
     if not wanted:
         return [*kept, *refused]
-    if not (dry_run or yes or typer.confirm("Do this?", err=True)):
+    if not (dry_run or yes or typer.confirm("Apply these changes?", err=True)):
         raise typer.Exit(1)
     with bar() as progress:
         shown = progress.add_task("checking" if dry_run else "applying", total=len(wanted), refused="")
@@ -190,7 +190,7 @@ def _reconciled(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bo
         def tell(done: Done) -> None:
             nonlocal errors
             errors += done.error is not None
-            progress.update(shown, advance=1, refused=f"{errors} refused" if errors else "")
+            progress.update(shown, advance=1, refused=f"{errors} rejected" if errors else "")
 
         done = carry_out(client, wanted, tell, only_check=dry_run)
     if not quiet:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from duetime_client.authentication import Authentication
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
-from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.task_arguments import reject_constant
 from duetime_client.schedule_models import Calendar, CalendarFields
 
@@ -98,10 +98,13 @@ def delete(
     auth: Auth = Authentication.NONE,
     owner: Owner = None,
 ) -> None:
-    """Remove a calendar that no schedule names."""
+    """Delete a calendar that no schedule uses."""
     with connected(context, url, auth, owner) as client:
         calendar = client.delete_calendar(name)
-    show_one(calendar, as_json=as_json)
+    if as_json:
+        show_json(calendar.document)
+    else:
+        say(f"deleted the calendar {calendar.name}")
 
 
 def content_of(file: Path) -> bytes:

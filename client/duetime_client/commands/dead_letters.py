@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.authentication import Authentication
-from duetime_client.commands.cells import timed
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.filter_actions import Wanted, filter_action
+from duetime_client.commands.formatting import timed
 from duetime_client.commands.task_options import (
     AnyTaskId,
     DryRun,

@@ -1,4 +1,4 @@
-"""What the commands do that name many tasks by a filter: ask first, show how far, sum up."""
+"""Commands on many tasks that a filter names: confirm, show progress, print the totals."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-from duetime_client.commands.console import console, show_json
+from duetime_client.commands.console import console, progress_bar, show_json
+from duetime_client.commands.formatting import counted
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_table import show_tasks
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from duetime_client.task_fields import BulkFilter, BulkOptions
 
 SHOWN = 5
-"""So many of the tasks that are meant are shown before a person says yes."""
-LOOKED_THROUGH = 100
-"""So many tasks of the list are looked through for them."""
+"""How many of the matched tasks are shown before the confirmation."""
+SCANNED = 100
+"""How many tasks of the list are scanned for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Sum:
-    """What all pieces came to together."""
+    """The totals of all pages."""
 
     examined: int = 0
     matched: int = 0
@@ -101,7 +102,7 @@ class Sum:
     state: str | None = None
 
     def add(self, result: FilterActionResult) -> None:
-        """Add a piece."""
+        """Add a page."""
         self.examined += result.examined
         self.matched += result.matched
         self.changed += result.changed
@@ -110,7 +111,7 @@ class Sum:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The sums as JSON."""
+        """The totals as JSON."""
         return {
             "examined": self.examined,
             "matched": self.matched,
@@ -128,74 +129,74 @@ def filter_action(
     *,
     as_json: bool,
 ) -> None:
-    """Do something with many tasks, once its user has seen which; exit code 1 if some of them refused.
+    """Do something with many tasks, after a confirmation; exit code 1 if some of them could not be changed.
 
     Args:
-        listed: the tasks that a filter means, as `open_tasks`.
-        clock: time and place.
+        listed: the tasks that match a filter, as `open_tasks`.
+        clock: for times in the reader's zone.
         wanted: which tasks.
-        done: what was done to them then: `cancelled`.
-        pieces: does it, piece by piece.
-        as_json: whether the sums are printed as JSON.
+        done: the participle for the output: `cancelled`.
+        pieces: does it, page by page.
+        as_json: whether the totals are printed as JSON.
     """
     task_filter = wanted.filter(clock)
     total: int | None = None
     if wanted.dry_run or not wanted.yes:
-        counted = Sum()
+        matched = Sum()
         for piece in pieces(task_filter, {**wanted.options, "dry_run": True}):
-            counted.add(piece)
-        total = counted.matched
+            matched.add(piece)
+        total = matched.matched
         if not as_json:
             show_matched(listed(task_filter), clock, total)
         if wanted.dry_run or not total:
-            show_sum(counted, "meant", as_json=as_json)
+            show_sum(matched, "matched", as_json=as_json)
             return
-        typer.confirm(f"{total} tasks will be {done}. Go on?", abort=True, err=True)
+        typer.confirm(f"{counted(total, 'task')} will be {done}. Continue?", abort=True, err=True)
     came_to = shown_on_the_way(pieces(task_filter, wanted.options), total)
     show_sum(came_to, done, as_json=as_json)
     if came_to.state == "cancelled":
-        console(stderr=True).print("the operation was cancelled before its end", style="yellow")
+        console(stderr=True).print("the operation was cancelled before it finished", style="yellow")
     if came_to.refused or came_to.state == "cancelled":
         raise typer.Exit(1)
 
 
 def open_tasks(client: Client) -> Callable[[BulkFilter], Iterator[Task]]:
-    """How the tasks are found that a filter means and that have not ended, among the first of the list."""
+    """A function that finds tasks that match a filter and have not ended, among the first of the list."""
 
     def found(task_filter: BulkFilter) -> Iterator[Task]:
-        listed = islice(client.list_tasks(page_size=LOOKED_THROUGH, **task_filter), LOOKED_THROUGH)
+        listed = islice(client.list_tasks(page_size=SCANNED, **task_filter), SCANNED)
         return (task for task in listed if not task.is_terminal)
 
     return found
 
 
 def show_matched(tasks: Iterator[Task], clock: Clock, total: int) -> None:
-    """Print the first of the tasks that are meant."""
+    """Print the first of the matched tasks."""
     if found := list(islice(tasks, min(SHOWN, total))):
         show_tasks(found, clock, more=False)
 
 
 def shown_on_the_way(pieces: Iterator[FilterActionResult], total: int | None) -> Sum:
-    """Go through the pieces, with a bar on the error stream."""
+    """Add up the pages, with a progress bar on the error stream."""
     came_to = Sum()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    with progress_bar(*columns) as progress:
         bar = progress.add_task("", total=total)
         for piece in pieces:
             if piece.operation_id is not None and came_to.operation_id is None:
-                said = f"goes on by itself; to stop it: duetime bulk cancel {piece.operation_id}"
-                progress.console.print(said, style="dim")
+                said = f"continues in the background; to stop it: duetime bulk cancel {piece.operation_id}"
+                progress.console.print(said, style="dim", soft_wrap=True)
             came_to.add(piece)
-            progress.update(bar, completed=came_to.matched, description=f"{came_to.examined} looked at")
+            progress.update(bar, completed=came_to.matched, description=f"{came_to.examined} scanned")
     return came_to
 
 
 def show_sum(came_to: Sum, done: str, *, as_json: bool) -> None:
-    """Print what came of it."""
+    """Print the totals."""
     if as_json:
         show_json(came_to.document)
         return
-    number = came_to.matched if done == "meant" else came_to.changed
-    console().print(f"{number} {done}, {came_to.examined} looked at")
+    number = came_to.matched if done == "matched" else came_to.changed
+    console().print(f"{number} {done}, {came_to.examined} scanned")
     for code, count in sorted(came_to.refused.items()):
-        console().print(f"{count} refused: {code}", style="yellow")
+        console().print(f"{count} rejected: {code}", style="yellow")

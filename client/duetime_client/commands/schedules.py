@@ -10,7 +10,7 @@ from duetime_client.client import Client
 from duetime_client.commands import apply, schedule_control
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
-from duetime_client.commands.console import show_json
+from duetime_client.commands.console import say, show_json
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
 from duetime_client.commands.schedule_options import (
     CalendarNames,
@@ -295,10 +295,13 @@ def delete(
     auth: Auth = Authentication.NONE,
     owner: Owner = None,
 ) -> None:
-    """Remove a schedule: what is queued of it does not run any more. Shows it as it was."""
+    """Delete a schedule; its queued tasks will not run."""
     with connected(context, url, auth, owner) as client:
         schedule = client.delete_schedule(name)
-    show(schedule, context.ensure_object(Clock), as_json=as_json)
+    if as_json:
+        show_json(schedule.document)
+    else:
+        say(f"deleted the schedule {schedule.name}; its queued tasks will not run")
 
 
 @app.command()

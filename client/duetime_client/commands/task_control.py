@@ -20,8 +20,8 @@ from duetime_client.task import Task
 app = typer.Typer()
 
 
-def action(name: str, meaning: str, act: Callable[[Client, str], Task]) -> None:
-    """Add a command that does one thing with one task and shows it."""
+def action(name: str, help_text: str, act: Callable[[Client, str], Task], starts: str = "") -> None:
+    """Add a command that does one thing with one task and shows the task."""
 
     def command(
         context: typer.Context,
@@ -34,16 +34,16 @@ def action(name: str, meaning: str, act: Callable[[Client, str], Task]) -> None:
     ) -> None:
         with connected(context, url, auth, owner) as client:
             task = act(client, task_id)
-        show(task, context.ensure_object(Clock), as_json=as_json)
+        show(task, context.ensure_object(Clock), as_json=as_json, starts=starts)
 
-    app.command(name, help=meaning)(command)
+    app.command(name, help=help_text)(command)
 
 
-action("pause", "Hold a task; one that runs is asked to pause, which it does when it can.", Client.pause_task)
-action("resume", "Let a paused task go on: at its due time if that is still ahead, else now.", Client.resume_task)
-action("run", "Have a task that has not started run now.", Client.run_task)
-action("retry", "Have a failed task tried again from its first attempt on.", Client.retry_task)
-action("rollback", "Have an ended task undone by its target.", Client.roll_back_task)
+action("pause", "Pause a task; a running task is requested to pause, and does so when it can.", Client.pause_task)
+action("resume", "Resume a paused task: at its due time, or now if that is past.", Client.resume_task)
+action("run", "Start a task now that has not started yet.", Client.run_task, "now, before its due time")
+action("retry", "Run a failed task again, from its first attempt.", Client.retry_task)
+action("rollback", "Have the target undo a task that has ended.", Client.roll_back_task)
 
 
 @app.command()
