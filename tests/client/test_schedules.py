@@ -185,6 +185,18 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
     assert (result.exit_code, json.loads(result.stdout)["name"]) == (0, "nightly")
 
 
+def test_a_schedule_has_every_option_of_a_task(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """Its name, its target in AWS and its callback URL among them."""
+    options = ("--name", "n", "--arn", "arn:aws:sqs:r:1:q", "--callback-url", "https://example.org/e")
+    assert duetime("schedules", "create", "x", "report", "--rate", "1 hour", *options).exit_code == 0
+    assert deployment.received[0].document["task"] == {
+        "type": "report",
+        "name": "n",
+        "target": {"kind": "sqs", "arn": "arn:aws:sqs:r:1:q"},
+        "callback_url": "https://example.org/e",
+    }
+
+
 @pytest.mark.parametrize(
     ("options", "sent"),
     [

@@ -7,15 +7,15 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from duetime_client.authentication import Authentication
 from duetime_client.bulk_operations import BulkOperation
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, printable, progress_bar, show_json
 from duetime_client.commands.formatting import timed
+from duetime_client.commands.option_bundles import CommandGroup
 
-app = typer.Typer(
+app = CommandGroup(
     help="Follow bulk operations (changes of many tasks by a filter), and stop them.", no_args_is_help=True
 )
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
@@ -25,13 +25,11 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
 def list_operations(
     context: typer.Context,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """List the latest operations, newest first; with --json, as one array."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         found = client.list_bulk_operations()
     if as_json:
         show_json([operation.document for operation in found])
@@ -46,14 +44,12 @@ def show(
     context: typer.Context,
     operation_id: Id,
     *,
-    url: Url,
+    deployment: Deployment,
     watch: Annotated[bool, typer.Option("--watch", help="Follow it until it has ended.")] = False,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Show the progress of an operation; exit code 1 if it was cancelled."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         operation = watched(client, operation_id) if watch else client.get_bulk_operation(operation_id)
     show_one(operation, context.ensure_object(Clock), as_json=as_json)
     if operation.state == "cancelled":
@@ -65,13 +61,11 @@ def cancel(
     context: typer.Context,
     operation_id: Id,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Stop an operation; what it has changed stays changed."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         operation = client.cancel_bulk_operation(operation_id)
     show_one(operation, context.ensure_object(Clock), as_json=as_json)
 

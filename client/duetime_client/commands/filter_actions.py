@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,10 +16,11 @@ from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_table import show_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from duetime_client.client import Client
     from duetime_client.commands.clock import Clock
+    from duetime_client.commands.task_options import BulkActionOptions, FilterOptions
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.task import Task
     from duetime_client.task_fields import BulkFilter, BulkOptions
@@ -30,68 +31,48 @@ SCANNED = 100
 """How many tasks of the list are scanned for them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What the options say of many tasks.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The tasks that a command is about, if it is not about one.
 
     Attributes:
-        every: whether all tasks are meant.
         error: class of the error that failed tasks ended with.
     """
 
-    state: str | None
-    task_type: str | None
-    name: str | None
-    tags: Sequence[str]
-    due_from: str | None
-    due_to: str | None
-    every: bool
-    per_second: float | None
-    dry_run: bool
-    yes: bool
+    filters: FilterOptions
+    bulk: BulkActionOptions
+    state: str | None = None
     error: str | None = None
 
-    def matches(self, task_id: str | None) -> bool:
-        """Whether many tasks are meant rather than one; either must be said, and not both."""
-        many = self.every or any(
-            (self.state, self.task_type, self.name, self.tags, self.due_from, self.due_to, self.error)
-        )
+    def is_given(self, task_id: str | None) -> bool:
+        """Whether options select many tasks, rather than an id one; either is required, and not both."""
+        many = self.bulk.every or any((*astuple(self.filters), self.state, self.error))
         if many and task_id is not None:
             raise typer.BadParameter("give either an ID or a filter, not both")
         if not many and task_id is None:
             raise typer.BadParameter("give an ID, a filter such as --type, or --all")
-        if not many and (self.per_second is not None or self.dry_run or self.yes):
+        if not many and (self.bulk.per_second is not None or self.bulk.dry_run or self.bulk.yes):
             raise typer.BadParameter("--per-second, --dry-run and --yes go with a filter")
         return many
 
     def filter(self, clock: Clock) -> BulkFilter:
         """The filter as the API takes it."""
-        found = dict[str, Any](
-            **task_filter(
-                clock,
-                state=self.state,
-                task_type=self.task_type,
-                name=self.name,
-                tags=self.tags,
-                due_from=self.due_from,
-                due_to=self.due_to,
-            )
-        )
+        found = dict[str, Any](**task_filter(self.filters, clock, self.state))
         if self.error is not None:
             found["error"] = self.error
         return cast("BulkFilter", found)
 
     @property
     def options(self) -> BulkOptions:
-        """How to go through them."""
-        options: BulkOptions = {"all": True} if self.every else {}
-        if self.per_second is not None:
-            options["per_second"] = self.per_second
+        """The options as the API takes them."""
+        options: BulkOptions = {"all": True} if self.bulk.every else {}
+        if self.bulk.per_second is not None:
+            options["per_second"] = self.bulk.per_second
         return options
 
 
 @dataclass(slots=True)
-class Sum:
+class Totals:
     """The totals of all pages."""
 
     examined: int = 0
@@ -123,9 +104,9 @@ class Sum:
 def filter_action(
     listed: Callable[[BulkFilter], Iterator[Task]],
     clock: Clock,
-    wanted: Wanted,
+    selection: Selection,
     done: str,
-    pieces: Callable[[BulkFilter, BulkOptions], Iterator[FilterActionResult]],
+    pages: Callable[[BulkFilter, BulkOptions], Iterator[FilterActionResult]],
     *,
     as_json: bool,
 ) -> None:
@@ -134,29 +115,29 @@ def filter_action(
     Args:
         listed: the tasks that match a filter, as `open_tasks`.
         clock: for times in the reader's zone.
-        wanted: which tasks.
+        selection: which tasks.
         done: the participle for the output: `cancelled`.
-        pieces: does it, page by page.
+        pages: does it, page by page.
         as_json: whether the totals are printed as JSON.
     """
-    task_filter = wanted.filter(clock)
+    task_filter = selection.filter(clock)
     total: int | None = None
-    if wanted.dry_run or not wanted.yes:
-        matched = Sum()
-        for piece in pieces(task_filter, {**wanted.options, "dry_run": True}):
-            matched.add(piece)
+    if selection.bulk.dry_run or not selection.bulk.yes:
+        matched = Totals()
+        for page in pages(task_filter, {**selection.options, "dry_run": True}):
+            matched.add(page)
         total = matched.matched
         if not as_json:
             show_matched(listed(task_filter), clock, total)
-        if wanted.dry_run or not total:
-            show_sum(matched, "matched", as_json=as_json)
+        if selection.bulk.dry_run or not total:
+            show_totals(matched, "matched", as_json=as_json)
             return
         typer.confirm(f"{counted(total, 'task')} will be {done}. Continue?", abort=True, err=True)
-    came_to = shown_on_the_way(pieces(task_filter, wanted.options), total)
-    show_sum(came_to, done, as_json=as_json)
-    if came_to.state == "cancelled":
+    totals = run_with_progress(pages(task_filter, selection.options), total)
+    show_totals(totals, done, as_json=as_json)
+    if totals.state == "cancelled":
         console(stderr=True).print("the operation was cancelled before it finished", style="yellow")
-    if came_to.refused or came_to.state == "cancelled":
+    if totals.refused or totals.state == "cancelled":
         raise typer.Exit(1)
 
 
@@ -176,27 +157,27 @@ def show_matched(tasks: Iterator[Task], clock: Clock, total: int) -> None:
         show_tasks(found, clock, more=False)
 
 
-def shown_on_the_way(pieces: Iterator[FilterActionResult], total: int | None) -> Sum:
+def run_with_progress(pages: Iterator[FilterActionResult], total: int | None) -> Totals:
     """Add up the pages, with a progress bar on the error stream."""
-    came_to = Sum()
+    totals = Totals()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with progress_bar(*columns) as progress:
         bar = progress.add_task("", total=total)
-        for piece in pieces:
-            if piece.operation_id is not None and came_to.operation_id is None:
-                said = f"continues in the background; to stop it: duetime bulk cancel {piece.operation_id}"
+        for page in pages:
+            if page.operation_id is not None and totals.operation_id is None:
+                said = f"continues in the background; to stop it: duetime bulk cancel {page.operation_id}"
                 progress.console.print(said, style="dim", soft_wrap=True)
-            came_to.add(piece)
-            progress.update(bar, completed=came_to.matched, description=f"{came_to.examined} scanned")
-    return came_to
+            totals.add(page)
+            progress.update(bar, completed=totals.matched, description=f"{totals.examined} scanned")
+    return totals
 
 
-def show_sum(came_to: Sum, done: str, *, as_json: bool) -> None:
+def show_totals(totals: Totals, done: str, *, as_json: bool) -> None:
     """Print the totals."""
     if as_json:
-        show_json(came_to.document)
+        show_json(totals.document)
         return
-    number = came_to.matched if done == "matched" else came_to.changed
-    console().print(f"{number} {done}, {came_to.examined} scanned")
-    for code, count in sorted(came_to.refused.items()):
+    number = totals.matched if done == "matched" else totals.changed
+    console().print(f"{number} {done}, {totals.examined} scanned")
+    for code, count in sorted(totals.refused.items()):
         console().print(f"{count} rejected: {code}", style="yellow")

@@ -7,14 +7,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.authentication import Authentication
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, printable, say, show_json
 from duetime_client.commands.formatting import timed
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.lock_admin import Lock
 
-app = typer.Typer(help="See which tasks hold a lock and which wait for it; free a lock by force.", no_args_is_help=True)
+app = CommandGroup(help="See which tasks hold locks or wait for them; free a lock by force.", no_args_is_help=True)
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 
 
@@ -22,13 +22,11 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 def list_locks(
     context: typer.Context,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """List the locks that were used in the last day or so; with --json, as one array."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         found = list(client.list_locks())
     if as_json:
         show_json([lock.document for lock in found])
@@ -41,13 +39,11 @@ def show(
     context: typer.Context,
     key: Key,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Show the tasks that hold a lock, and those that wait for it, in their order."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         lock = client.get_lock(key)
     show_one(lock, context.ensure_object(Clock), as_json=as_json)
 
@@ -57,13 +53,11 @@ def free(
     context: typer.Context,
     key: Key,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Take a lock from its holders by force: they stop at their next heartbeat, and the next waiting task gets it."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         lock = client.free_lock(key)
     if not as_json:
         say(f"freed the lock {lock.key}")

@@ -8,14 +8,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.authentication import Authentication
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.formatting import timed
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.switches import Circuit, Switch
 
-app = typer.Typer(
+app = CommandGroup(
     help="Stop a type, an owner or everything, or limit its concurrency, without a deployment.", no_args_is_help=True
 )
 
@@ -36,13 +36,11 @@ Name = Annotated[str, typer.Argument(metavar="[NAME]", help="The type or the own
 def list_switches(
     context: typer.Context,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """List what is stopped or limited, and, for operators, the HTTP hosts whose circuit breaker is open."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         found = client.list_switches()
     if as_json:
         show_json(found.document)
@@ -58,7 +56,7 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     scope: Scope,
     name: Name = "",
     *,
-    url: Url,
+    deployment: Deployment,
     stop: Annotated[bool, typer.Option("--stop", help="Start none of its tasks; running ones continue.")] = False,
     max_concurrent: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="How many of its tasks may run at a time.")
@@ -67,13 +65,11 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
         str, typer.Option(metavar="TEXT", help="Why; shown with each task that waits because of it.")
     ] = "",
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Stop something or limit its concurrency. Replaces the switch that was set before."""
     if not stop and max_concurrent is None:
         raise typer.BadParameter("give --stop or --max-concurrent; to remove a switch, use `duetime switches lift`")
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         switch = client.put_switch(scope.value, name, stopped=stop, max_concurrent=max_concurrent, reason=reason)
     show_one(switch, context.ensure_object(Clock), as_json=as_json)
 
@@ -84,13 +80,11 @@ def lift(
     scope: Scope,
     name: Name = "",
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Remove a switch: tasks that it stopped start by themselves within 90 seconds."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         switch = client.remove_switch(scope.value, name)
     if as_json:
         show_json(switch.document)

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, say, show_json
 from duetime_client.commands.formatting import counted
 from duetime_client.commands.messages import show_created, show_invalid_file
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
@@ -20,7 +20,7 @@ from duetime_client.task import Task
 from duetime_client.topology_files import TopologyInvalid, read_topology
 from duetime_client.topology_runs import Topology
 
-app = typer.Typer(help="Run graphs of tasks, and follow their progress.", no_args_is_help=True)
+app = CommandGroup(help="Run graphs of tasks, and follow their progress.", no_args_is_help=True)
 File = Annotated[
     Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A topology, or a recorded workflow (JSON).")
 ]
@@ -36,7 +36,7 @@ def run(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     file: File,
     *,
-    url: Url,
+    deployment: Deployment,
     time_scale: Scale = 1.0,
     task_type: Type = "sleep",
     wait: Annotated[
@@ -46,13 +46,11 @@ def run(  # noqa: PLR0913 - a command's options are its parameters
         bool, typer.Option("--watch", help="Show its progress until it has ended; implies --wait.")
     ] = False,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Run the graph of a file."""
     body = _body(file, task_type, time_scale)
     clock = context.ensure_object(Clock)
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         task = _created(client, body, file)
         if watch or wait:
             show_created(task)
@@ -78,15 +76,13 @@ def show(
     context: typer.Context,
     topology_id: Id,
     *,
-    url: Url,
+    deployment: Deployment,
     watch: Annotated[bool, typer.Option("--watch", help="Show its progress until it has ended.")] = False,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Show the state of a topology and its nodes."""
     clock = context.ensure_object(Clock)
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         if watch:
             topology = waited_for(client, topology_id) if as_json else watched(client, topology_id, clock)
         else:
@@ -102,12 +98,10 @@ def _action(name: str, help_text: str, act: Callable[[Client, str], object]) -> 
         context: typer.Context,
         topology_id: Id,
         *,
-        url: Url,
+        deployment: Deployment,
         as_json: AsJson = False,
-        auth: Auth = Authentication.NONE,
-        owner: Owner = None,
     ) -> None:
-        with connected(context, url, auth, owner) as client:
+        with connected(context, deployment) as client:
             act(client, topology_id)
             topology = client.get_topology(topology_id)
         _show(topology, context.ensure_object(Clock), as_json=as_json)

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from duetime_client.authentication import Authentication
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import Auth, Owner, Url, connected
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.worker import Seen, Worker
 
-app = typer.Typer(help="Run a pull worker on this machine.", no_args_is_help=True)
+app = CommandGroup(help="Run a pull worker on this machine.", no_args_is_help=True)
 
 _STYLES = {
     "leased": "cyan",
@@ -43,20 +43,18 @@ def run(
         typer.Argument(metavar="MODULE:WORKER", help="The module to import and the name of its `Worker`."),
     ],
     *,
-    url: Url,
+    deployment: Deployment,
     concurrency: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="How many tasks run at a time; overrides the worker's own setting."),
     ] = None,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Lease and run tasks until SIGTERM or Ctrl-C. Running tasks are finished first; a second signal exits at once."""
     worker = worker_at(where)
     if concurrency is not None:
         worker = worker.with_concurrency(concurrency)
     worker.look_on = EventPrinter(context.ensure_object(Clock))
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         line = f"worker {worker.name}: polling {', '.join(worker.types)}, concurrency {worker.concurrency}"
         console(stderr=True).print(printable(line), soft_wrap=True)
         worker.run(client)
