@@ -91,10 +91,26 @@ class Occurrence(ResponseModel):
 
 
 class Skip(ResponseModel):
-    """Why something did not run."""
+    """Why something did not run, or what else happened to a schedule: a run by hand, a pause."""
 
     at: datetime
     note: str
+
+
+class Backfill(ResponseModel):
+    """Occurrences of a past period that run at a pace.
+
+    Attributes:
+        size: how many there are.
+        placed: how many of them have a task.
+    """
+
+    id: str
+    start: datetime = Field(alias="from")
+    until: datetime
+    size: int = 0
+    placed: int = 0
+    ended_at: datetime | None = None
 
 
 class Schedule(ResponseModel):
@@ -112,13 +128,15 @@ class Schedule(ResponseModel):
     permanent: int | None = None
     timezone: str = "UTC"
     note: str | None = None
+    start_at: datetime | None = None
+    end_at: datetime | None = None
     next_at: datetime | None = None
     remaining_runs: int | None = None
     revision: int = 0
     version: int = 0
     upcoming: list[Occurrence] = Field(default_factory=list)
     skips: list[Skip] = Field(default_factory=list)
-    backfills: list[Mapping[str, object]] = Field(default_factory=list)
+    backfills: list[Backfill] = Field(default_factory=list)
 
     @property
     def etag(self) -> str:

@@ -86,8 +86,8 @@ def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployme
     deployment.scripted += [piece(3), found, piece(2, move_refused=1)]
     result = duetime("dead-letters", "redrive", "--all", "--per-second", "5", typed="y\n")
     assert "3 tasks will be redriven" in result.stderr
-    assert "2 redriven, 9 looked at" in result.stdout
-    assert "1 refused: move_refused" in result.stdout
+    assert "2 redriven, 9 scanned" in result.stdout
+    assert "1 rejected: move_refused" in result.stdout
     body = {"filter": {}, "all": True, "per_second": 5.0}
     assert bodies(deployment) == [{**body, "dry_run": True}, body]
     assert result.exit_code == 1

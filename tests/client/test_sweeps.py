@@ -78,7 +78,7 @@ def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deploy
     listed = Answer(200, {"operations": [operation(7).document]})
     deployment.scripted += [listed, operation(7, move_refused=2)]
     assert "01OP" in duetime("bulk", "list").stdout
-    assert "2 refused: move_refused" in duetime("bulk", "show", "01OP").stdout
+    assert "2 rejected: move_refused" in duetime("bulk", "show", "01OP").stdout
     deployment.scripted += [
         operation(8),
         operation(9, "succeeded"),
@@ -122,7 +122,7 @@ def test_the_command_asks_first(duetime: Run, deployment: Deployment) -> None:
         assert "01TASK" in result.stdout
         assert (result.exit_code, len(bodies(deployment, "cancel"))) == (0 if typed == "y\n" else 1, done)
     assert [body.get("dry_run", False) for body in bodies(deployment, "cancel")] == [True, True, True, False]
-    assert "12 cancelled, 100 looked at" in result.stdout
+    assert "12 cancelled, 100 scanned" in result.stdout
 
 
 def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> None:
@@ -149,7 +149,7 @@ def test_a_dry_run_ends_there(duetime: Run, deployment: Deployment) -> None:
     deployment.scripted += [piece(0, "more", matched=9), piece(0, matched=3), Answer(200, {"tasks": []})]
     result = duetime("tasks", "change", "--all", "--dry-run", "--priority", "low")
     assert [body["dry_run"] for body in bodies(deployment, "change")] == [True, True]
-    assert (result.exit_code, "12 meant, 200 looked at" in result.stdout) == (0, True)
+    assert (result.exit_code, "12 matched, 200 scanned" in result.stdout) == (0, True)
 
 
 def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deployment) -> None:

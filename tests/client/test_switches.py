@@ -80,7 +80,7 @@ def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deploymen
     told = duetime("switches", "list").stdout
     for words in (
         "report",
-        "stopped, at most 5 at once",
+        "stopped, at most 5 running",
         "20:00",
         "ops",
         "a bad release",
@@ -90,7 +90,7 @@ def test_the_command_shows_what_is_held_back(duetime: Run, deployment: Deploymen
     ):
         assert words in told
     assert json.loads(duetime("switches", "list", "--json").stdout) == held
-    assert "nothing is stopped" in duetime("switches", "list").stdout
+    assert "no switches" in duetime("switches", "list").stdout
 
 
 def test_the_command_sets_and_lifts(duetime: Run, deployment: Deployment) -> None:

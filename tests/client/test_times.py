@@ -24,7 +24,7 @@ def test_a_span_is_read_as_people_write_it(text: str, seconds: float) -> None:
 @pytest.mark.parametrize("text", ["", "-5m", "5 minutes", "m", "5x", "1e3", "5m-", "nan"])
 def test_what_is_no_span_is_refused(text: str) -> None:
     """A span that is not understood is refused, never guessed."""
-    with pytest.raises(ValueError, match="is not a span of time"):
+    with pytest.raises(ValueError, match="is not a duration"):
         seconds_of_span(text)
 
 
@@ -34,7 +34,7 @@ def test_any_text_is_a_span_or_a_value_error(text: str) -> None:
     try:
         assert seconds_of_span(text) >= 0
     except ValueError as error:
-        assert "is not a span" in str(error)  # noqa: PT017 - either outcome is right
+        assert "is not a duration" in str(error)  # noqa: PT017 - either outcome is right
 
 
 @pytest.mark.parametrize(

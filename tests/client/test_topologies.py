@@ -139,7 +139,7 @@ def test_watching_without_a_terminal_tells_each_change_once(
         f"nightly succeeded 2.0 s {ID}",
     ]
     assert "\x1b" not in result.stdout
-    assert "the whole took 2.00 times that" in result.stdout
+    assert "the run took 2.00 times as long" in result.stdout
 
 
 def test_watching_on_a_terminal_draws_one_picture_over_itself(
@@ -236,7 +236,7 @@ def test_a_bad_file_is_named_with_its_field(
     result = duetime("topologies", command, path)
     assert (result.exit_code, result.stdout, deployment.received) == (1, "", [])
     first, *fields = result.stderr.splitlines()
-    assert first == f"error: {path} cannot be run"
+    assert first == f"error: {path} is not a valid topology"
     assert any(field.strip().startswith(words) for field in fields), fields
     assert all(line.isprintable() for line in result.stderr.splitlines())
 
@@ -260,14 +260,14 @@ def test_what_the_api_refuses_of_a_file_is_named_alike(
     result = duetime("topologies", "run", path)
     assert result.exit_code == 1
     assert result.stderr == (
-        f"error: {path} cannot be run\n  nodes.fetch.priority: should be one of high, normal, low\n"
+        f"error: {path} is not a valid topology\n  nodes.fetch.priority: should be one of high, normal, low\n"
     )
 
 
 def test_a_good_file_is_counted(duetime: Run, file: Callable[[object], str]) -> None:
     """Validating needs no server."""
     result = duetime("topologies", "validate", file(BODY))
-    assert (result.exit_code, result.stdout) == (0, "2 nodes, 1 dependency: it can be run\n")
+    assert (result.exit_code, result.stdout) == (0, "valid: 2 nodes, 1 dependency\n")
 
 
 def test_a_body_of_64_levels_is_read_and_sent(

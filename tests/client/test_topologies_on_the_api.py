@@ -50,5 +50,5 @@ def test_what_only_the_api_can_tell_names_file_and_field(
     refused = duetime("topologies", "run", str(path))
     assert refused.exit_code == 1
     first, field = refused.stderr.splitlines()
-    assert first == f"error: {path} cannot be run"
+    assert first == f"error: {path} is not a valid topology"
     assert field.startswith("  nodes.a.priority: ")

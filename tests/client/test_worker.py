@@ -371,7 +371,7 @@ def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Clie
         said = process.communicate(timeout=PATIENCE_SECONDS)[1]
     assert process.returncode == 0
     assert client.get_task(task.id).result == "hello sesame"
-    assert "from a file does pulled, 2 at once" in said
+    assert "worker from a file: polling pulled, concurrency 2" in said
     assert re.search(rf"succeeded pulled {task.id} attempt 1 after \d+\.\d", said)
     assert "stopping" in said
     assert "sesame" not in said

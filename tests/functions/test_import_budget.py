@@ -8,14 +8,14 @@ import pytest
 from infra.environments import FunctionName
 
 BUDGET = {
-    "api": (270, 256),
+    "api": (271, 256),
     "trigger": (140, 206),
     "worker": (198, 208),
     "topology": (163, 206),
     "bulk": (170, 206),
     "deadletter": (122, 206),
     "egress": (38, 208),
-    "intake": (155, 254),
+    "intake": (156, 254),
 }
 """How many modules each function imports when it starts: of this project, and of libraries."""
 SCRIPT = """

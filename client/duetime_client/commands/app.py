@@ -18,11 +18,12 @@ from duetime_client.commands import (
     verify,
     worker,
 )
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.plugins import PluggableGroup
 
-app = typer.Typer(
+app = CommandGroup(
     cls=PluggableGroup,
-    help="Work on the tasks of a duetime deployment.",
+    help="Create and control the tasks of a duetime deployment.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -39,9 +40,9 @@ app.add_typer(worker.app, name="worker")
 app.command("verify")(verify.verify)
 
 
-def show_version(*, asked: bool) -> None:
-    """Print the version and end."""
-    if asked:
+def show_version(*, requested: bool) -> None:
+    """Print the version and exit."""
+    if requested:
         typer.echo(f"duetime {version('duetime-client')}")
         raise typer.Exit
 
@@ -52,8 +53,11 @@ def root(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=lambda asked: show_version(asked=asked), is_eager=True, help="Show the version."
+            "--version",
+            callback=lambda requested: show_version(requested=requested),
+            is_eager=True,
+            help="Show the version.",
         ),
     ] = False,
 ) -> None:
-    """Work on the tasks of a duetime deployment."""
+    """Create and control the tasks of a duetime deployment."""

@@ -13,7 +13,7 @@ import typer
 from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands.apply_views import DONE, bar, show_outcome, show_plan
-from duetime_client.commands.connection import Auth, Owner, Url, connected, exit_code_of
+from duetime_client.commands.connection import Auth, Deployment, Owner, connected, exit_code_of
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.errors import ApiError
@@ -47,7 +47,7 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     file: FILE,
     *,
-    url: Url,
+    deployment: Deployment,
     form: Annotated[
         Format, typer.Option("--format", help="schedules: as the API takes them; prow: periodic jobs of Prow.")
     ] = Format.SCHEDULES,
@@ -66,8 +66,6 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as one JSON document.")] = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Make the schedules those of a file: create what is missing, change what differs, with --prune delete the rest.
 
@@ -81,7 +79,7 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("goes with --prune", param_hint="--all")
     tags = tags_of(tag or [])
     entries = [with_defaults(each, task_type=task_type, timezone=timezone, tags=tags) for each in _read(file, form)]
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         present = present_schedules(client, entries)
         doomed = _doomed(present, entries, {} if everything else tags) if prune else []
         done = _reconciled(client, plan(entries, present, doomed), dry_run=dry_run, yes=yes, quiet=as_json)
@@ -125,7 +123,7 @@ def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.Exit(1 if any(each.fault for each in entries) else 0)
     if url is None:
         raise typer.BadParameter("is needed with --apply", param_hint="--url")
-    with connected(context, url, auth, owner) as client:
+    with connected(context, Deployment(url, auth, owner)) as client:
         steps = plan(entries, present_schedules(client, entries))
         done = _reconciled(client, steps, dry_run=dry_run, yes=yes, quiet=False)
     _end(done, as_json=False)
@@ -181,7 +179,7 @@ def _reconciled(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bo
     kept = [Done(step) for step in steps if step.action is Action.KEEP]
     if not wanted:
         return [*kept, *refused]
-    if not (dry_run or yes or typer.confirm("Do this?", err=True)):
+    if not (dry_run or yes or typer.confirm("Apply these changes?", err=True)):
         raise typer.Exit(1)
     with bar() as progress:
         shown = progress.add_task("checking" if dry_run else "applying", total=len(wanted), refused="")
@@ -190,7 +188,7 @@ def _reconciled(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bo
         def tell(done: Done) -> None:
             nonlocal errors
             errors += done.error is not None
-            progress.update(shown, advance=1, refused=f"{errors} refused" if errors else "")
+            progress.update(shown, advance=1, refused=f"{errors} rejected" if errors else "")
 
         done = carry_out(client, wanted, tell, only_check=dry_run)
     if not quiet:

@@ -6,15 +6,17 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from duetime_client.commands.console import console, printable
+from duetime_client.commands.console import console, printable, progress_bar
 from duetime_client.errors import ApiError
 from duetime_client.manifests.differences import TIMINGS, Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from rich.progress import Progress
 
     from duetime_client.errors import ClientError
     from duetime_client.manifests.apply import Done
@@ -58,21 +60,19 @@ def show_outcome(done: Sequence[Done], *, checked: bool) -> None:
         sums = [f"{sum(counts.values())} would be accepted"]
     else:
         sums = [f"{counts[word]} {word}" for word in DONE.values() if counts[word]]
-    sums += [f"{failed} refused"] if failed else []
+    sums += [f"{failed} rejected"] if failed else []
     sums += [f"{left} not tried: apply the file again"] if left else []
     err.print(", ".join(sums) or "nothing to do", style="bold red" if failed or left else "green")
 
 
 def bar() -> Progress:
     """A progress bar on the error stream."""
-    return Progress(
+    return progress_bar(
         TextColumn("  {task.description}"),
         BarColumn(bar_width=40),
         MofNCompleteColumn(),
         TextColumn("[red]{task.fields[refused]}[/red]"),
         TimeElapsedColumn(),
-        console=console(stderr=True),
-        transient=True,
     )
 
 
@@ -108,7 +108,7 @@ def _headline(step: Step, error: ClientError) -> Text:
     where = f"line {step.line}, " if step.line else ""
     refused = error.problem.errors if isinstance(error, ApiError) else ()
     return Text.assemble(
-        ("refused: ", "bold red"), f"{where}", printable(step.name), "" if refused else printable(f": {error}")
+        ("rejected: ", "bold red"), f"{where}", printable(step.name), "" if refused else printable(f": {error}")
     )
 
 

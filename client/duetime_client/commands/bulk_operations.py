@@ -4,18 +4,20 @@ from collections.abc import Iterable
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from duetime_client.authentication import Authentication
 from duetime_client.bulk_operations import BulkOperation
 from duetime_client.client import Client
-from duetime_client.commands.cells import timed
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
-from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.console import console, printable, progress_bar, show_json
+from duetime_client.commands.formatting import timed
+from duetime_client.commands.option_bundles import CommandGroup
 
-app = typer.Typer(help="See how far requests are that concern many tasks, and stop them.", no_args_is_help=True)
+app = CommandGroup(
+    help="Follow bulk operations (changes of many tasks by a filter), and stop them.", no_args_is_help=True
+)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
 
 
@@ -23,13 +25,11 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
 def list_operations(
     context: typer.Context,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """List the latest operations, newest first; with --json, one array of them."""
-    with connected(context, url, auth, owner) as client:
+    """List the latest operations, newest first; with --json, as one array."""
+    with connected(context, deployment) as client:
         found = client.list_bulk_operations()
     if as_json:
         show_json([operation.document for operation in found])
@@ -44,14 +44,12 @@ def show(
     context: typer.Context,
     operation_id: Id,
     *,
-    url: Url,
-    watch: Annotated[bool, typer.Option("--watch", help="Show its progress until it has ended.")] = False,
+    deployment: Deployment,
+    watch: Annotated[bool, typer.Option("--watch", help="Follow it until it has ended.")] = False,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Show how far an operation is; exit code 1 if it was cancelled."""
-    with connected(context, url, auth, owner) as client:
+    """Show the progress of an operation; exit code 1 if it was cancelled."""
+    with connected(context, deployment) as client:
         operation = watched(client, operation_id) if watch else client.get_bulk_operation(operation_id)
     show_one(operation, context.ensure_object(Clock), as_json=as_json)
     if operation.state == "cancelled":
@@ -63,21 +61,19 @@ def cancel(
     context: typer.Context,
     operation_id: Id,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Stop an operation where it is; what it has done stays done."""
-    with connected(context, url, auth, owner) as client:
+    """Stop an operation; what it has changed stays changed."""
+    with connected(context, deployment) as client:
         operation = client.cancel_bulk_operation(operation_id)
     show_one(operation, context.ensure_object(Clock), as_json=as_json)
 
 
 def watched(client: Client, operation_id: str) -> BulkOperation:
-    """An operation when it has ended, with a bar on the error stream until then."""
+    """Follow an operation until it has ended, with a progress bar on the error stream."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    with progress_bar(*columns) as progress:
         bar = progress.add_task("")
         for operation in client.follow_bulk_operation(operation_id):
             total = operation.matched if operation.topology_id else None
@@ -86,13 +82,13 @@ def watched(client: Client, operation_id: str) -> BulkOperation:
 
 
 def show_one(operation: BulkOperation, clock: Clock, *, as_json: bool) -> None:
-    """Print one operation in the form that was asked for."""
+    """Print one operation as a table or as JSON."""
     if as_json:
         show_json(operation.document)
         return
     show_operations([operation], clock)
     for code, count in sorted(operation.refused.items()):
-        console().print(f"{count} refused: {code}", style="yellow")
+        console().print(f"{count} rejected: {code}", style="yellow")
     if operation.reason:
         console().print(printable(operation.reason))
 
@@ -100,13 +96,13 @@ def show_one(operation: BulkOperation, clock: Clock, *, as_json: bool) -> None:
 def show_operations(operations: Iterable[BulkOperation], clock: Clock) -> None:
     """Print operations as a table."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("id", "kind", "state", "began"):
+    for heading in ("id", "kind", "state", "started"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("examined", "matched", "changed", "refused"):
+    for heading in ("scanned", "matched", "changed", "rejected"):
         table.add_column(heading, justify="right", no_wrap=True)
     now = clock.now()
     for each in operations:
         counts = (each.examined, each.matched, each.changed, sum(each.refused.values()))
-        began = timed(each.created_at, clock, now, units=1)
-        table.add_row(printable(each.id), each.kind, each.state, began, *map(str, counts))
+        started = timed(each.created_at, clock, now, units=1)
+        table.add_row(printable(each.id), each.kind, each.state, started, *map(str, counts))
     console().print(table)

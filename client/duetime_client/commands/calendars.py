@@ -9,13 +9,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.authentication import Authentication
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
-from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.console import console, printable, say, show_json
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import reject_constant
 from duetime_client.schedule_models import Calendar, CalendarFields
 
-app = typer.Typer(help="Keep calendars: when scheduled work may not run, or may.", no_args_is_help=True)
+app = CommandGroup(help="Keep calendars: when scheduled work may not run, or may.", no_args_is_help=True)
 CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="What schedules call it.")]
 ICALENDAR_SUFFIX = ".ics"
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -27,13 +27,11 @@ _SHOWN_DATES = 20
 def list_calendars(
     context: typer.Context,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """List calendars; with --json, one array of them."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         found = list(client.list_calendars())
     if as_json:
         show_json([calendar.document for calendar in found])
@@ -46,24 +44,22 @@ def show(
     context: typer.Context,
     name: CalendarName,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Show one calendar."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         calendar = client.get_calendar(name)
     show_one(calendar, as_json=as_json)
 
 
 @app.command()
-def put(  # noqa: PLR0913 - a command's options are its parameters
+def put(
     context: typer.Context,
     name: CalendarName,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON of the calendar, or iCalendar (.ics).")],
     *,
-    url: Url,
+    deployment: Deployment,
     kind: Annotated[
         str | None, typer.Option(metavar="KIND", help="Of an .ics file: excludes (default) or includes.")
     ] = None,
@@ -71,8 +67,6 @@ def put(  # noqa: PLR0913 - a command's options are its parameters
         str | None, typer.Option(metavar="ZONE", help="Of an .ics file: whose days they are; UTC by default.")
     ] = None,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Create a calendar from a file, or replace it as a whole."""
     is_icalendar = file.suffix.lower() == ICALENDAR_SUFFIX
@@ -80,7 +74,7 @@ def put(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("belongs to an .ics file", param_hint="--kind" if kind else "--timezone")
     data = content_of(file)
     fields = None if is_icalendar else fields_of(data)
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         if fields is None:
             calendar = client.put_icalendar(name, data, kind=kind, timezone=timezone)
         else:
@@ -93,15 +87,16 @@ def delete(
     context: typer.Context,
     name: CalendarName,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Remove a calendar that no schedule names."""
-    with connected(context, url, auth, owner) as client:
+    """Delete a calendar that no schedule uses."""
+    with connected(context, deployment) as client:
         calendar = client.delete_calendar(name)
-    show_one(calendar, as_json=as_json)
+    if as_json:
+        show_json(calendar.document)
+    else:
+        say(f"deleted the calendar {calendar.name}")
 
 
 def content_of(file: Path) -> bytes:

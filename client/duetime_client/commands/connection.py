@@ -1,8 +1,9 @@
-"""Which deployment a command talks to, and what it says when that fails."""
+"""The deployment that a command uses, and the exit codes of its errors."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -24,7 +25,7 @@ Auth = Annotated[
     typer.Option(
         "--auth",
         envvar="DUETIME_AUTH",
-        help=f"iam signs with the AWS credentials of the environment, bearer sends the token in {TOKEN_VARIABLE}.",
+        help=f"iam: sign with the AWS credentials of the environment; bearer: send the token in {TOKEN_VARIABLE}.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -41,13 +42,22 @@ Owner = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON, one document, instead of a table.")]
 
 
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The options that say which deployment a command uses, and as whom."""
+
+    url: Url
+    auth: Auth = Authentication.NONE
+    owner: Owner = None
+
+
 @contextmanager
-def connected(context: typer.Context, url: str, auth: Authentication, owner: str | None) -> Iterator[Client]:
-    """A client of the chosen deployment; an error of it ends the command with a message and its exit code."""
+def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client]:
+    """A client of a deployment; one of its errors ends the command with a message and an exit code."""
     clock = context.ensure_object(Clock)
     try:
-        signed = authenticated(auth, os.environ.get(TOKEN_VARIABLE, ""))
-        with Client(url, auth=signed, owner=owner, sleep=clock.sleep, now=clock.now) as client:
+        signed = authenticated(deployment.auth, os.environ.get(TOKEN_VARIABLE, ""))
+        with Client(deployment.url, auth=signed, owner=deployment.owner, sleep=clock.sleep, now=clock.now) as client:
             yield client
     except ClientError as error:
         show_error(error)
@@ -55,7 +65,7 @@ def connected(context: typer.Context, url: str, auth: Authentication, owner: str
 
 
 def exit_code_of(error: ClientError) -> int:
-    """1: the API refused, 2: the command was not given what it needs, 3: there is no answer."""
+    """1: the API rejected the request, 2: the command line is not valid, 3: the API did not respond."""
     match error:
         case AddressInvalid() | CredentialsMissing() | HeaderInvalid():
             return 2

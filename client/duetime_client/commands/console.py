@@ -1,4 +1,4 @@
-"""The streams that commands print to, and what may safely be printed."""
+"""The streams that commands print to, and how to print to them safely."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from io import TextIOWrapper
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, ProgressColumn
 from rich.text import Text
 
-# Where nobody reads along (a file, a pipe) nothing need be cut to a screen's width.
+# Output to a file or a pipe is not cut to the width of a screen.
 PAPER_WIDTH = 200
 
 
@@ -22,6 +23,17 @@ def console(*, stderr: bool = False) -> Console:
         stream.reconfigure(errors="backslashreplace")
     made = Console(stderr=stderr, highlight=False)
     return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=PAPER_WIDTH)
+
+
+def say(sentence: str) -> None:
+    """Print what a command did, on one line."""
+    console().print(printable(sentence), soft_wrap=True)
+
+
+def progress_bar(*columns: ProgressColumn, transient: bool = True) -> Progress:
+    """A progress bar on the error stream; nothing where that is not a terminal."""
+    err = console(stderr=True)
+    return Progress(*columns, console=err, transient=transient, disable=not err.is_terminal)
 
 
 def show_json(document: object) -> None:
@@ -36,6 +48,6 @@ def show_json(document: object) -> None:
 
 
 def printable(text: str, style: str = "") -> Text:
-    """Text that may come from anyone, without the control characters that would steer a terminal."""
+    """Text that may come from anyone, without the control characters that a terminal would obey."""
     safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
     return Text(safe, style=style)

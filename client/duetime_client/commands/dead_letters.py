@@ -8,24 +8,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.authentication import Authentication
-from duetime_client.commands.cells import timed
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, show_json
-from duetime_client.commands.filter_actions import Wanted, filter_action
-from duetime_client.commands.task_options import (
-    AnyTaskId,
-    DryRun,
-    DueFrom,
-    DueTo,
-    Every,
-    OfName,
-    OfTag,
-    OfType,
-    PerSecond,
-    Yes,
-)
+from duetime_client.commands.filter_actions import Selection, filter_action
+from duetime_client.commands.formatting import timed
+from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions
 from duetime_client.commands.task_table import one_line
 from duetime_client.commands.task_view import show
 from duetime_client.task import Task
@@ -33,7 +22,7 @@ from duetime_client.task import Task
 if TYPE_CHECKING:
     from duetime_client.task_fields import DeadLetterFilter
 
-app = typer.Typer(help="See what gave up, and have it tried again.", no_args_is_help=True)
+app = CommandGroup(help="List tasks that failed after all retries, and run them again.", no_args_is_help=True)
 OfError = Annotated[
     str | None, typer.Option("--error", metavar="CLASS", help="Tasks that failed with an error of this class.")
 ]
@@ -41,39 +30,21 @@ _DEFAULT_LIMIT = 50
 
 
 @app.command("list")
-def list_dead_letters(  # noqa: PLR0913 - a command's options are its parameters
+def list_dead_letters(
     context: typer.Context,
     *,
-    url: Url,
+    filters: FilterOptions,
+    deployment: Deployment,
     error: OfError = None,
-    task_type: OfType = None,
-    of_name: OfName = None,
-    of_tag: OfTag = None,
-    due_from: DueFrom = None,
-    due_to: DueTo = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many tasks at most.")] = _DEFAULT_LIMIT,
-    everything: Annotated[bool, typer.Option("--all", help="Every task, however many there are.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every task, without a limit.")] = False,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """List the tasks that failed and are not tried again by themselves; with --json, one array of them."""
+    """List the tasks that failed and are not retried automatically; with --json, as one array."""
     clock = context.ensure_object(Clock)
-    wanted = Wanted(
-        state=None,
-        task_type=task_type,
-        name=of_name,
-        tags=of_tag or [],
-        due_from=due_from,
-        due_to=due_to,
-        every=True,
-        per_second=None,
-        dry_run=False,
-        yes=False,
-        error=error,
-    )
-    task_filter = cast("DeadLetterFilter", wanted.filter(clock))
-    with connected(context, url, auth, owner) as client:
+    selection = Selection(filters, BulkActionOptions(every=True), error=error)
+    task_filter = cast("DeadLetterFilter", selection.filter(clock))
+    with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
         tasks = list(islice(client.list_dead_letters(**task_filter), None if everything else limit + 1))
     shown = tasks if everything else tasks[:limit]
@@ -84,47 +55,26 @@ def list_dead_letters(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
-def redrive(  # noqa: PLR0913 - a command's options are its parameters
+def redrive(
     context: typer.Context,
     task_id: AnyTaskId = None,
     *,
-    url: Url,
+    filters: FilterOptions,
+    bulk: BulkActionOptions,
+    deployment: Deployment,
     error: OfError = None,
-    task_type: OfType = None,
-    of_name: OfName = None,
-    of_tag: OfTag = None,
-    due_from: DueFrom = None,
-    due_to: DueTo = None,
-    every: Every = False,
-    per_second: PerSecond = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Have a failed task tried again from its first attempt on, or every failed task that a filter names."""
+    """Run a failed task again, from its first attempt, or all failed tasks that match a filter."""
     clock = context.ensure_object(Clock)
-    wanted = Wanted(
-        state=None,
-        task_type=task_type,
-        name=of_name,
-        tags=of_tag or [],
-        due_from=due_from,
-        due_to=due_to,
-        every=every,
-        per_second=per_second,
-        dry_run=dry_run,
-        yes=yes,
-        error=error,
-    )
-    wanted.matches(task_id)
-    with connected(context, url, auth, owner) as client:
+    selection = Selection(filters, bulk, error=error)
+    selection.is_given(task_id)
+    with connected(context, deployment) as client:
         if task_id is None:
             filter_action(
                 lambda task_filter: client.list_dead_letters(**cast("DeadLetterFilter", task_filter)),
                 clock,
-                wanted,
+                selection,
                 "redriven",
                 lambda task_filter, options: client.redrive_dead_letters(
                     cast("DeadLetterFilter", task_filter), **options
@@ -137,7 +87,7 @@ def redrive(  # noqa: PLR0913 - a command's options are its parameters
 
 
 def show_dead_letters(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:
-    """Print failed tasks as a table, each with the error it ended with."""
+    """Print failed tasks as a table, each with its last error."""
     if not tasks:
         console().print("no dead letters", style="dim")
         return

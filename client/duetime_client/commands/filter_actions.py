@@ -1,97 +1,79 @@
-"""What the commands do that name many tasks by a filter: ask first, show how far, sum up."""
+"""Commands on many tasks that a filter names: confirm, show progress, print the totals."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-from duetime_client.commands.console import console, show_json
+from duetime_client.commands.console import console, progress_bar, show_json
+from duetime_client.commands.formatting import counted
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_table import show_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from duetime_client.client import Client
     from duetime_client.commands.clock import Clock
+    from duetime_client.commands.task_options import BulkActionOptions, FilterOptions
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.task import Task
     from duetime_client.task_fields import BulkFilter, BulkOptions
 
 SHOWN = 5
-"""So many of the tasks that are meant are shown before a person says yes."""
-LOOKED_THROUGH = 100
-"""So many tasks of the list are looked through for them."""
+"""How many of the matched tasks are shown before the confirmation."""
+SCANNED = 100
+"""How many tasks of the list are scanned for them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What the options say of many tasks.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The tasks that a command is about, if it is not about one.
 
     Attributes:
-        every: whether all tasks are meant.
         error: class of the error that failed tasks ended with.
     """
 
-    state: str | None
-    task_type: str | None
-    name: str | None
-    tags: Sequence[str]
-    due_from: str | None
-    due_to: str | None
-    every: bool
-    per_second: float | None
-    dry_run: bool
-    yes: bool
+    filters: FilterOptions
+    bulk: BulkActionOptions
+    state: str | None = None
     error: str | None = None
 
-    def matches(self, task_id: str | None) -> bool:
-        """Whether many tasks are meant rather than one; either must be said, and not both."""
-        many = self.every or any(
-            (self.state, self.task_type, self.name, self.tags, self.due_from, self.due_to, self.error)
-        )
+    def is_given(self, task_id: str | None) -> bool:
+        """Whether options select many tasks, rather than an id one; either is required, and not both."""
+        many = self.bulk.every or any((*astuple(self.filters), self.state, self.error))
         if many and task_id is not None:
             raise typer.BadParameter("give either an ID or a filter, not both")
         if not many and task_id is None:
             raise typer.BadParameter("give an ID, a filter such as --type, or --all")
-        if not many and (self.per_second is not None or self.dry_run or self.yes):
+        if not many and (self.bulk.per_second is not None or self.bulk.dry_run or self.bulk.yes):
             raise typer.BadParameter("--per-second, --dry-run and --yes go with a filter")
         return many
 
     def filter(self, clock: Clock) -> BulkFilter:
         """The filter as the API takes it."""
-        found = dict[str, Any](
-            **task_filter(
-                clock,
-                state=self.state,
-                task_type=self.task_type,
-                name=self.name,
-                tags=self.tags,
-                due_from=self.due_from,
-                due_to=self.due_to,
-            )
-        )
+        found = dict[str, Any](**task_filter(self.filters, clock, self.state))
         if self.error is not None:
             found["error"] = self.error
         return cast("BulkFilter", found)
 
     @property
     def options(self) -> BulkOptions:
-        """How to go through them."""
-        options: BulkOptions = {"all": True} if self.every else {}
-        if self.per_second is not None:
-            options["per_second"] = self.per_second
+        """The options as the API takes them."""
+        options: BulkOptions = {"all": True} if self.bulk.every else {}
+        if self.bulk.per_second is not None:
+            options["per_second"] = self.bulk.per_second
         return options
 
 
 @dataclass(slots=True)
-class Sum:
-    """What all pieces came to together."""
+class Totals:
+    """The totals of all pages."""
 
     examined: int = 0
     matched: int = 0
@@ -101,7 +83,7 @@ class Sum:
     state: str | None = None
 
     def add(self, result: FilterActionResult) -> None:
-        """Add a piece."""
+        """Add a page."""
         self.examined += result.examined
         self.matched += result.matched
         self.changed += result.changed
@@ -110,7 +92,7 @@ class Sum:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The sums as JSON."""
+        """The totals as JSON."""
         return {
             "examined": self.examined,
             "matched": self.matched,
@@ -122,80 +104,80 @@ class Sum:
 def filter_action(
     listed: Callable[[BulkFilter], Iterator[Task]],
     clock: Clock,
-    wanted: Wanted,
+    selection: Selection,
     done: str,
-    pieces: Callable[[BulkFilter, BulkOptions], Iterator[FilterActionResult]],
+    pages: Callable[[BulkFilter, BulkOptions], Iterator[FilterActionResult]],
     *,
     as_json: bool,
 ) -> None:
-    """Do something with many tasks, once its user has seen which; exit code 1 if some of them refused.
+    """Do something with many tasks, after a confirmation; exit code 1 if some of them could not be changed.
 
     Args:
-        listed: the tasks that a filter means, as `open_tasks`.
-        clock: time and place.
-        wanted: which tasks.
-        done: what was done to them then: `cancelled`.
-        pieces: does it, piece by piece.
-        as_json: whether the sums are printed as JSON.
+        listed: the tasks that match a filter, as `open_tasks`.
+        clock: for times in the reader's zone.
+        selection: which tasks.
+        done: the participle for the output: `cancelled`.
+        pages: does it, page by page.
+        as_json: whether the totals are printed as JSON.
     """
-    task_filter = wanted.filter(clock)
+    task_filter = selection.filter(clock)
     total: int | None = None
-    if wanted.dry_run or not wanted.yes:
-        counted = Sum()
-        for piece in pieces(task_filter, {**wanted.options, "dry_run": True}):
-            counted.add(piece)
-        total = counted.matched
+    if selection.bulk.dry_run or not selection.bulk.yes:
+        matched = Totals()
+        for page in pages(task_filter, {**selection.options, "dry_run": True}):
+            matched.add(page)
+        total = matched.matched
         if not as_json:
             show_matched(listed(task_filter), clock, total)
-        if wanted.dry_run or not total:
-            show_sum(counted, "meant", as_json=as_json)
+        if selection.bulk.dry_run or not total:
+            show_totals(matched, "matched", as_json=as_json)
             return
-        typer.confirm(f"{total} tasks will be {done}. Go on?", abort=True, err=True)
-    came_to = shown_on_the_way(pieces(task_filter, wanted.options), total)
-    show_sum(came_to, done, as_json=as_json)
-    if came_to.state == "cancelled":
-        console(stderr=True).print("the operation was cancelled before its end", style="yellow")
-    if came_to.refused or came_to.state == "cancelled":
+        typer.confirm(f"{counted(total, 'task')} will be {done}. Continue?", abort=True, err=True)
+    totals = run_with_progress(pages(task_filter, selection.options), total)
+    show_totals(totals, done, as_json=as_json)
+    if totals.state == "cancelled":
+        console(stderr=True).print("the operation was cancelled before it finished", style="yellow")
+    if totals.refused or totals.state == "cancelled":
         raise typer.Exit(1)
 
 
 def open_tasks(client: Client) -> Callable[[BulkFilter], Iterator[Task]]:
-    """How the tasks are found that a filter means and that have not ended, among the first of the list."""
+    """A function that finds tasks that match a filter and have not ended, among the first of the list."""
 
     def found(task_filter: BulkFilter) -> Iterator[Task]:
-        listed = islice(client.list_tasks(page_size=LOOKED_THROUGH, **task_filter), LOOKED_THROUGH)
+        listed = islice(client.list_tasks(page_size=SCANNED, **task_filter), SCANNED)
         return (task for task in listed if not task.is_terminal)
 
     return found
 
 
 def show_matched(tasks: Iterator[Task], clock: Clock, total: int) -> None:
-    """Print the first of the tasks that are meant."""
+    """Print the first of the matched tasks."""
     if found := list(islice(tasks, min(SHOWN, total))):
         show_tasks(found, clock, more=False)
 
 
-def shown_on_the_way(pieces: Iterator[FilterActionResult], total: int | None) -> Sum:
-    """Go through the pieces, with a bar on the error stream."""
-    came_to = Sum()
+def run_with_progress(pages: Iterator[FilterActionResult], total: int | None) -> Totals:
+    """Add up the pages, with a progress bar on the error stream."""
+    totals = Totals()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    with progress_bar(*columns) as progress:
         bar = progress.add_task("", total=total)
-        for piece in pieces:
-            if piece.operation_id is not None and came_to.operation_id is None:
-                said = f"goes on by itself; to stop it: duetime bulk cancel {piece.operation_id}"
-                progress.console.print(said, style="dim")
-            came_to.add(piece)
-            progress.update(bar, completed=came_to.matched, description=f"{came_to.examined} looked at")
-    return came_to
+        for page in pages:
+            if page.operation_id is not None and totals.operation_id is None:
+                said = f"continues in the background; to stop it: duetime bulk cancel {page.operation_id}"
+                progress.console.print(said, style="dim", soft_wrap=True)
+            totals.add(page)
+            progress.update(bar, completed=totals.matched, description=f"{totals.examined} scanned")
+    return totals
 
 
-def show_sum(came_to: Sum, done: str, *, as_json: bool) -> None:
-    """Print what came of it."""
+def show_totals(totals: Totals, done: str, *, as_json: bool) -> None:
+    """Print the totals."""
     if as_json:
-        show_json(came_to.document)
+        show_json(totals.document)
         return
-    number = came_to.matched if done == "meant" else came_to.changed
-    console().print(f"{number} {done}, {came_to.examined} looked at")
-    for code, count in sorted(came_to.refused.items()):
-        console().print(f"{count} refused: {code}", style="yellow")
+    number = totals.matched if done == "matched" else totals.changed
+    console().print(f"{number} {done}, {totals.examined} scanned")
+    for code, count in sorted(totals.refused.items()):
+        console().print(f"{count} rejected: {code}", style="yellow")

@@ -7,14 +7,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.authentication import Authentication
-from duetime_client.commands.cells import timed
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
-from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.console import console, printable, say, show_json
+from duetime_client.commands.formatting import timed
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.lock_admin import Lock
 
-app = typer.Typer(help="See who holds a lock, and who waits for it.", no_args_is_help=True)
+app = CommandGroup(help="See which tasks hold locks or wait for them; free a lock by force.", no_args_is_help=True)
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 
 
@@ -22,13 +22,11 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 def list_locks(
     context: typer.Context,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """List the locks that were used within about a day; with --json, one array of them."""
-    with connected(context, url, auth, owner) as client:
+    """List the locks that were used in the last day or so; with --json, as one array."""
+    with connected(context, deployment) as client:
         found = list(client.list_locks())
     if as_json:
         show_json([lock.document for lock in found])
@@ -41,13 +39,11 @@ def show(
     context: typer.Context,
     key: Key,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Show who holds a lock, and who waits for it, in the order in which they will be let in."""
-    with connected(context, url, auth, owner) as client:
+    """Show the tasks that hold a lock, and those that wait for it, in their order."""
+    with connected(context, deployment) as client:
         lock = client.get_lock(key)
     show_one(lock, context.ensure_object(Clock), as_json=as_json)
 
@@ -57,19 +53,19 @@ def free(
     context: typer.Context,
     key: Key,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Take a lock away from whoever holds it: the next is let in, the holder stops with its next heartbeat."""
-    with connected(context, url, auth, owner) as client:
+    """Take a lock from its holders by force: they stop at their next heartbeat, and the next waiting task gets it."""
+    with connected(context, deployment) as client:
         lock = client.free_lock(key)
+    if not as_json:
+        say(f"freed the lock {lock.key}")
     show_one(lock, context.ensure_object(Clock), as_json=as_json)
 
 
 def show_one(lock: Lock, clock: Clock, *, as_json: bool) -> None:
-    """Print one lock in the form that was asked for."""
+    """Print one lock as a table or as JSON."""
     if as_json:
         show_json(lock.document)
     else:
@@ -77,9 +73,9 @@ def show_one(lock: Lock, clock: Clock, *, as_json: bool) -> None:
 
 
 def show_locks(locks: Iterable[Lock], clock: Clock) -> None:
-    """Print locks as a table, a line for each holder and each task that waits."""
+    """Print locks as a table, with a row for each holder and each waiting task."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("lock", "task", "holds"):
+    for heading in ("lock", "task", "state"):
         table.add_column(heading, no_wrap=True)
     for lock in locks:
         for row in rows(lock, clock):
@@ -91,16 +87,16 @@ def show_locks(locks: Iterable[Lock], clock: Clock) -> None:
 
 
 def rows(lock: Lock, clock: Clock) -> Iterator[tuple[Text, Text, Text]]:
-    """The lines of one lock; its key stands in the first."""
+    """The rows of one lock; only the first has its key."""
     now = clock.now()
     key = printable(lock.key)
     if not lock.holders and not lock.waiters:
         yield key, Text(), Text("free", "green")
     for holder in lock.holders:
-        held = "until " if holder.fence is not None else "let in, until "
+        held = "held until " if holder.fence is not None else "reserved until "
         yield key, printable(holder.task_id), Text.assemble(held, timed(holder.until, clock, now, units=1))
         key = Text()
-    for place, waiter in enumerate(lock.waiters, 1):
+    for position, waiter in enumerate(lock.waiters, 1):
         due = timed(waiter.due_at, clock, now, units=1)
-        yield key, printable(waiter.task_id), Text.assemble(f"waits, number {place}, due ", due)
+        yield key, printable(waiter.task_id), Text.assemble(f"waiting, position {position}, due ", due)
         key = Text()

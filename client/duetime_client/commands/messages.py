@@ -1,4 +1,4 @@
-"""What commands say on the error stream: waits and errors."""
+"""Messages of commands on the error stream: progress and errors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from duetime_client.commands.cells import shown_progress, shown_state
 from duetime_client.commands.console import console, printable
+from duetime_client.commands.formatting import shown_progress, shown_state
 from duetime_client.commands.times import distance
 from duetime_client.errors import ApiError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def waiting_line(task: Task, clock: Clock) -> Text:
-    """What the spinner says of a task that has not ended."""
+    """The spinner's text for a task that has not ended."""
     line = Text.assemble(task.id, " ", shown_state(task))
     if task.due_at > clock.now():
         line.append(f" (due {distance(task.due_at, clock.now())})", "dim")
@@ -31,22 +31,21 @@ def waiting_line(task: Task, clock: Clock) -> Text:
 
 
 def show_created(task: Task) -> None:
-    """Tell the id before a wait that may be broken off, apart from the output."""
+    """Print the id on the error stream, before a wait that may be interrupted."""
     console(stderr=True).print(Text.assemble("created ", printable(task.id)), soft_wrap=True)
 
 
 def show_error(error: ClientError) -> None:
-    """Print an error on one line, and each field that was refused on a line of its own."""
-    refused = error.problem.errors if isinstance(error, ApiError) else ()
-    _show_refused(headline(error), refused)
+    """Print an error on one line, and each invalid field on a line of its own."""
+    _show_errors(headline(error), error.problem.errors if isinstance(error, ApiError) else ())
 
 
-def show_refused_file(file: Path, fields: Iterable[InvalidField]) -> None:
-    """Print that a file cannot be used, and each of its fields that is to blame on a line of its own."""
-    _show_refused(printable(f"{file} cannot be run"), fields)
+def show_invalid_file(file: Path, fields: Iterable[InvalidField]) -> None:
+    """Print that a file is not a valid topology, and each invalid field on a line of its own."""
+    _show_errors(printable(f"{file} is not a valid topology"), fields)
 
 
-def _show_refused(what: Text, fields: Iterable[InvalidField]) -> None:
+def _show_errors(what: Text, fields: Iterable[InvalidField]) -> None:
     err = console(stderr=True)
     err.print(Text.assemble(("error: ", "bold red"), what), soft_wrap=True)
     for field in fields:
@@ -54,7 +53,7 @@ def _show_refused(what: Text, fields: Iterable[InvalidField]) -> None:
 
 
 def headline(error: ClientError) -> Text:
-    """The line that says what happened; where fields follow it need not say their reasons too."""
+    """The line that says what happened; without the reasons if the invalid fields follow."""
     if isinstance(error, ApiError) and error.problem.errors:
         return printable(f"{error.problem.title} ({error.status} {error.code})")
     return printable(str(error))

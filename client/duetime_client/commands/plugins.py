@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
 from duetime_client.commands.messages import show_error
+from duetime_client.commands.usage_errors import plain
 from duetime_client.errors import ClientError
 
 if TYPE_CHECKING:
@@ -29,7 +30,15 @@ class PluginBroken(ClientError):
 
 
 class PluggableGroup(TyperGroup):
-    """A group that loads a plugin only when its command or the list of commands is asked for."""
+    """A group that loads a plugin only when its command or the list of commands is needed."""
+
+    def invoke(self, ctx: Context) -> Any:  # noqa: ANN401 - as the base class
+        """Run the command; an option that it cannot read is reported in plain words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = plain(error.message)
+            raise
 
     def list_commands(self, ctx: Context) -> list[str]:
         """Names of the own commands, then of the plugins'."""

@@ -1,4 +1,4 @@
-"""From the words of a command line to the fields of a schedule."""
+"""From the options of a command line to the fields of a schedule."""
 
 from __future__ import annotations
 
@@ -10,75 +10,56 @@ from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.times import seconds_of_span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.commands.schedule_options import Dialect, Fold, Gap, OnExcluded, Overlap
+    from duetime_client.commands.schedule_options import RuleOptions, TimingOptions
     from duetime_client.schedule_models import ScheduleFields, TimingFields
 
 NONE = "none"
-"""Takes a bound off."""
+"""Removes a bound."""
 
 
-def timing_fields(  # noqa: PLR0913 - one parameter for each option that says when
-    clock: Clock,
-    *,
-    cron: str | None = None,
-    rate: str | None = None,
-    interval: str | None = None,
-    dates: Sequence[str] | None = None,
-    permanent: str | None = None,
-    dialect: Dialect | None = None,
-    timezone: str | None = None,
-    dst_gap: Gap | None = None,
-    dst_fold: Fold | None = None,
-    calendars: Sequence[str] | None = None,
-    on_excluded: OnExcluded | None = None,
-    jitter: str | None = None,
-    start: str | None = None,
-    end: str | None = None,
-    runs: str | None = None,
-) -> TimingFields:
-    """The fields that the options give; what no option gives is absent."""
-    texts = {
-        "cron": cron,
-        "rate": rate,
-        "interval": interval,
-        "dates": dates or None,
-        "timezone": timezone,
-        "dialect": dialect and dialect.value,
-        "dst_gap": dst_gap and dst_gap.value,
-        "dst_fold": dst_fold and dst_fold.value,
-        "calendars": calendars or None,
-        "on_excluded": on_excluded and on_excluded.value,
-        "permanent": whole_seconds(permanent, "--permanent"),
-        "jitter_seconds": whole_seconds(jitter, "--jitter"),
+def timing_fields(options: TimingOptions, clock: Clock) -> TimingFields:
+    """The timing that the options give; a field that no option gives is absent."""
+    values = {
+        "cron": options.cron,
+        "rate": options.rate,
+        "interval": options.interval,
+        "dates": options.date or None,
+        "timezone": options.timezone,
+        "dialect": options.dialect and options.dialect.value,
+        "dst_gap": options.dst_gap and options.dst_gap.value,
+        "dst_fold": options.dst_fold and options.dst_fold.value,
+        "calendars": options.calendar or None,
+        "on_excluded": options.on_excluded and options.on_excluded.value,
+        "permanent": whole_seconds(options.permanent, "--permanent"),
+        "jitter_seconds": whole_seconds(options.jitter, "--jitter"),
     }
-    fields: TimingFields = {name: value for name, value in texts.items() if value is not None}  # type: ignore[assignment] # the names are the fields'
-    if start is not None:
-        fields["start_at"] = bound(start, clock, "--start")
-    if end is not None:
-        fields["end_at"] = bound(end, clock, "--end")
-    if runs is not None:
-        fields["remaining_runs"] = run_count(runs)
+    fields: TimingFields = {name: value for name, value in values.items() if value is not None}  # type: ignore[assignment] # the names are the fields'
+    if options.start is not None:
+        fields["start_at"] = bound(options.start, clock, "--start")
+    if options.end is not None:
+        fields["end_at"] = bound(options.end, clock, "--end")
+    if options.runs is not None:
+        fields["remaining_runs"] = run_count(options.runs)
     return fields
 
 
-def rule_fields(overlap: Overlap | None, catch_up: str | None, *, pause_on_failure: bool | None) -> ScheduleFields:
-    """The fields that say what becomes of an occurrence that cannot run in time."""
+def rule_fields(options: RuleOptions) -> ScheduleFields:
+    """The rules that the options give."""
     fields: ScheduleFields = {}
-    if overlap is not None:
-        fields["overlap"] = overlap.value
-    if (seconds := whole_seconds(catch_up, "--catch-up")) is not None:
+    if options.overlap is not None:
+        fields["overlap"] = options.overlap.value
+    if (seconds := whole_seconds(options.catch_up, "--catch-up")) is not None:
         fields["catch_up_seconds"] = seconds
-    if pause_on_failure is not None:
-        fields["pause_on_failure"] = pause_on_failure
+    if options.pause_on_failure is not None:
+        fields["pause_on_failure"] = options.pause_on_failure
     return fields
 
 
 def whole_seconds(text: str | None, option: str) -> int | None:
-    """The seconds of a span, if the option is given."""
+    """The seconds of a duration, if the option is given."""
     if text is None:
         return None
     try:
@@ -91,12 +72,12 @@ def whole_seconds(text: str | None, option: str) -> int | None:
 
 
 def bound(text: str, clock: Clock, option: str) -> datetime | None:
-    """The moment of a bound, or nothing if it is taken off."""
+    """The time of a bound, or nothing if it is removed."""
     return None if text == NONE else moment(text, clock, option)
 
 
 def run_count(text: str) -> int | None:
-    """How many runs `--runs` allows, or nothing if any number."""
+    """The number of runs that `--runs` allows, or nothing for no limit."""
     if text == NONE:
         return None
     if not text.isdecimal():

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from duetime_client.authentication import Authentication
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show
 from duetime_client.commands.task_arguments import moment
@@ -17,14 +16,12 @@ def pause(
     context: typer.Context,
     name: ScheduleName,
     *,
-    url: Url,
+    deployment: Deployment,
     note: Annotated[str, typer.Option(metavar="TEXT", help="Why; shown with the schedule.")] = "",
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Hold a schedule; what is queued of it does not run."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         schedule = client.pause_schedule(name, note)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
@@ -33,13 +30,11 @@ def resume(
     context: typer.Context,
     name: ScheduleName,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Let a paused schedule go on from now; what the pause missed does not run."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         schedule = client.resume_schedule(name)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 
@@ -48,33 +43,29 @@ def trigger(
     context: typer.Context,
     name: ScheduleName,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Run a schedule's task once, now, and show that task."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         task = client.trigger_schedule(name)
     show_task(task, context.ensure_object(Clock), as_json=as_json)
 
 
-def backfill(  # noqa: PLR0913 - a command's options are its parameters
+def backfill(
     context: typer.Context,
     name: ScheduleName,
     *,
-    url: Url,
+    deployment: Deployment,
     start: Annotated[str, typer.Option("--from", metavar="TIME", help="The first moment.")],
     end: Annotated[str, typer.Option("--until", metavar="TIME", help="The last moment; not ahead.")],
     per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many run in a minute.")] = None,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Run the occurrences of a stretch of the past, so many a minute."""
     clock = context.ensure_object(Clock)
     first, last = moment(start, clock, "--from"), moment(end, clock, "--until")
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         schedule = client.backfill_schedule(name, first, last, per_minute=per_minute)
     show(schedule, clock, as_json=as_json)
 
@@ -84,13 +75,11 @@ def cancel_backfill(
     name: ScheduleName,
     backfill_id: Annotated[str, typer.Argument(metavar="ID", help="Of the backfill, as show tells it.")],
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """End a backfill before it is done; what it has placed already runs."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         schedule = client.cancel_backfill(name, backfill_id)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
 

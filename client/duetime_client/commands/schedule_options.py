@@ -1,44 +1,45 @@
-"""The options of the commands on schedules, each described once."""
+"""The options of the commands on schedules, each described once; those that several commands share, in bundles."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-WHEN = "When"
+WHEN = "Timing"
 RULES = "Rules"
 
 
 class Dialect(StrEnum):
-    """How a cron expression is written."""
+    """Syntax of a cron expression."""
 
     CRON = "cron"
     EVENTBRIDGE = "eventbridge"
 
 
 class Gap(StrEnum):
-    """What becomes of a time that the clock jumps over."""
+    """What happens to a local time that does not exist because clocks are set forward."""
 
     SKIP = "skip"
     SHIFT_FORWARD = "shift_forward"
 
 
 class Fold(StrEnum):
-    """What becomes of a time that the clock shows twice."""
+    """What happens to a local time that exists twice because clocks are set back."""
 
     FIRST = "first"
     BOTH = "both"
 
 
 class OnExcluded(StrEnum):
-    """What becomes of an occurrence that a calendar excludes."""
+    """What happens to an occurrence that a calendar excludes."""
 
     SKIP = "skip"
     MOVE = "move"
 
 
 class Overlap(StrEnum):
-    """What becomes of an occurrence while the one before still runs."""
+    """What happens to an occurrence while the previous one is still running."""
 
     SKIP = "skip"
     BUFFER_ONE = "buffer_one"
@@ -46,7 +47,7 @@ class Overlap(StrEnum):
 
 
 class ScheduleState(StrEnum):
-    """Where a schedule stands."""
+    """The state of a schedule."""
 
     ACTIVE = "active"
     PAUSED = "paused"
@@ -54,67 +55,95 @@ class ScheduleState(StrEnum):
 
 
 ScheduleName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the schedule.")]
-Cron = Annotated[
-    str | None, typer.Option(metavar="EXPR", help="Cron of 5 fields, or 6 with seconds first.", rich_help_panel=WHEN)
-]
-Rate = Annotated[str | None, typer.Option(metavar="SPAN", help="Evenly: '5 minutes', 4h30m.", rich_help_panel=WHEN)]
-Interval = Annotated[
-    str | None,
-    typer.Option(metavar="ISO", help="ISO 8601: PT1H, R5/2026-01-31T09:00:00/P1M.", rich_help_panel=WHEN),
-]
-Date = Annotated[
-    list[str] | None,
-    typer.Option("--date", metavar="TIME", help="A date-time; may be repeated.", rich_help_panel=WHEN),
-]
-Permanent = Annotated[
-    str | None,
-    typer.Option(metavar="SPAN", help="Again and again, such a pause after each end.", rich_help_panel=WHEN),
-]
-DialectOption = Annotated[
-    Dialect | None, typer.Option("--dialect", help="How --cron is written.", rich_help_panel=WHEN)
-]
-Timezone = Annotated[
-    str | None, typer.Option(metavar="ZONE", help="IANA name, such as Europe/London; else UTC.", rich_help_panel=WHEN)
-]
-DstGap = Annotated[
-    Gap | None, typer.Option("--dst-gap", help="A time that the clock jumps over.", rich_help_panel=WHEN)
-]
-DstFold = Annotated[
-    Fold | None, typer.Option("--dst-fold", help="A time that the clock shows twice.", rich_help_panel=WHEN)
-]
-CalendarNames = Annotated[
-    list[str] | None,
-    typer.Option("--calendar", metavar="NAME", help="A calendar to heed; may be repeated.", rich_help_panel=WHEN),
-]
-OnExcludedOption = Annotated[
-    OnExcluded | None,
-    typer.Option("--on-excluded", help="What a calendar excludes is skipped or moved.", rich_help_panel=WHEN),
-]
-Jitter = Annotated[
-    str | None, typer.Option(metavar="SPAN", help="Delay each by up to this much.", rich_help_panel=WHEN)
-]
-Start = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Nothing comes before; none takes it off.", rich_help_panel=WHEN)
-]
-End = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Nothing comes after; none takes it off.", rich_help_panel=WHEN)
-]
-Runs = Annotated[
-    str | None, typer.Option(metavar="N", help="How many may still run; none takes it off.", rich_help_panel=WHEN)
-]
-OverlapOption = Annotated[
-    Overlap | None,
-    typer.Option("--overlap", help="While the one before still runs.", rich_help_panel=RULES),
-]
-CatchUp = Annotated[
-    str | None,
-    typer.Option(metavar="SPAN", help="How late the latest missed one may still run.", rich_help_panel=RULES),
-]
-PauseOnFailure = Annotated[
-    bool | None,
-    typer.Option(
-        "--pause-on-failure/--no-pause-on-failure", help="Whether a failed task pauses it.", rich_help_panel=RULES
-    ),
-]
-From = Annotated[str | None, typer.Option("--from", metavar="TIME", help="From when on; else from now.")]
-Count = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many.")]
+From = Annotated[str | None, typer.Option("--from", metavar="TIME", help="Start of the list; default: now.")]
+Count = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingOptions:
+    """When a schedule runs: exactly one of the first five, and how to read it."""
+
+    cron: Annotated[
+        str | None,
+        typer.Option(metavar="EXPR", help="Cron expression: 5 fields, or 6 with seconds first.", rich_help_panel=WHEN),
+    ] = None
+    rate: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="At a fixed rate: '5 minutes', 4h30m.", rich_help_panel=WHEN)
+    ] = None
+    interval: Annotated[
+        str | None,
+        typer.Option(metavar="ISO", help="ISO 8601 interval: PT1H, R5/2026-01-31T09:00:00/P1M.", rich_help_panel=WHEN),
+    ] = None
+    date: Annotated[
+        list[str] | None,
+        typer.Option("--date", metavar="TIME", help="A single time; may be repeated.", rich_help_panel=WHEN),
+    ] = None
+    permanent: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Run again after each end, with this pause.", rich_help_panel=WHEN),
+    ] = None
+    dialect: Annotated[Dialect | None, typer.Option("--dialect", help="Syntax of --cron.", rich_help_panel=WHEN)] = None
+    timezone: Annotated[
+        str | None,
+        typer.Option(metavar="ZONE", help="IANA name, such as Europe/London; default: UTC.", rich_help_panel=WHEN),
+    ] = None
+    dst_gap: Annotated[
+        Gap | None,
+        typer.Option(
+            "--dst-gap", help="For a time that does not exist because clocks are set forward.", rich_help_panel=WHEN
+        ),
+    ] = None
+    dst_fold: Annotated[
+        Fold | None,
+        typer.Option(
+            "--dst-fold", help="For a time that exists twice because clocks are set back.", rich_help_panel=WHEN
+        ),
+    ] = None
+    calendar: Annotated[
+        list[str] | None,
+        typer.Option("--calendar", metavar="NAME", help="A calendar to apply; may be repeated.", rich_help_panel=WHEN),
+    ] = None
+    on_excluded: Annotated[
+        OnExcluded | None,
+        typer.Option(
+            "--on-excluded", help="Skip or move an occurrence that a calendar excludes.", rich_help_panel=WHEN
+        ),
+    ] = None
+    jitter: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Random delay of each occurrence, up to this.", rich_help_panel=WHEN),
+    ] = None
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="No occurrence before this; none: no start.", rich_help_panel=WHEN),
+    ] = None
+    end: Annotated[
+        str | None, typer.Option(metavar="TIME", help="No occurrence after this; none: no end.", rich_help_panel=WHEN)
+    ] = None
+    runs: Annotated[
+        str | None, typer.Option(metavar="N", help="Number of remaining runs; none: no limit.", rich_help_panel=WHEN)
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleOptions:
+    """What happens to occurrences that cannot run at their time, and after a failure."""
+
+    overlap: Annotated[
+        Overlap | None,
+        typer.Option("--overlap", help="While the previous occurrence is still running.", rich_help_panel=RULES),
+    ] = None
+    catch_up: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="How late the latest missed occurrence may still run.", rich_help_panel=RULES
+        ),
+    ] = None
+    pause_on_failure: Annotated[
+        bool | None,
+        typer.Option(
+            "--pause-on-failure/--no-pause-on-failure",
+            help="Whether a failed task pauses the schedule.",
+            rich_help_panel=RULES,
+        ),
+    ] = None

@@ -1,21 +1,21 @@
-"""Schedules, occurrences and what was decided about them, as a person sees them."""
+"""Tables and detail views of schedules, their occurrences, and the decisions about them."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.commands.cells import STATE_STYLES, shown_json, timed
 from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.formatting import STATE_STYLES, counted, localized, shown_json, timed
 from duetime_client.commands.task_table import WIDE, one_line
-from duetime_client.commands.times import full_moment
+from duetime_client.commands.times import distance, full_moment, span
 from duetime_client.manifests.differences import SCHEDULE_DEFAULTS, told_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
 
     from duetime_client.commands.clock import Clock
     from duetime_client.schedule_models import Occurrence, Schedule
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
 _TOLD_APART = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})
 _RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not in _TOLD_APART]
-"""Rules and what they are where nobody says otherwise: a sheet names those that differ."""
+"""Rules with their defaults: a detail view shows those that differ."""
 
 
 def show(schedule: Schedule, clock: Clock, *, as_json: bool) -> None:
-    """Print one schedule in the form that was asked for."""
+    """Print one schedule as a detail view or as JSON."""
     if as_json:
         show_json(schedule.document)
         return
@@ -47,7 +47,7 @@ def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = 
         return
     zoned = any(schedule.timezone != "UTC" for schedule in schedules)
     table = Table(box=None, header_style="bold", pad_edge=False)
-    # The names give way on a narrow screen; a rhythm that is cut would be another one.
+    # Names are cut on a narrow screen; a timing that is cut would be another one.
     table.add_column("name", overflow="ellipsis", no_wrap=True)
     table.add_column("state", no_wrap=True)
     table.add_column("next run", no_wrap=True)
@@ -68,17 +68,16 @@ def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = 
 
 
 def show_preview(occurrences: Sequence[Occurrence]) -> None:
-    """Print what a timing means: in its own zone, in UTC, and what was decided."""
+    """Print the occurrences of a timing in its own zone, each with the decision about it."""
     if not occurrences:
-        console().print("nothing is to come", style="dim")
+        console().print("no occurrences", style="dim")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("local time", no_wrap=True)
-    table.add_column("UTC", no_wrap=True)
-    table.add_column("decided", overflow="fold")
+    table.add_column("time", no_wrap=True)
+    table.add_column("decision", overflow="fold")
     for each in occurrences:
         style = "" if each.runs else "dim"
-        table.add_row(_wall(each.local, style), Text(_utc(each.at), style), decision(each))
+        table.add_row(_local_time(each.local, style), decision(each))
     console().print(table)
 
 
@@ -89,25 +88,28 @@ def show_occurrences(occurrences: Sequence[Occurrence], clock: Clock) -> None:
         return
     now = clock.now()
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("local time", no_wrap=True)
-    table.add_column("here", no_wrap=True)
+    table.add_column("time", no_wrap=True)
     table.add_column("task", no_wrap=True, overflow="ellipsis")
     table.add_column("state", no_wrap=True)
     table.add_column("note", overflow="fold")
     for each in occurrences:
         state = printable(each.state or "", STATE_STYLES.get(each.state or "", ""))
-        here = timed(each.at, clock, now, units=1)
-        table.add_row(_wall(each.local), here, printable(each.task_id or ""), state, printable(each.note or ""))
+        time = _local_time(each.local).append(f" ({distance(each.at, now, 1)})", "dim")
+        table.add_row(time, printable(each.task_id or ""), state, printable(each.note or ""))
     console().print(table)
 
 
 def decision(occurrence: Occurrence) -> Text:
-    """What becomes of an occurrence, in words."""
+    """Whether an occurrence runs, when, and why."""
     if not occurrence.runs:
         return printable(occurrence.note or "does not run", "yellow")
     text = Text("runs", "green")
-    if occurrence.due_at is not None and occurrence.due_at != occurrence.at:
-        text.append(f" at {_utc(occurrence.due_at)} UTC")
+    # A note of a moved occurrence has the time already.
+    is_said = "moved to" in (occurrence.note or "")
+    if occurrence.due_at is not None and occurrence.due_at != occurrence.at and not is_said:
+        # In the offset of the occurrence, as all times of its table.
+        offset = datetime.fromisoformat(occurrence.local).tzinfo
+        text.append(f" at {occurrence.due_at.astimezone(offset).isoformat(' ', 'seconds')}")
     if occurrence.note:
         text.append(": ").append_text(printable(occurrence.note))
     return text
@@ -125,17 +127,17 @@ def _lines(schedule: Schedule, clock: Clock) -> Iterator[tuple[str, Text]]:
     yield "when", printable(f"{schedule.timing} ({schedule.timezone})")
     if schedule.dates:
         yield "dates", printable(", ".join(schedule.dates))
-    for label, name in (("from", "start_at"), ("until", "end_at")):
-        if text := schedule.document.get(name):
-            yield label, printable(str(text))
+    for label, bound in (("from", schedule.start_at), ("until", schedule.end_at)):
+        if bound is not None:
+            yield label, timed(bound, clock, now)
     if schedule.remaining_runs is not None:
         yield "runs left", Text(str(schedule.remaining_runs))
     if calendars := schedule.document.get("calendars"):
         yield "calendars", shown_json(calendars)
     for name, usual in _RULES:
         if (value := schedule.document.get(name, usual)) != usual:
-            unit = " s" if name.endswith("_seconds") else ""
-            yield name.removesuffix("_seconds").replace("_", " "), printable(f"{value}{unit}")
+            shown = span(value, 2) if name.endswith("_seconds") and isinstance(value, int) and value else f"{value}"
+            yield name.removesuffix("_seconds").replace("_", " "), printable(shown)
     yield "task", shown_json(told_of(schedule.task))
     yield "created", timed(schedule.created_at, clock, now)
     yield "revision", Text(str(schedule.revision))
@@ -143,26 +145,23 @@ def _lines(schedule: Schedule, clock: Clock) -> Iterator[tuple[str, Text]]:
 
 
 def _run_lines(schedule: Schedule, clock: Clock, now: datetime) -> Iterator[tuple[str, Text]]:
-    """What comes, what is run of the past, and what did not run."""
+    """What comes next, backfills, and recent events: runs by hand, pauses, what was skipped and why."""
     for index, each in enumerate(schedule.upcoming):
         when = timed(each.due_at or each.at, clock, now)
         yield "" if index else "next", Text.assemble(when, "  ", decision(each) if each.note else "")
     for index, run in enumerate(schedule.backfills):
-        stands = "ended" if run.get("ended_at") else "under way"
-        words = f"{run.get('id')} {stands}: {run.get('placed')} placed, {run.get('from')} to {run.get('until')}"
+        state = "ended" if run.ended_at else "running"
+        start, end = (full_moment(localized(each, clock)) for each in (run.start, run.until))
+        words = f"{run.id} {state}: {run.placed} of {counted(run.size, 'occurrence')} created, {start} to {end}"
         yield "" if index else "backfill", printable(words)
     for index, skip in enumerate(schedule.skips):
-        yield "" if index else "not run", Text.assemble(timed(skip.at, clock, now), "  ", printable(skip.note))
+        yield "" if index else "events", Text.assemble(timed(skip.at, clock, now), "  ", printable(skip.note))
 
 
 def _next(schedule: Schedule, clock: Clock, now: datetime) -> Text:
     return Text() if schedule.next_at is None else timed(schedule.next_at, clock, now, units=1)
 
 
-def _wall(local: str, style: str = "") -> Text:
-    """A local time with its offset, the `T` taken out for the eye."""
+def _local_time(local: str, style: str = "") -> Text:
+    """A local time with its offset, without the `T`."""
     return printable(local.replace("T", " ", 1), style)
-
-
-def _utc(moment: datetime) -> str:
-    return full_moment(moment).removesuffix(" UTC")

@@ -8,46 +8,46 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.authentication import Authentication
-from duetime_client.commands.cells import timed
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.formatting import timed
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.switches import Circuit, Switch
 
-app = typer.Typer(help="Stop or cap what runs, without a deployment.", no_args_is_help=True)
+app = CommandGroup(
+    help="Stop a type, an owner or everything, or limit its concurrency, without a deployment.", no_args_is_help=True
+)
 
 
 class ScopeName(StrEnum):
-    """What a switch is about."""
+    """What a switch applies to."""
 
     EVERYTHING = "everything"
     TYPE = "type"
     OWNER = "owner"
 
 
-Scope = Annotated[ScopeName, typer.Argument(help="What it is about.")]
-Name = Annotated[str, typer.Argument(metavar="[NAME]", help="Of the type or the owner.", show_default=False)]
+Scope = Annotated[ScopeName, typer.Argument(help="What the switch applies to.")]
+Name = Annotated[str, typer.Argument(metavar="[NAME]", help="The type or the owner.", show_default=False)]
 
 
 @app.command("list")
 def list_switches(
     context: typer.Context,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """List what is stopped or capped, and for operators the HTTP hosts that are left alone."""
-    with connected(context, url, auth, owner) as client:
-        held = client.list_switches()
+    """List what is stopped or limited, and, for operators, the HTTP hosts whose circuit breaker is open."""
+    with connected(context, deployment) as client:
+        found = client.list_switches()
     if as_json:
-        show_json(held.document)
+        show_json(found.document)
         return
-    show_switches(held.switches, context.ensure_object(Clock))
-    if held.circuits:
-        show_circuits(held.circuits, context.ensure_object(Clock))
+    show_switches(found.switches, context.ensure_object(Clock))
+    if found.circuits:
+        show_circuits(found.circuits, context.ensure_object(Clock))
 
 
 @app.command("set")
@@ -56,20 +56,20 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     scope: Scope,
     name: Name = "",
     *,
-    url: Url,
-    stop: Annotated[bool, typer.Option("--stop", help="Nothing of it begins; what runs goes on.")] = False,
+    deployment: Deployment,
+    stop: Annotated[bool, typer.Option("--stop", help="Start none of its tasks; running ones continue.")] = False,
     max_concurrent: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Most of its tasks that run at once.")
+        int | None, typer.Option(metavar="N", min=1, help="How many of its tasks may run at a time.")
     ] = None,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; shown with each task that is held back.")] = "",
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why; shown with each task that waits because of it.")
+    ] = "",
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Stop or cap something: what the options say takes the place of what was set before."""
+    """Stop something or limit its concurrency. Replaces the switch that was set before."""
     if not stop and max_concurrent is None:
-        raise typer.BadParameter("give --stop or --max-concurrent; `duetime switches lift` lets it go on")
-    with connected(context, url, auth, owner) as client:
+        raise typer.BadParameter("give --stop or --max-concurrent; to remove a switch, use `duetime switches lift`")
+    with connected(context, deployment) as client:
         switch = client.put_switch(scope.value, name, stopped=stop, max_concurrent=max_concurrent, reason=reason)
     show_one(switch, context.ensure_object(Clock), as_json=as_json)
 
@@ -80,19 +80,22 @@ def lift(
     scope: Scope,
     name: Name = "",
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Let something go on: what was held back comes again by itself, within 90 seconds. Shows the switch as it was."""
-    with connected(context, url, auth, owner) as client:
+    """Remove a switch: tasks that it stopped start by themselves within 90 seconds."""
+    with connected(context, deployment) as client:
         switch = client.remove_switch(scope.value, name)
-    show_one(switch, context.ensure_object(Clock), as_json=as_json)
+    if as_json:
+        show_json(switch.document)
+        return
+    subject = printable(" ".join(filter(None, (switch.scope, switch.name))))
+    what = Text.assemble("lifted the switch for ", subject, " (was: ", setting(switch), ")")
+    console().print(what.append("; stopped tasks start within 90 seconds" if switch.stopped else ""), soft_wrap=True)
 
 
 def show_one(switch: Switch, clock: Clock, *, as_json: bool) -> None:
-    """Print one switch in the form that was asked for."""
+    """Print one switch as a table or as JSON."""
     if as_json:
         show_json(switch.document)
     else:
@@ -101,20 +104,25 @@ def show_one(switch: Switch, clock: Clock, *, as_json: bool) -> None:
 
 def show_switches(switches: Iterable[Switch], clock: Clock) -> None:
     """Print switches as a table."""
-    table = _table("about", "name", "switch", "since", "by", "reason")
+    table = _table("scope", "name", "switch", "since", "by", "reason")
     for switch in switches:
-        told = [Text("stopped", "bold red")] if switch.stopped else []
-        if switch.max_concurrent is not None:
-            told.append(Text(f"at most {switch.max_concurrent} at once", "yellow"))
         since = timed(switch.changed_at, clock, clock.now(), units=1)
         known = (printable(text) for text in (switch.changed_by, switch.reason))
-        table.add_row(printable(switch.scope), printable(switch.name), Text(", ").join(told), since, *known)
-    _show(table, "nothing is stopped or capped")
+        table.add_row(printable(switch.scope), printable(switch.name), setting(switch), since, *known)
+    _show(table, "no switches")
+
+
+def setting(switch: Switch) -> Text:
+    """What a switch does."""
+    parts = [Text("stopped", "bold red")] if switch.stopped else []
+    if switch.max_concurrent is not None:
+        parts.append(Text(f"at most {switch.max_concurrent} running", "yellow"))
+    return Text(", ").join(parts)
 
 
 def show_circuits(circuits: Iterable[Circuit], clock: Clock) -> None:
-    """Print open circuits as a table."""
-    table = _table("host", "owner", "circuit", "opened", "called again", "reason")
+    """Print open circuit breakers as a table."""
+    table = _table("host", "owner", "circuit breaker", "opened", "next call", "reason")
     for circuit in circuits:
         opened, again = (
             timed(moment, clock, clock.now(), units=1) for moment in (circuit.opened_at, circuit.open_until)
@@ -127,7 +135,7 @@ def show_circuits(circuits: Iterable[Circuit], clock: Clock) -> None:
             again,
             printable(circuit.reason),
         )
-    _show(table, "no circuits are open")
+    _show(table, "no open circuit breakers")
 
 
 def _table(*headings: str) -> Table:

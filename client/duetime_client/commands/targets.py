@@ -1,74 +1,59 @@
-"""From options to what a task calls."""
+"""From the options of a command line to the target of a task."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from duetime_client.commands.task_options import TaskOptions
     from duetime_client.task_fields import AwsTarget, HttpTarget, Target
 
 _ARN_SEGMENTS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class AwsOptions:
-    """The options that name a resource of AWS.
-
-    Attributes:
-        notifies: a function is not waited for: it notifies of its end.
-    """
-
-    arn: str | None = None
-    notifies: bool = False
-    detail_type: str | None = None
-
-
-NO_AWS = AwsOptions()
-
-
-def target_of(http_url: str | None, phases: Sequence[str], queries: Sequence[str], aws: AwsOptions) -> Target | None:
-    """What the options say is called; nothing if they leave it to the task's type."""
-    if http_url is not None and aws.arn is not None:
+def target_of(options: TaskOptions) -> Target | None:
+    """The target that the options give; none if the task's type decides it."""
+    if options.http_url is not None and options.arn is not None:
         raise typer.BadParameter("give either --http-url or --arn, not both")
-    if http_url is None and (phases or queries):
-        raise typer.BadParameter("needs --http-url", param_hint="--http-phase" if phases else "--http-query")
-    if aws.arn is not None:
-        return _aws_target(aws.arn, aws)
-    if aws.notifies or aws.detail_type is not None:
-        raise typer.BadParameter("needs --arn", param_hint="--async" if aws.notifies else "--detail-type")
-    return None if http_url is None else _http_target(http_url, phases, queries)
+    if options.http_url is None and (options.http_phase or options.http_query):
+        option = "--http-phase" if options.http_phase else "--http-query"
+        raise typer.BadParameter("needs --http-url", param_hint=option)
+    if options.arn is not None:
+        return _aws_target(options.arn, options)
+    if options.notifies or options.detail_type is not None:
+        raise typer.BadParameter("needs --arn", param_hint="--async" if options.notifies else "--detail-type")
+    return None if options.http_url is None else _http_target(options.http_url, options)
 
 
-def _http_target(url: str, phases: Sequence[str], queries: Sequence[str]) -> HttpTarget:
+def _http_target(url: str, options: TaskOptions) -> HttpTarget:
     target: HttpTarget = {"kind": "http", "url": url}
-    if phases:
-        target["phases"] = [*phases]
-    if queries:
-        target["queries"] = [*queries]
+    if options.http_phase:
+        target["phases"] = [*options.http_phase]
+    if options.http_query:
+        target["queries"] = [*options.http_query]
     return target
 
 
-def _aws_target(arn: str, aws: AwsOptions) -> AwsTarget:
-    """A target of the kind that the ARN's service says; an option that its kind does not have is refused."""
+def _aws_target(arn: str, options: TaskOptions) -> AwsTarget:
+    """A target of the kind of the ARN's service; options of other kinds are rejected."""
     segments = arn.split(":", _ARN_SEGMENTS - 1)
     service = segments[2] if len(segments) == _ARN_SEGMENTS else ""
-    if aws.notifies and service != "lambda":
+    if options.notifies and service != "lambda":
         raise typer.BadParameter("is for Lambda functions", param_hint="--async")
-    if aws.detail_type is not None and service != "events":
+    if options.detail_type is not None and service != "events":
         raise typer.BadParameter("is for event buses", param_hint="--detail-type")
     match service:
         case "lambda":
-            return {"kind": "lambda", "arn": arn, "mode": "async"} if aws.notifies else {"kind": "lambda", "arn": arn}
+            return (
+                {"kind": "lambda", "arn": arn, "mode": "async"} if options.notifies else {"kind": "lambda", "arn": arn}
+            )
         case "sqs" | "sns":
             return {"kind": service, "arn": arn}
         case "events":
             kind: AwsTarget = {"kind": "eventbridge", "arn": arn}
-            return kind if aws.detail_type is None else {**kind, "detail_type": aws.detail_type}
+            return kind if options.detail_type is None else {**kind, "detail_type": options.detail_type}
         case "states":
             return {"kind": "step_functions", "arn": arn}
     raise typer.BadParameter(

@@ -1,4 +1,4 @@
-"""From the words of a command line to the fields of a request."""
+"""From the options of a command line to the fields of a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from duetime_client.commands.targets import NO_AWS, AwsOptions, target_of
+from duetime_client.commands.targets import target_of
 from duetime_client.commands.times import moment_of, seconds_of_span
 
 if TYPE_CHECKING:
@@ -17,106 +17,76 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.task_fields import Priority, TaskFields, TaskFilter
+    from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions
+    from duetime_client.task_fields import TaskFields, TaskFilter
 
 
-def task_fields(  # noqa: PLR0913 - one parameter for each option that create and change share
-    clock: Clock,
-    *,
-    payload: str | None,
-    at: str | None,
-    delay: str | None,
-    priority: Priority | None,
-    name: str | None,
-    tags: Sequence[str],
-    http_url: str | None,
-    http_phases: Sequence[str],
-    http_queries: Sequence[str] = (),
-    aws: AwsOptions = NO_AWS,
-    callback_url: str | None = None,
-    max_attempts: int | None,
-    timeout: int | None,
-    deadline: int | None,
-    rollback: bool | None,
-    lock: str | None,
-    lock_limit: int | None,
-) -> TaskFields:
-    """The fields that the options give; what no option gives is absent."""
-    fields = due_fields(clock, at, delay)
-    if payload is not None:
-        fields["payload"] = json_of(payload)
-    if priority is not None:
-        fields["priority"] = priority
-    if name is not None:
-        fields["name"] = name
-    if tags:
-        fields["tags"] = tags_of(tags)
-    if target := target_of(http_url, http_phases, http_queries, aws):
-        fields["target"] = target
-    if callback_url is not None:
-        fields["callback_url"] = callback_url or None
-    if lock is not None:
-        fields["lock"] = {"key": lock} if lock_limit is None else {"key": lock, "limit": lock_limit}
-    elif lock_limit is not None:
-        raise typer.BadParameter("needs --lock", param_hint="--lock-limit")
-    fields.update(attempt_fields(max_attempts, timeout, deadline, rollback=rollback))
-    return fields
-
-
-def attempt_fields(
-    max_attempts: int | None, timeout: int | None, deadline: int | None, *, rollback: bool | None
-) -> TaskFields:
-    """The fields that say how a task is tried, of those that options give."""
+def task_fields(options: TaskOptions) -> TaskFields:
+    """The fields of a task that the options give; a field that no option gives is absent."""
     fields: TaskFields = {}
-    if max_attempts is not None:
-        fields["retry"] = {"max_attempts": max_attempts}
-    if timeout is not None:
-        fields["timeout_seconds"] = timeout
-    if deadline is not None:
-        fields["deadline_seconds"] = deadline
-    if rollback is not None:
-        fields["rollback"] = rollback
+    if options.payload is not None:
+        fields["payload"] = json_of(options.payload)
+    if options.priority is not None:
+        fields["priority"] = options.priority
+    if options.name is not None:
+        fields["name"] = options.name
+    if options.tag:
+        fields["tags"] = tags_of(options.tag)
+    if target := target_of(options):
+        fields["target"] = target
+    if options.callback_url is not None:
+        fields["callback_url"] = options.callback_url or None
+    if options.lock_limit is not None and options.lock is None:
+        raise typer.BadParameter("needs --lock", param_hint="--lock-limit")
+    if options.lock is not None:
+        limit = options.lock_limit
+        fields["lock"] = {"key": options.lock} if limit is None else {"key": options.lock, "limit": limit}
+    return {**fields, **attempt_fields(options)}
+
+
+def attempt_fields(options: TaskOptions) -> TaskFields:
+    """The fields about attempts: how many, for how long, and what follows a failure."""
+    fields: TaskFields = {}
+    if options.max_attempts is not None:
+        fields["retry"] = {"max_attempts": options.max_attempts}
+    if options.timeout is not None:
+        fields["timeout_seconds"] = options.timeout
+    if options.deadline is not None:
+        fields["deadline_seconds"] = options.deadline
+    if options.rollback is not None:
+        fields["rollback"] = options.rollback
     return fields
 
 
-def due_fields(clock: Clock, at: str | None, delay: str | None) -> TaskFields:
+def due_fields(options: DueOptions, clock: Clock) -> TaskFields:
     """The field that says when a task is due, if an option does."""
-    if at is not None and delay is not None:
+    if options.at is not None and options.delay is not None:
         raise typer.BadParameter("give either --at or --in, not both")
-    if at is not None:
-        return {"at": moment(at, clock, "--at")}
-    return {} if delay is None else {"delay_seconds": seconds(delay)}
+    if options.at is not None:
+        return {"at": moment(options.at, clock, "--at")}
+    return {} if options.delay is None else {"delay_seconds": seconds(options.delay)}
 
 
-def task_filter(
-    clock: Clock,
-    *,
-    state: str | None,
-    task_type: str | None,
-    name: str | None,
-    tags: Sequence[str],
-    due_from: str | None,
-    due_to: str | None,
-) -> TaskFilter:
+def task_filter(options: FilterOptions, clock: Clock, state: str | None = None) -> TaskFilter:
     """The filter that the options give."""
     filters: TaskFilter = {}
     if state is not None:
         filters["state"] = state
-    if task_type is not None:
-        filters["type"] = task_type
-    if name is not None:
-        filters["name"] = name
-    if tags:
-        filters["tags"] = tags_of(tags)
-    if due_from is not None:
-        filters["due_from"] = moment(due_from, clock, "--due-from")
-    if due_to is not None:
-        filters["due_to"] = moment(due_to, clock, "--due-to")
+    if options.task_type is not None:
+        filters["type"] = options.task_type
+    if options.of_name is not None:
+        filters["name"] = options.of_name
+    if options.of_tag:
+        filters["tags"] = tags_of(options.of_tag)
+    if options.due_from is not None:
+        filters["due_from"] = moment(options.due_from, clock, "--due-from")
+    if options.due_to is not None:
+        filters["due_to"] = moment(options.due_to, clock, "--due-to")
     return filters
 
 
 def moment(text: str, clock: Clock, option: str) -> datetime:
-    """The moment that an option names, in the reader's zone unless it says another."""
+    """The time that an option gives, in the reader's zone unless it names another."""
     try:
         return clock.local(moment_of(text))
     except (ValueError, OverflowError) as error:
@@ -143,7 +113,7 @@ def tags_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def json_of(source: str, option: str = "--payload") -> object:
-    """The JSON that an option gives: the word itself, `@file`, or `-` for standard input."""
+    """The JSON that an option gives: the value itself, `@file`, or `-` for standard input."""
     try:
         return json.loads(text_of(source), parse_constant=reject_constant)
     except (OSError, RecursionError) as error:
@@ -162,5 +132,5 @@ def text_of(source: str) -> str:
 
 
 def reject_constant(name: str) -> NoReturn:
-    """Refuse what Python reads as a number and JSON has no word for."""
-    raise ValueError(f"{name} is no JSON number")
+    """Reject `NaN` and `Infinity`, which Python reads although JSON has no such numbers."""
+    raise ValueError(f"{name} is not a JSON number")

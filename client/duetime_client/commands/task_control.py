@@ -6,44 +6,42 @@ from typing import Annotated
 
 import typer
 
-from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands.attempt_views import show_attempts
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
+from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import show_json
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import json_of
 from duetime_client.commands.task_options import Fence, HttpQuery, TaskId
 from duetime_client.commands.task_view import show
 from duetime_client.task import Task
 
-app = typer.Typer()
+app = CommandGroup()
 
 
-def action(name: str, meaning: str, act: Callable[[Client, str], Task]) -> None:
-    """Add a command that does one thing with one task and shows it."""
+def action(name: str, help_text: str, act: Callable[[Client, str], Task], starts: str = "") -> None:
+    """Add a command that does one thing with one task and shows the task."""
 
     def command(
         context: typer.Context,
         task_id: TaskId,
         *,
-        url: Url,
+        deployment: Deployment,
         as_json: AsJson = False,
-        auth: Auth = Authentication.NONE,
-        owner: Owner = None,
     ) -> None:
-        with connected(context, url, auth, owner) as client:
+        with connected(context, deployment) as client:
             task = act(client, task_id)
-        show(task, context.ensure_object(Clock), as_json=as_json)
+        show(task, context.ensure_object(Clock), as_json=as_json, starts=starts)
 
-    app.command(name, help=meaning)(command)
+    app.command(name, help=help_text)(command)
 
 
-action("pause", "Hold a task; one that runs is asked to pause, which it does when it can.", Client.pause_task)
-action("resume", "Let a paused task go on: at its due time if that is still ahead, else now.", Client.resume_task)
-action("run", "Have a task that has not started run now.", Client.run_task)
-action("retry", "Have a failed task tried again from its first attempt on.", Client.retry_task)
-action("rollback", "Have an ended task undone by its target.", Client.roll_back_task)
+action("pause", "Pause a task; a running task is requested to pause, and does so when it can.", Client.pause_task)
+action("resume", "Resume a paused task: at its due time, or now if that is past.", Client.resume_task)
+action("run", "Start a task now that has not started yet.", Client.run_task, "now, before its due time")
+action("retry", "Run a failed task again, from its first attempt.", Client.retry_task)
+action("rollback", "Have the target undo a task that has ended.", Client.roll_back_task)
 
 
 @app.command()
@@ -51,13 +49,11 @@ def attempts(
     context: typer.Context,
     task_id: TaskId,
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Show who ran a task and when, how each attempt ended and what it cost; with --json, one array of them."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         found = client.list_attempts(task_id)
     if as_json:
         show_json([attempt.document for attempt in found])
@@ -71,13 +67,11 @@ def ask(
     task_id: TaskId,
     query: Annotated[HttpQuery, typer.Argument(help="What to ask for; the endpoint must offer it.")],
     *,
-    url: Url,
+    deployment: Deployment,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Ask the endpoint of a task how it stands with it; exit code 1 if it answers with an error."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         reply = client.ask_target(task_id, query)
     show_json(reply.document if as_json else reply.body)
     if reply.status >= HTTPStatus.BAD_REQUEST:
@@ -89,7 +83,7 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     task_id: TaskId,
     *,
-    url: Url,
+    deployment: Deployment,
     fence: Fence,
     result: Annotated[
         str | None, typer.Option(metavar="JSON", help="What a success brought: JSON, @file, or - for standard input.")
@@ -98,8 +92,6 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
     message: Annotated[str, typer.Option(metavar="TEXT", help="What happened; needs --error.")] = "",
     unretriable: Annotated[bool, typer.Option("--unretriable", help="Another attempt would not help.")] = False,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Tell how an attempt ended whose target had only accepted the work: well, unless --error says otherwise."""
     if error is None and (message or unretriable):
@@ -107,7 +99,7 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
     if error is not None and result is not None:
         raise typer.BadParameter("give either --result or --error, not both")
     value = None if result is None else json_of(result, "--result")
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         if error is None:
             task = client.notify_success(task_id, fence, value)
         else:
@@ -116,19 +108,17 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
-def progress(  # noqa: PLR0913 - a command's options are its parameters
+def progress(
     context: typer.Context,
     task_id: TaskId,
     percent: Annotated[int, typer.Argument(metavar="PERCENT", min=0, max=100, help="How far it has come.")],
     *,
-    url: Url,
+    deployment: Deployment,
     fence: Fence,
     message: Annotated[str, typer.Option(metavar="TEXT", help="A few words about it.")] = "",
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Tell how far an attempt has come; a sign of life as well."""
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         task = client.tell_progress(task_id, fence, percent, message)
     show(task, context.ensure_object(Clock), as_json=as_json)

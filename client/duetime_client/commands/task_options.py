@@ -1,5 +1,6 @@
-"""The options of the commands on tasks, each described once."""
+"""The options of the commands on tasks, each described once; those that several commands share, in bundles."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from duetime_client.task_fields import Priority
 
 
 class HttpPhase(StrEnum):
-    """What an endpoint may offer besides `run`."""
+    """The phases that an endpoint may have besides `run`."""
 
     PREPARE = "prepare"
     CLEAN = "clean"
@@ -17,98 +18,11 @@ class HttpPhase(StrEnum):
 
 
 class HttpQuery(StrEnum):
-    """What an endpoint may be asked about a task."""
+    """The queries that an endpoint may support."""
 
     STATUS = "status"
     PROGRESS = "progress"
     SUMMARY = "summary"
-
-
-TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
-Payload = Annotated[
-    str | None, typer.Option(metavar="JSON", help="What the task is given: JSON, @file, or - for standard input.")
-]
-At = Annotated[str | None, typer.Option(metavar="TIME", help="When it is due, ISO 8601; local time if without a zone.")]
-In = Annotated[str | None, typer.Option("--in", metavar="SPAN", help="When it is due, from now: 90, 5m, 1h30m, 250ms.")]
-PriorityOption = Annotated[Priority | None, typer.Option("--priority", help="Which of the due tasks goes first.")]
-Name = Annotated[str | None, typer.Option(metavar="NAME", help="A name to find it by.")]
-Tag = Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="A tag; may be repeated.")]
-HttpUrl = Annotated[str | None, typer.Option(metavar="URL", help="Call this endpoint instead of a Python handler.")]
-Arn = Annotated[
-    str | None,
-    typer.Option("--arn", metavar="ARN", help="Call this Lambda function, SQS queue, SNS topic, bus or state machine."),
-]
-Async = Annotated[
-    bool, typer.Option("--async", help="Do not wait for the Lambda function: it notifies of its end. Needs --arn.")
-]
-DetailType = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Of the event on the bus; without it the task's type. Needs --arn.")
-]
-MaxAttempts = Annotated[int | None, typer.Option(metavar="N", help="How often it is tried at most.")]
-Timeout = Annotated[int | None, typer.Option(metavar="SECONDS", help="How long one attempt may run.")]
-Deadline = Annotated[
-    int | None, typer.Option(metavar="SECONDS", help="How long a target that has only accepted the work may take.")
-]
-Rollback = Annotated[
-    bool | None, typer.Option("--rollback/--no-rollback", help="Have a final failure undone by the target.")
-]
-LockKey = Annotated[
-    str | None, typer.Option("--lock", metavar="KEY", help="A lock that it needs for itself while it runs.")
-]
-LockLimit = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Most tasks that may hold the lock at once. Needs --lock.")
-]
-HttpPhases = Annotated[
-    list[HttpPhase] | None,
-    typer.Option("--http-phase", help="What the endpoint offers besides run; may be repeated. Needs --http-url."),
-]
-HttpQueries = Annotated[
-    list[HttpQuery] | None,
-    typer.Option("--http-query", help="What the endpoint answers when asked; may be repeated. Needs --http-url."),
-]
-AllowUnknownType = Annotated[
-    bool, typer.Option("--allow-unknown-type", help="Accept a type whose handler a later deployment brings.")
-]
-CallbackUrl = Annotated[
-    str | None, typer.Option(metavar="URL", help="Post the outcome here, signed. An empty one takes it back.")
-]
-AnyTaskId = Annotated[
-    str | None, typer.Argument(metavar="[ID]", help="Id of the task; without it, a filter says which tasks.")
-]
-FILTER = "Many tasks at once"
-OfState = Annotated[
-    str | None, typer.Option("--state", metavar="STATE", help="Tasks in this state.", rich_help_panel=FILTER)
-]
-OfType = Annotated[
-    str | None, typer.Option("--type", metavar="TYPE", help="Tasks of this type.", rich_help_panel=FILTER)
-]
-OfName = Annotated[
-    str | None, typer.Option("--of-name", metavar="NAME", help="Tasks of this name.", rich_help_panel=FILTER)
-]
-OfTag = Annotated[
-    list[str] | None,
-    typer.Option("--of-tag", metavar="KEY=VALUE", help="Tasks with this tag; may be repeated.", rich_help_panel=FILTER),
-]
-DueFrom = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Tasks due at or after this.", rich_help_panel=FILTER)
-]
-DueTo = Annotated[str | None, typer.Option(metavar="TIME", help="Tasks due before this.", rich_help_panel=FILTER)]
-Every = Annotated[bool, typer.Option("--all", help="All tasks that have not ended.", rich_help_panel=FILTER)]
-PerSecond = Annotated[
-    float | None,
-    typer.Option(metavar="N", min=0.1, max=1_000, help="Most tasks a second.", rich_help_panel=FILTER),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which tasks are meant.", rich_help_panel=FILTER)]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.", rich_help_panel=FILTER)]
-Fence = Annotated[int, typer.Option(metavar="N", help="The fence that the attempt was given.")]
-IfMatch = Annotated[
-    str | None,
-    typer.Option(
-        metavar="VERSION",
-        parser=lambda text: text if '"' in text else f'"{text}"',
-        help="Change it only if it is still at this version.",
-    ),
-]
 
 
 class Order(StrEnum):
@@ -116,3 +30,130 @@ class Order(StrEnum):
 
     ASC = "asc"
     DESC = "desc"
+
+
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
+AnyTaskId = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Id of the task; without it, a filter selects tasks.")
+]
+TaskType = Annotated[str, typer.Argument(metavar="TYPE", help="Type of the task, which selects its handler.")]
+AllowUnknownType = Annotated[
+    bool, typer.Option("--allow-unknown-type", help="Accept a type whose handler is not deployed yet.")
+]
+Fence = Annotated[int, typer.Option(metavar="N", help="The fence of the attempt.")]
+IfMatch = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION",
+        parser=lambda text: text if '"' in text else f'"{text}"',
+        help="Change it only if it still has this version.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOptions:
+    """What a task does and how: the options of `create` and `change`, of tasks and of schedules."""
+
+    payload: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Input of the task: JSON, @file, or - for standard input.")
+    ] = None
+    priority: Annotated[
+        Priority | None, typer.Option("--priority", help="Which of the tasks that are due goes first.")
+    ] = None
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the task, for filters.")] = None
+    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="A tag; may be repeated.")] = None
+    arn: Annotated[
+        str | None,
+        typer.Option(metavar="ARN", help="Call this Lambda function, SQS queue, SNS topic, bus or state machine."),
+    ] = None
+    notifies: Annotated[
+        bool, typer.Option("--async", help="Invoke the Lambda function asynchronously; it notifies. Needs --arn.")
+    ] = False
+    detail_type: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Detail type of the event; default: the task type. Needs --arn.")
+    ] = None
+    http_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Call this endpoint instead of a Python handler.")
+    ] = None
+    http_phase: Annotated[
+        list[HttpPhase] | None,
+        typer.Option("--http-phase", help="A phase of the endpoint besides run; may be repeated. Needs --http-url."),
+    ] = None
+    http_query: Annotated[
+        list[HttpQuery] | None,
+        typer.Option("--http-query", help="A query that the endpoint supports; may be repeated. Needs --http-url."),
+    ] = None
+    callback_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="POST the outcome, signed, to this URL; empty: to none.")
+    ] = None
+    max_attempts: Annotated[int | None, typer.Option(metavar="N", help="Maximum number of attempts.")] = None
+    timeout: Annotated[int | None, typer.Option(metavar="SECONDS", help="Time limit of one attempt.")] = None
+    deadline: Annotated[
+        int | None, typer.Option(metavar="SECONDS", help="Time limit of a target that accepts work and notifies later.")
+    ] = None
+    rollback: Annotated[
+        bool | None, typer.Option("--rollback/--no-rollback", help="Have the target undo a final failure.")
+    ] = None
+    lock: Annotated[str | None, typer.Option(metavar="KEY", help="A lock that the task holds while it runs.")] = None
+    lock_limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How many tasks may hold the lock at a time. Needs --lock.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueOptions:
+    """When a task is due."""
+
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Due time, ISO 8601; without a zone, in local time.")
+    ] = None
+    delay: Annotated[
+        str | None, typer.Option("--in", metavar="DURATION", help="Due time from now: 90, 5m, 1h30m, 250ms.")
+    ] = None
+
+
+MANY = "Many tasks"
+"""The panel of the options that select many tasks."""
+OfState = Annotated[
+    str | None, typer.Option("--state", metavar="STATE", help="Tasks in this state.", rich_help_panel=MANY)
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterOptions:
+    """Which tasks: those for which all of the given options hold."""
+
+    task_type: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="Tasks of this type.", rich_help_panel=MANY)
+    ] = None
+    of_name: Annotated[str | None, typer.Option(metavar="NAME", help="Tasks with this name.", rich_help_panel=MANY)] = (
+        None
+    )
+    of_tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--of-tag", metavar="KEY=VALUE", help="Tasks with this tag; may be repeated.", rich_help_panel=MANY
+        ),
+    ] = None
+    due_from: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Tasks due at or after this time.", rich_help_panel=MANY)
+    ] = None
+    due_to: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Tasks due before this time.", rich_help_panel=MANY)
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkActionOptions:
+    """How to change many tasks."""
+
+    every: Annotated[bool, typer.Option("--all", help="All tasks, without a filter.", rich_help_panel=MANY)] = False
+    per_second: Annotated[
+        float | None,
+        typer.Option(metavar="N", min=0.1, max=1_000, help="How many tasks a second at most.", rich_help_panel=MANY),
+    ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show which tasks match, and change nothing.", rich_help_panel=MANY)
+    ] = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.", rich_help_panel=MANY)] = False

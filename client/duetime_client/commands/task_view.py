@@ -1,4 +1,4 @@
-"""One task, as a person sees it."""
+"""The detail view of one task."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from duetime_client.commands.cells import shown_json, shown_progress, shown_state, timed
 from duetime_client.commands.console import console, printable, show_json
+from duetime_client.commands.formatting import shown_json, shown_progress, shown_state, timed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,26 +18,35 @@ if TYPE_CHECKING:
     from duetime_client.task import Task
 
 
-def show(task: Task, clock: Clock, *, as_json: bool) -> None:
-    """Print one task in the form that was asked for."""
+def show(task: Task, clock: Clock, *, as_json: bool, starts: str = "") -> None:
+    """Print one task as a detail view or as JSON.
+
+    Args:
+        task: the task.
+        clock: for times in the reader's zone.
+        as_json: whether to print the API's JSON.
+        starts: when it starts, if that is not its due time.
+    """
     if as_json:
         show_json(task.document)
     else:
-        show_task(task, clock)
+        show_task(task, clock, starts)
 
 
-def show_task(task: Task, clock: Clock) -> None:
-    """Print everything about one task, a line for each thing there is to say."""
+def show_task(task: Task, clock: Clock, starts: str = "") -> None:
+    """Print everything about one task, a line for each field that it has."""
     sheet = Table.grid(padding=(0, 2))
     sheet.add_column(style="bold", no_wrap=True)
     sheet.add_column(overflow="fold")
     for label, value in lines(task, clock):
         sheet.add_row(label, value)
+        if label == "state" and starts and not task.is_terminal:
+            sheet.add_row("starts", Text(starts))
     console().print(sheet)
 
 
 def lines(task: Task, clock: Clock) -> Iterator[tuple[str, Text]]:
-    """The lines of one task's sheet."""
+    """The lines of one task's detail view."""
     yield "id", Text(task.id)
     yield "state", shown_state(task)
     yield "type", printable(task.type)
@@ -66,22 +75,22 @@ def moments(task: Task) -> Iterator[tuple[str, datetime]]:
 
 
 def lease_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, Text]]:
-    """Who works on a task, and what its user asks of them."""
+    """Who runs a task, and what it was requested to do or waits for."""
     if task.lease is not None:
         held = timed(task.lease.ends_at, clock, now)
         yield "lease", Text.assemble(printable(task.lease.holder), " until ", held)
     if task.deferred:
-        yield "deferred", Text("the target has accepted it, and will notify")
+        yield "deferred", Text("the target has accepted the task and will notify")
     if task.asked:
-        yield "asked", printable(task.asked, "yellow")
+        yield "requested", printable(task.asked, "yellow")
     if task.schedule:
         yield "schedule", printable(str(task.schedule.get("name")))
     if task.waits_for:
-        yield "waits for", printable(task.waits_for, "yellow")
+        yield "waiting for", printable(task.waits_for, "yellow")
 
 
 def run_lines(task: Task) -> Iterator[tuple[str, Text]]:
-    """What was asked of a task, and what came of it."""
+    """What a task does, and its outcome."""
     if task.target is not None:
         yield "target", shown_json(task.target)
     if task.lock is not None:

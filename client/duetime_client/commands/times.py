@@ -1,4 +1,4 @@
-"""Times and spans as people write and read them."""
+"""Times and durations as people write and read them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ SHOWN_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def seconds_of_span(text: str) -> float:
-    """The seconds of a span such as `90`, `5m`, `1h30m`, `250ms`.
+    """The seconds of a duration such as `90`, `5m`, `1h30m`, `250ms`.
 
     Raises:
-        ValueError: The text is no span.
+        ValueError: The text is not a duration.
     """
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
         return float(text)
     if not SPAN.fullmatch(text):
-        raise ValueError(f"{text!r} is not a span of time such as 90, 5m, 1h30m or 250ms")
+        raise ValueError(f"{text!r} is not a duration such as 90, 5m, 1h30m or 250ms")
     return sum(float(number) * SPAN_UNITS[unit] for number, unit in SPAN_PART.findall(text))
 
 
 def moment_of(text: str) -> datetime:
-    """The moment of an ISO 8601 text, which may lack a zone.
+    """The time of an ISO 8601 text, which may lack a zone.
 
     Raises:
-        ValueError: The text is no such moment.
+        ValueError: The text is not such a time.
     """
     try:
         return datetime.fromisoformat(text)
@@ -39,20 +39,20 @@ def moment_of(text: str) -> datetime:
 
 
 def full_moment(local: datetime) -> str:
-    """A moment in its own zone, with milliseconds only where there are any."""
+    """A time in its own zone, with milliseconds only if there are any."""
     precision = "milliseconds" if local.microsecond >= MILLISECOND else "seconds"
     return f"{local.replace(tzinfo=None).isoformat(' ', precision)} {local:%Z}".rstrip()
 
 
 def short_moment(local: datetime, today: datetime) -> str:
-    """A moment without what the reader knows: today's date, this year."""
+    """A time without today's date or this year's number, which the reader knows."""
     if local.date() == today.date():
         return f"{local:%H:%M:%S}"
     return f"{local:%d %b %H:%M}" if local.year == today.year else f"{local:%d %b %Y}"
 
 
 def distance(moment: datetime, now: datetime, units: int = 2) -> str:
-    """How far away a moment is, in its largest units."""
+    """How far away a time is, in its largest units."""
     away = moment - now
     if abs(away) < timedelta(seconds=1):
         return "now"
@@ -61,11 +61,16 @@ def distance(moment: datetime, now: datetime, units: int = 2) -> str:
 
 
 def span(seconds: float, units: int) -> str:
-    """A span of a second or more in its largest units."""
-    rest = int(seconds)
-    parts: list[tuple[int, str]] = []
-    for size, unit in SHOWN_UNITS:
+    """A duration in its two largest units, or in one of which there are at least two; rounded to the nearest."""
+    least = 2 if units == 1 else 1
+    shown = ([(size, unit) for size, unit in SHOWN_UNITS if seconds >= least * size] or [SHOWN_UNITS[-1]])[:units]
+    smallest = shown[-1][0]
+    rounded = rest = int(seconds / smallest + 0.5) * smallest
+    if rounded != seconds:
+        # Rounding may have reached a larger unit: 59 min 59.6 s is 1 h.
+        return span(rounded, units)
+    parts = []
+    for size, unit in shown:
         number, rest = divmod(rest, size)
-        if number or parts:
-            parts.append((number, unit))
-    return " ".join(f"{number} {unit}" for number, unit in parts[:units] if number)
+        parts.append((number, unit))
+    return " ".join(f"{number} {unit}" for number, unit in parts if number)

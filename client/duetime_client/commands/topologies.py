@@ -1,4 +1,4 @@
-"""`duetime topologies`: run, validate, show, and steer graphs of tasks."""
+"""`duetime topologies`: run, validate, show and control graphs of tasks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from duetime_client.authentication import Authentication
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import AsJson, Auth, Owner, Url, connected
-from duetime_client.commands.console import console, show_json
-from duetime_client.commands.messages import show_created, show_refused_file
+from duetime_client.commands.connection import AsJson, Deployment, connected
+from duetime_client.commands.console import console, say, show_json
+from duetime_client.commands.formatting import counted
+from duetime_client.commands.messages import show_created, show_invalid_file
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
@@ -19,35 +20,37 @@ from duetime_client.task import Task
 from duetime_client.topology_files import TopologyInvalid, read_topology
 from duetime_client.topology_runs import Topology
 
-app = typer.Typer(help="Run graphs of tasks, and see how far they are.", no_args_is_help=True)
+app = CommandGroup(help="Run graphs of tasks, and follow their progress.", no_args_is_help=True)
 File = Annotated[
     Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A topology, or a recorded workflow (JSON).")
 ]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the topology.")]
 Scale = Annotated[
-    float, typer.Option("--time-scale", metavar="X", help="Of a recorded workflow: what its times are multiplied by.")
+    float, typer.Option("--time-scale", metavar="X", help="For a recorded workflow: the factor for its durations.")
 ]
-Type = Annotated[str, typer.Option("--type", help="Of a recorded workflow: the type of its tasks.")]
+Type = Annotated[str, typer.Option("--type", help="For a recorded workflow: the type of its tasks.")]
 
 
 @app.command()
-def run(  # noqa: PLR0913 - each is an option of the command
+def run(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     file: File,
     *,
-    url: Url,
+    deployment: Deployment,
     time_scale: Scale = 1.0,
     task_type: Type = "sleep",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it is no success.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Draw its progress until it has ended; as --wait.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until it has ended; exit code 1 unless it succeeded.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show its progress until it has ended; implies --wait.")
+    ] = False,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Run the graph of a file."""
     body = _body(file, task_type, time_scale)
     clock = context.ensure_object(Clock)
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         task = _created(client, body, file)
         if watch or wait:
             show_created(task)
@@ -62,14 +65,10 @@ def run(  # noqa: PLR0913 - each is an option of the command
 
 @app.command()
 def validate(file: File, *, time_scale: Scale = 1.0, task_type: Type = "sleep") -> None:
-    """Check the graph of a file without a server; exit code 1 if it cannot be run."""
+    """Check the graph of a file offline; exit code 1 if it is not valid."""
     nodes = _body(file, task_type, time_scale)["nodes"]
     edges = sum(len(node.get("depends_on", [])) for node in nodes.values())
-    counted = [
-        f"{len(nodes)} node{'s'[: len(nodes) != 1]}",
-        f"{edges} {'dependency' if edges == 1 else 'dependencies'}",
-    ]
-    console().print(f"{', '.join(counted)}: it can be run")
+    say(f"valid: {counted(len(nodes), 'node')}, {counted(edges, 'dependency', 'dependencies')}")
 
 
 @app.command()
@@ -77,15 +76,13 @@ def show(
     context: typer.Context,
     topology_id: Id,
     *,
-    url: Url,
-    watch: Annotated[bool, typer.Option("--watch", help="Draw its progress until it has ended.")] = False,
+    deployment: Deployment,
+    watch: Annotated[bool, typer.Option("--watch", help="Show its progress until it has ended.")] = False,
     as_json: AsJson = False,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Show where a topology and its nodes stand."""
+    """Show the state of a topology and its nodes."""
     clock = context.ensure_object(Clock)
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         if watch:
             topology = waited_for(client, topology_id) if as_json else watched(client, topology_id, clock)
         else:
@@ -93,59 +90,59 @@ def show(
     _show(topology, clock, as_json=as_json, drawn=watch)
 
 
-def _steers(name: str, said: str, steer: Callable[[Client, str], object]) -> None:
-    """A command that asks one thing of a topology."""
+def _action(name: str, help_text: str, act: Callable[[Client, str], object]) -> None:
+    """Add a command that does one thing with a topology and shows the topology."""
 
-    @app.command(name, help=said)
+    @app.command(name, help=help_text)
     def command(
         context: typer.Context,
         topology_id: Id,
         *,
-        url: Url,
+        deployment: Deployment,
         as_json: AsJson = False,
-        auth: Auth = Authentication.NONE,
-        owner: Owner = None,
     ) -> None:
-        with connected(context, url, auth, owner) as client:
-            steer(client, topology_id)
+        with connected(context, deployment) as client:
+            act(client, topology_id)
             topology = client.get_topology(topology_id)
         _show(topology, context.ensure_object(Clock), as_json=as_json)
 
 
-_steers("rerun", "Run a failed topology again; what succeeded is kept.", Client.rerun_topology)
-_steers("cancel", "Cancel what has not started, and ask what runs to stop.", Client.cancel_topology)
-_steers("pause", "Let nothing more start; what runs goes on to its end.", Client.pause_topology)
-_steers("resume", "Let a paused topology go on.", Client.resume_topology)
+_action("rerun", "Run a failed topology again; nodes that succeeded are not repeated.", Client.rerun_topology)
+_action(
+    "cancel", "Cancel the nodes that have not started, and request the running ones to stop.", Client.cancel_topology
+)
+_action("pause", "Start no more nodes; running ones continue.", Client.pause_topology)
+_action("resume", "Resume a paused topology.", Client.resume_topology)
 
 
 def _body(file: Path, task_type: str, time_scale: float) -> dict[str, Any]:
     """The topology of a file.
 
     Raises:
-        typer.Exit: it is none, or cannot be read; the reasons are printed.
+        typer.Exit: it is not valid or cannot be read; the reasons are printed.
     """
     try:
         return read_topology(file, task_type=task_type, time_scale=time_scale)
     except TopologyInvalid as refusal:
-        show_refused_file(file, refusal.errors)
+        show_invalid_file(file, refusal.errors)
         raise typer.Exit(1) from refusal
     except OSError as error:
-        show_refused_file(file, [InvalidField("file", error.strerror or "cannot be read")])
+        show_invalid_file(file, [InvalidField("file", error.strerror or "cannot be read")])
         raise typer.Exit(1) from error
 
 
 def _created(client: Client, body: dict[str, Any], file: Path) -> Task:
-    """The topology, if the API takes what the file says.
+    """The topology that the API has created.
 
     Raises:
-        typer.Exit: it does not; the fields that it names are printed.
+        typer.Exit: the API has rejected it; the fields that it names are printed.
     """
     try:
         return client.create_topology(body)
     except InvalidRequest as refusal:
         if not refusal.errors:
             raise
-        show_refused_file(file, refusal.errors)
+        show_invalid_file(file, refusal.errors)
         raise typer.Exit(1) from refusal
 
 

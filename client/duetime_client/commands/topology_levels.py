@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from duetime_client.commands.console import printable
+from duetime_client.commands.formatting import counted
 from duetime_client.task import TERMINAL
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _window(grouped: Sequence[Sequence[str]], nodes: Mapping[str, TopologyNode],
 def _left_out(grouped: Sequence[Sequence[str]], nodes: Mapping[str, TopologyNode]) -> Text:
     counts = Counter(nodes[key].state for keys in grouped for key in keys)
     states = ", ".join(f"{count} {state}" for state, count in counts.most_common())
-    return printable(f"   …  {len(grouped)} levels: {states}", "dim")
+    return printable(f"   …  {counted(len(grouped), 'level')}: {states}", "dim")
 
 
 def _level(

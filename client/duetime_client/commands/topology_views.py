@@ -10,6 +10,7 @@ from rich.console import Group
 from rich.text import Text
 
 from duetime_client.commands.console import printable
+from duetime_client.commands.formatting import counted
 from duetime_client.commands.topology_levels import CRITICAL, SIGNS, level_lines, levels
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Picture:
             printable(topology.state, _style(topology.state)),
             f"  run {topology.run}" if topology.run > 1 else "",
             f"  {took:.1f} s" if took is not None else "",
-            printable(f"  asked to {topology.asked}", "yellow") if topology.asked else "",
+            printable(f"  {topology.asked} requested", "yellow") if topology.asked else "",
             printable(f"  {topology.id}", "dim") if topology.name else "",
         )
 
@@ -84,10 +85,12 @@ class Picture:
 
     def _critical_path(self) -> Text:
         path = self.topology.critical_path
-        line = Text.assemble(("critical path ", "dim"), f"{path.seconds:.1f} s, {len(path.nodes)} nodes ({CRITICAL})")
+        line = Text.assemble(
+            ("critical path ", "dim"), f"{path.seconds:.1f} s, {counted(len(path.nodes), 'node')} ({CRITICAL})"
+        )
         took = self._took()
         if self.topology.state == "succeeded" and took is not None and path.seconds > 0:
-            line.append(f"; the whole took {took / path.seconds:.2f} times that", "dim")
+            line.append(f"; the run took {took / path.seconds:.2f} times as long", "dim")
         return line
 
     def _failures(self) -> Iterator[Text]:

@@ -28,7 +28,7 @@ def watched(client: Client, topology_id: str, clock: Clock) -> Topology:
             return _drawn(client, topology_id, clock, out)
         return _told(client, topology_id, clock, out)
     except KeyboardInterrupt:
-        line = f"it goes on: duetime topologies show {topology_id} --watch"
+        line = f"the topology is still running; to follow it: duetime topologies show {topology_id} --watch"
         console(stderr=True).print(printable(line), soft_wrap=True)
         raise
 

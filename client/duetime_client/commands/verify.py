@@ -15,9 +15,8 @@ from rich import box
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from duetime_client.authentication import Authentication
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import Auth, Owner, Url, connected
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
 from duetime_client.verification.access_denied_logs import denied_grants
 from duetime_client.verification.assertions import Verdict
@@ -60,7 +59,7 @@ JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="W
 def verify(  # noqa: PLR0913 - an option each
     context: typer.Context,
     *,
-    url: Url,
+    deployment: Deployment,
     tasks: Count = 100,
     seconds: Seconds = 60.0,
     quick: Quick = False,
@@ -71,8 +70,6 @@ def verify(  # noqa: PLR0913 - an option each
     patience: Patience = 210.0,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs anything.")] = False,
     json_file: JsonFile = None,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
     """Run real tasks on a deployment, and say of each promise whether it was kept.
 
@@ -89,9 +86,9 @@ def verify(  # noqa: PLR0913 - an option each
         patience_seconds=patience,
         limits=Limits.of(late_ms),
     )
-    _confirm(plan, url, yes=yes)
+    _confirm(plan, deployment.url, yes=yes)
     clock = context.ensure_object(Clock)
-    with connected(context, url, auth, owner) as client:
+    with connected(context, deployment) as client:
         session = Session(client, uuid4().hex[:12], clock.now)
         began_ms = session.now_ms()
         found = _run(session, plan, clock)

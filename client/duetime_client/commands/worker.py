@@ -1,4 +1,4 @@
-"""`duetime worker run`: a pull worker, and what it does as it does it."""
+"""`duetime worker run`: a pull worker, with a line of output for each event."""
 
 import sys
 from importlib import import_module
@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from duetime_client.authentication import Authentication
 from duetime_client.commands.clock import Clock
-from duetime_client.commands.connection import Auth, Owner, Url, connected
+from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
+from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.worker import Seen, Worker
 
-app = typer.Typer(help="Do the tasks of pulled types on this machine.", no_args_is_help=True)
+app = CommandGroup(help="Run a pull worker on this machine.", no_args_is_help=True)
 
 _STYLES = {
     "leased": "cyan",
@@ -26,13 +26,13 @@ _STYLES = {
     "waiting": "yellow",
     "stopping": "bold",
 }
-_WORDS = {"leased": "began", "postponed": "failed, will be tried again", "waiting": "no answer, asking again"}
-"""What is said instead of the word that the worker knows it by."""
+_WORDS = {"leased": "started", "postponed": "failed, will be retried", "waiting": "no response, retrying"}
+"""Words for some of the worker's events."""
 
 
 @app.callback()
 def root() -> None:
-    """Do the tasks of pulled types on this machine."""
+    """Run a pull worker on this machine."""
 
 
 @app.command()
@@ -40,31 +40,28 @@ def run(
     context: typer.Context,
     where: Annotated[
         str,
-        typer.Argument(metavar="MODULE:WORKER", help="The module to import, and the name of the `Worker` in it."),
+        typer.Argument(metavar="MODULE:WORKER", help="The module to import and the name of its `Worker`."),
     ],
     *,
-    url: Url,
+    deployment: Deployment,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Tasks done at once, instead of what the worker says.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="How many tasks run at a time; overrides the worker's own setting."),
     ] = None,
-    auth: Auth = Authentication.NONE,
-    owner: Owner = None,
 ) -> None:
-    """Lease tasks and do them until SIGTERM or Ctrl-C, which finishes what runs; a second one ends at once."""
+    """Lease and run tasks until SIGTERM or Ctrl-C. Running tasks are finished first; a second signal exits at once."""
     worker = worker_at(where)
     if concurrency is not None:
         worker = worker.with_concurrency(concurrency)
-    worker.look_on = Onlooker(context.ensure_object(Clock))
-    with connected(context, url, auth, owner) as client:
-        console(stderr=True).print(
-            Text.assemble(printable(f"{worker.name} does {', '.join(worker.types)}, {worker.concurrency} at once")),
-            soft_wrap=True,
-        )
+    worker.look_on = EventPrinter(context.ensure_object(Clock))
+    with connected(context, deployment) as client:
+        line = f"worker {worker.name}: polling {', '.join(worker.types)}, concurrency {worker.concurrency}"
+        console(stderr=True).print(printable(line), soft_wrap=True)
         worker.run(client)
 
 
 def worker_at(where: str) -> Worker:
-    """The worker that `module:name` names; the module may lie in the folder that the command is run in."""
+    """The worker that `module:name` names; the module may be in the current directory."""
     module_name, colon, name = where.partition(":")
     if not module_name or not colon or not name:
         raise typer.BadParameter(f"{where!r} is not MODULE:WORKER, such as jobs:worker")
@@ -80,17 +77,17 @@ def worker_at(where: str) -> Worker:
     return found
 
 
-class Onlooker:
-    """Prints a line for each thing that the worker does: never a payload, a result or the text of an error."""
+class EventPrinter:
+    """Prints a line for each event of the worker: never a payload, a result or the text of an error."""
 
     def __init__(self, clock: Clock) -> None:
-        self._surroundings = clock
+        self._clock = clock
         self._console = console(stderr=True)
         self._lock = Lock()
 
     def __call__(self, seen: Seen) -> None:
         """Print one line."""
-        clock = self._surroundings
+        clock = self._clock
         at = clock.local(clock.now()).strftime("%H:%M:%S")
         line = Text.assemble((at, "dim"), " ", (_WORDS.get(seen.what, seen.what), _STYLES.get(seen.what, "")))
         if seen.task_id:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from duetime.contract.http.json_paths import path_of
+from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault
 from duetime.domain.tasks.arns import AwsService
 
@@ -48,7 +49,8 @@ def validated(model: type[M], value: object, place: tuple[str | int, ...] = ()) 
 
 
 def _fault(place: tuple[str | int, ...], details: ErrorDetails) -> Fault:
-    reason = _PLAIN.get(details["type"]) or _SUBJECT.sub("", details["msg"])
+    pattern = details.get("ctx", {}).get("pattern")
+    reason = _PLAIN.get(details["type"]) or (pattern and words_of(pattern)) or _SUBJECT.sub("", details["msg"])
     steps = [*place, *_steps(details["loc"])]
     if details["type"].startswith("union_tag_"):
         steps.append("kind")

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.json_paths import path_of
+from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.schedules.bodies import Timezone  # noqa: TC001 - same
@@ -195,7 +196,7 @@ def new_calendar_name(text: str) -> str:
         ParametersInvalid: no calendar can have it.
     """
     if _NAME.fullmatch(text) is None:
-        raise ParametersInvalid.of("name", f"should match {SCHEDULE_NAME_PATTERN}")
+        raise ParametersInvalid.of("name", words_of(SCHEDULE_NAME_PATTERN) or "is no name")
     return text
 
 

@@ -1,4 +1,4 @@
-"""The parts that tables, sheets and the spinner show alike."""
+"""How values are shown in tables, detail views and the spinner: states, times, counts, JSON."""
 
 from __future__ import annotations
 
@@ -30,28 +30,38 @@ STATE_STYLES = {
 LONGEST_JSON = 400
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: `1 task`, `2 tasks`."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def shown_state(task: Task) -> Text:
     """A state in its colour."""
     return printable(task.state, STATE_STYLES.get(task.state, ""))
 
 
 def timed(moment: datetime, clock: Clock, now: datetime, *, units: int = 2) -> Text:
-    """A moment in the reader's zone and how far away it is; with one unit, as short as a table needs it."""
-    try:
-        local = clock.local(moment)
-    except (OverflowError, ValueError):
-        # At either end of the calendar a moment exists in its own zone only.
-        local = moment
+    """A time in the reader's zone and how far away it is; with one unit, as short as a table needs it."""
+    local = localized(moment, clock)
     shown = short_moment(local, clock.local(now)) if units == 1 else full_moment(local)
     return Text.assemble(shown, (f" ({distance(moment, now, units)})", "dim"))
 
 
+def localized(moment: datetime, clock: Clock) -> datetime:
+    """A time in the reader's zone."""
+    try:
+        return clock.local(moment)
+    except (OverflowError, ValueError):
+        # The first and the last day of the calendar exist in their own zones only.
+        return moment
+
+
 def shown_json(document: object) -> Text:
-    """A JSON value on one line, cut where it is too long for a sheet."""
+    """A JSON value on one line, cut if it is too long for a detail view."""
     text = json.dumps(document, ensure_ascii=False)
     return printable(text if len(text) <= LONGEST_JSON else f"{text[:LONGEST_JSON]}… (--json shows all)")
 
 
 def shown_progress(progress: Progress) -> str:
-    """How far a task says it is."""
+    """The progress that a task reports."""
     return f"{progress.percent or 0:g} % {progress.message or ''}".rstrip()

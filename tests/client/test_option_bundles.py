@@ -1,0 +1,79 @@
+"""Bundles of options: a dataclass that several commands take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from duetime_client.commands import schedules, tasks
+from duetime_client.commands.option_bundles import CommandGroup, options_of, unbundled
+from duetime_client.commands.task_options import TaskOptions
+
+
+@dataclass(frozen=True)
+class Paint:
+    """Options of a test."""
+
+    color: Annotated[str, typer.Option(help="Which color.")]
+    coats: Annotated[int, typer.Option("--layers", min=1, help="How many layers.")] = 2
+    spots: Annotated[list[str] | None, typer.Option("--spot", help="A spot.")] = None
+
+
+@pytest.fixture
+def painted() -> list[object]:
+    """What the command was called with."""
+    return []
+
+
+@pytest.fixture
+def app(painted: list[object]) -> CommandGroup:
+    """A group with one command that takes a bundle between other parameters."""
+    group = CommandGroup()
+
+    @group.command()
+    def paint(what: str, *, paint: Paint, dry_run: bool = False) -> None:
+        painted.extend((what, paint, dry_run))
+
+    return group
+
+
+def test_a_command_gets_its_bundle_from_options(app: CommandGroup, painted: list[object]) -> None:
+    """Names, defaults and repeated options are those of the fields."""
+    result = CliRunner().invoke(app, ["wall", "--color", "red", "--layers", "3", "--spot", "a", "--spot", "b"])
+    assert result.exit_code == 0
+    assert painted == ["wall", Paint("red", 3, ["a", "b"]), False]
+
+
+def test_a_field_without_default_is_required(app: CommandGroup, painted: list[object]) -> None:
+    """As a parameter without default is; constraints of a field hold too."""
+    assert "--color" in CliRunner().invoke(app, ["wall"]).stderr
+    assert CliRunner().invoke(app, ["wall", "--color", "red", "--layers", "0"]).exit_code == 2
+    assert painted == []
+
+
+def test_help_lists_the_options_of_a_bundle(app: CommandGroup) -> None:
+    """With the help of each field."""
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    assert "--layers" in shown
+    assert "How many layers." in shown
+
+
+def test_two_options_of_one_name_are_an_error() -> None:
+    """Of a bundle and a parameter, one would silently replace the other."""
+
+    def command(color: str, *, paint: Paint) -> None:
+        """Take the same name twice."""
+
+    with pytest.raises(ValueError, match="duplicate parameter name"):
+        unbundled(command)
+
+
+@pytest.mark.parametrize("command", [tasks.create, tasks.change, schedules.create, schedules.change])
+def test_the_commands_on_tasks_and_schedules_share_the_options_of_a_task(command: object) -> None:
+    """A field that is added to a task's options is an option of all four."""
+    bundle = {each.name for each in options_of(TaskOptions)}
+    assert bundle <= set(unbundled(command).__annotations__)  # type: ignore[arg-type]  # a function

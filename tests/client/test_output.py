@@ -1,0 +1,189 @@
+"""What commands say they did, and how they word counts, times and errors."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime_client.commands.formatting import counted
+from duetime_client.commands.times import distance, span
+from tests.client.deployment import NOW, Answer, served
+from tests.client.scheduled import ScheduledDeployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+SWITCH: dict[str, Any] = {
+    "scope": "type",
+    "name": "report",
+    "stopped": True,
+    "max_concurrent": 5,
+    "reason": "a bad release",
+    "changed_at": "2026-11-21T11:00:00Z",
+    "changed_by": "ops",
+}
+LOCK: dict[str, Any] = {
+    "key": "db-17",
+    "holders": [{"task_id": "01A", "fence": 3, "until": "2026-11-21T12:05:00Z"}],
+    "waiters": [{"task_id": "01B", "due_at": "2026-11-21T11:59:00Z"}],
+}
+
+
+@pytest.fixture
+def deployment() -> Iterator[ScheduledDeployment]:
+    """A deployment with schedules, of its own for each test."""
+    with served(ScheduledDeployment()) as made:
+        yield made
+
+
+@pytest.fixture
+def nightly(duetime: Run) -> None:
+    """A schedule."""
+    created = duetime("schedules", "create", "nightly", "report", "--cron", "30 1 * * *", "--catch-up", "2h")
+    assert created.exit_code == 0
+
+
+def test_lifting_a_switch_says_what_was_lifted(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """A table that shows a switch as stopped would read as if it still were."""
+    deployment.scripted += [Answer(200, SWITCH), Answer(200, {**SWITCH, "scope": "everything", "name": ""})]
+    lifted = duetime("switches", "lift", "type", "report").stdout
+    assert lifted == (
+        "lifted the switch for type report (was: stopped, at most 5 running); stopped tasks start within 90 seconds\n"
+    )
+    assert duetime("switches", "lift", "everything").stdout.startswith("lifted the switch for everything (was: ")
+
+
+@pytest.mark.usefixtures("nightly")
+def test_deleting_a_schedule_says_so(duetime: Run) -> None:
+    """A sheet with a state and next runs would read as if it still existed."""
+    assert duetime("schedules", "delete", "nightly").stdout == (
+        "deleted the schedule nightly; its queued tasks will not run\n"
+    )
+
+
+def test_deleting_a_calendar_says_so(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """One line instead of the calendar's sheet."""
+    deployment.calendars["uk"] = {"name": "uk", "kind": "excludes"}
+    assert duetime("calendars", "delete", "uk").stdout == "deleted the calendar uk\n"
+
+
+def test_running_a_task_now_shows_that_it_runs_now(duetime: Run) -> None:
+    """Its due time stays an hour ahead, which alone would read as if nothing had happened."""
+    duetime("tasks", "create", "report", "--in", "1h")
+    shown = duetime("tasks", "run", "01TASK00000000000000000000").stdout
+    assert "starts    now, before its due time" in shown
+
+
+@pytest.mark.usefixtures("nightly")
+def test_a_schedule_lists_events_and_not_what_did_not_run(duetime: Run) -> None:
+    """A run by hand and a pause are events like a skipped occurrence."""
+    shown = duetime("schedules", "show", "nightly").stdout
+    assert "not run" not in shown
+    assert "events    2026-11-21 20:30:00 JST (30 min ago)  the run of 01TASK is still going" in shown
+
+
+@pytest.mark.usefixtures("nightly")
+def test_all_times_of_a_schedule_have_one_format(duetime: Run) -> None:
+    """No time is raw RFC 3339 beside others in the reader's zone, and a duration has units."""
+    duetime("schedules", "change", "nightly", "--start", "2026-11-01T09:00", "--end", "2026-12-24T09:00")
+    shown = duetime("schedules", "show", "nightly").stdout
+    for line in (
+        "from      2026-11-01 09:00:00 JST (20 d 12 h ago)",
+        "until     2026-12-24 09:00:00 JST (in 32 d 12 h)",
+        "backfill  1a2b running: 3 of 19 occurrences created, 2026-11-01 09:00:00 JST to 2026-11-20 09:00:00 JST",
+        "catch up  2 h",
+    ):
+        assert line in shown
+
+
+def test_occurrences_print_each_time_once(duetime: Run) -> None:
+    """In the zone of the schedule, with the offset that makes it unambiguous; a moved one in the same zone."""
+    header, first, _, moved = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
+    assert header.split() == ["time", "decision"]
+    assert first.split() == ["2026-11-22", "01:30:00+00:00", "runs"]
+    assert "runs: uk: 22:00 to 08:00: moved to 2026-11-24T08:00:00+00:00" in moved
+    duetime("schedules", "create", "nightly", "report", "--cron", "30 1 * * *")
+    header, first, _ = duetime("schedules", "occurrences", "nightly", "--from", "2026-11-21").stdout.splitlines()
+    assert header.split() == ["time", "task", "state", "note"]
+    assert first.split() == ["2026-11-22", "01:30:00+00:00", "(11", "h", "ago)", "01TASK", "succeeded"]
+
+
+def test_a_lock_says_who_holds_it_and_who_waits(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """Each in a state, with a position for those that wait; freeing it says so."""
+    deployment.scripted += [Answer(200, LOCK), Answer(200, {**LOCK, "holders": []})]
+    _, holder, waiter = duetime("locks", "show", "db-17").stdout.splitlines()
+    assert "held until 21:05:00 (in 5 min)" in holder
+    assert "waiting, position 1, due 20:59:00 (60 s ago)" in waiter
+    assert duetime("locks", "free", "db-17").stdout.splitlines()[0] == "freed the lock db-17"
+
+
+@pytest.mark.parametrize(("number", "shown"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks"), (1200, "1200 tasks")])
+def test_a_count_is_grammatical(number: int, shown: str) -> None:
+    """One task, and several tasks."""
+    assert counted(number, "task") == shown
+    assert counted(number, "entry", "entries").endswith("entry" if number == 1 else "entries")
+
+
+def test_the_counts_of_a_bulk_operation_are_grammatical(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """What was matched, changed and scanned; one task is one task."""
+    one = {"examined": 399, "matched": 1, "changed": 0, "refused": {}, "next_token": None}
+    deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
+    assert duetime("tasks", "cancel", "--type", "report", "--dry-run").stdout == "1 matched, 399 scanned\n"
+    deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
+    assert "1 task will be cancelled. Continue?" in duetime("tasks", "cancel", "--type", "report", typed="n\n").stderr
+    deployment.scripted.append(Answer(200, {**one, "changed": 1, "refused": {"move_refused": 1}}))
+    done = duetime("tasks", "cancel", "--type", "report", "--yes")
+    assert done.stdout == "1 cancelled, 399 scanned\n1 rejected: move_refused\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (1.2, "1 s"),
+        (59.6, "60 s"),
+        (90, "90 s"),
+        (119, "119 s"),
+        (150, "3 min"),
+        (5 * 60 + 29, "5 min"),
+        (5 * 60 + 31, "6 min"),
+        (90 * 60, "90 min"),
+        (2.6 * 3600, "3 h"),
+        (47 * 3600, "47 h"),
+        (48 * 3600, "2 d"),
+        (60 * 86_400, "60 d"),
+    ],
+)
+def test_a_short_duration_is_rounded_to_the_nearest(seconds: float, shown: str) -> None:
+    """One unit, of which there are at least two: never off by a quarter, let alone by half."""
+    assert span(seconds, 1) == shown
+
+
+def test_a_duration_in_two_units_is_rounded_to_the_nearest() -> None:
+    """What was due in ten minutes a moment ago is due in ten minutes."""
+    assert distance(NOW + timedelta(minutes=9, seconds=59.95), NOW) == "in 10 min"
+    assert distance(NOW + timedelta(days=1, hours=23, minutes=40), NOW) == "in 2 d"
+    assert distance(NOW - timedelta(hours=3, minutes=59, seconds=40), NOW) == "4 h ago"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("tasks", "create", "x", "--priority", "urgent"), "'urgent' is not one of 'high', 'normal', 'low'"),
+        (("tasks", "create", "x", "--timeout", "soon"), "should be a whole number"),
+        (("tasks", "list", "--limit", "0"), "should be greater than or equal to 1"),
+        (("verify", "--seconds", "x"), "should be a number"),
+    ],
+)
+def test_a_bad_option_is_reported_in_plain_words(duetime: Run, arguments: tuple[str, ...], said: str) -> None:
+    """The library that reads the options is not the user's business."""
+    shown = " ".join(duetime(*arguments).stderr.replace("\u2502", " ").split())
+    assert said in shown
+    for words in ("Value error", "Input should", "parse string"):
+        assert words not in shown
