@@ -17,24 +17,12 @@ from duetime.domain.schedules.schedule import OnExcluded, Overlap
 from duetime.domain.schedules.stored_schedule import BackfillRun
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
-from duetime.domain.tasks.task import HandlerTarget, TaskSpec
+from duetime.domain.tasks.task import TASK_OPTIONS, HandlerTarget, TaskSpec
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
 
-_TEMPLATE_FIELDS = (
-    "type",
-    "priority",
-    "target",
-    "retry",
-    "timeout_seconds",
-    "deadline_seconds",
-    "rollback",
-    "lock",
-    "callback_url",
-    "name",
-    "tags",
-)
+_TEMPLATE_FIELDS = ("type", "target", *TASK_OPTIONS)
 """Of `TaskSpec`, each stored as the field of that name of a task."""
 _HANDLER = "handler"
 """Of a template: a handler was asked for, not left to the type."""

@@ -15,7 +15,7 @@ from duetime.contract.schedules.responses import (
     SkipResponse,
     TemplateResponse,
 )
-from duetime.contract.tasks.encoding import instant, json_of, lock_spec_response, retry_response, target_response
+from duetime.contract.tasks.encoding import instant, json_of, options_response, target_response
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -111,16 +111,8 @@ def _template(stored: StoredSchedule) -> TemplateResponse:
     task = stored.spec.task
     answer = TemplateResponse(
         type=task.type,
-        priority=task.priority,
         target=None if task.target is None else target_response(task.target),
-        retry=retry_response(task.retry),
-        timeout_seconds=task.timeout_seconds,
-        deadline_seconds=task.deadline_seconds,
-        rollback=task.rollback,
-        lock=lock_spec_response(task.lock),
-        callback_url=task.callback_url,
-        name=task.name or None,
-        tags=task.tags,
+        **options_response(task),  # type: ignore[typeddict-item] # no option is called `payload`
     )
     if stored.payload.data is not None:
         answer["payload"] = json.loads(json_of(stored.payload))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
 from typing import (
     Annotated,
     Any,
@@ -12,31 +12,21 @@ from typing import (
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from duetime.contract.tasks.responses import Instant, LockSpecResponse, RetryResponse, TargetResponse
+from duetime.contract.tasks.responses import Instant, TargetResponse, TaskOptionsResponse
 from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState  # noqa: TC001 - same
 from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
 from duetime.domain.schedules.timings import Dialect  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import Priority  # noqa: TC001 - same
 
 
-class TemplateResponse(TypedDict):
+class TemplateResponse(TaskOptionsResponse):
     """What each occurrence runs."""
 
     type: str
     payload: NotRequired[
         Annotated[Any, Field(description="In a list, one that is too large to stand in the record is left out.")]
     ]
-    priority: Priority
     target: Annotated[TargetResponse | None, Field(description="Null leaves it to the type.")]
-    retry: RetryResponse
-    timeout_seconds: int
-    deadline_seconds: int
-    rollback: bool
-    lock: LockSpecResponse | None
-    callback_url: str | None
-    name: str | None
-    tags: Mapping[str, str]
 
 
 class PreviewedResponse(TypedDict):

@@ -170,8 +170,17 @@ class Lock(Body):
     ] = LockScope.TASK
 
 
-class TaskFields(Body):
-    """All that a client may say of a task, its type apart."""
+class TaskLabels(Body):
+    """What a client may say of a task, and of a topology alike."""
+
+    priority: TaskPriority = Priority.NORMAL
+    callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told.")] = None
+    name: TaskName = ""
+    tags: Tags = {}
+
+
+class TaskWork(Body):
+    """What a client may say of the work that a task is."""
 
     payload: Annotated[
         Any,
@@ -184,16 +193,16 @@ class TaskFields(Body):
         None
     )
     delay_seconds: DelaySeconds = 0
-    priority: TaskPriority = Priority.NORMAL
     target: Target = HandlerTarget(kind="handler")
     retry: Retry = Retry()
     timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
     deadline_seconds: DeadlineSeconds = _SPEC.deadline_seconds
     rollback: Rollback = _SPEC.rollback
     lock: Annotated[Lock | None, Field(description="What it needs for itself while it runs.")] = None
-    callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told.")] = None
-    name: TaskName = ""
-    tags: Tags = {}
+
+
+class TaskFields(TaskLabels, TaskWork):
+    """All that a client may say of a task, its type apart."""
 
 
 class TaskCreate(TaskFields):

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 _Place = tuple[str | int, ...]
 _ROOT: _Place = ()
-_KEPT_AS_IT_IS = ("priority", "timeout_seconds", "deadline_seconds", "rollback", "callback_url", "name", "tags")
+_MADE = {"retry", "lock"}
+_KEPT_AS_IT_IS = tuple(name for name in domain.TASK_OPTIONS if name not in _MADE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from duetime.contract.tasks.responses import (
     PullTargetResponse,
     RetryResponse,
     TaskEntry,
+    TaskOptionsResponse,
     TopologyTargetResponse,
 )
 from duetime.domain.tasks import task as domain
@@ -45,14 +46,8 @@ def entry(task: Task) -> TaskEntry:
         id=str(task.id),
         state=task.state,
         type=task.type,
-        name=task.name or None,
-        tags=task.tags,
-        priority=task.priority,
+        **options_response(task),
         target=target_response(task.target),
-        retry=retry_response(task.retry),
-        timeout_seconds=task.timeout_seconds,
-        deadline_seconds=task.deadline_seconds,
-        rollback=task.rollback,
         due_at=to_iso(task.due_at),
         next_at=None if task.is_terminal else to_iso(task.next_at),
         created_at=to_iso(task.created_at),
@@ -63,15 +58,28 @@ def entry(task: Task) -> TaskEntry:
         lease=_lease(task),
         deferred=task.deferred,
         asked=task.stop_request,
-        lock=lock_spec_response(task.lock),
         waits_for=task.waits_for if task.state in WAITING else None,
-        callback_url=task.callback_url,
         schedule=_schedule_ref(task.schedule_ref),
         member=_node_ref(task.node_ref),
         progress=_progress(task.progress),
         error=error_response(task.error),
         lateness_ms=task.lateness,
         version=task.version,
+    )
+
+
+def options_response(options: domain.TaskOptions) -> TaskOptionsResponse:
+    """What was chosen of a task."""
+    return TaskOptionsResponse(
+        name=options.name or None,
+        tags=options.tags,
+        priority=options.priority,
+        retry=_retry(options.retry),
+        timeout_seconds=options.timeout_seconds,
+        deadline_seconds=options.deadline_seconds,
+        rollback=options.rollback,
+        lock=_lock(options.lock),
+        callback_url=options.callback_url,
     )
 
 
@@ -115,7 +123,7 @@ def _lease(task: Task) -> LeaseResponse | None:
     return LeaseResponse(holder=task.lease_holder or "", ends_at=to_iso(task.lease_ends_at))
 
 
-def lock_spec_response(lock: domain.LockSpec | None) -> LockSpecResponse | None:
+def _lock(lock: domain.LockSpec | None) -> LockSpecResponse | None:
     """What a task needs for itself while it runs."""
     return None if lock is None else LockSpecResponse(key=lock.key, limit=lock.limit, scope=lock.scope)
 
@@ -180,7 +188,7 @@ def _aws_target(target: domain.AwsTarget) -> TargetResponse:
             return AwsTargetResponse(kind="step_functions", arn=target.arn)
 
 
-def retry_response(policy: RetryPolicy) -> RetryResponse:
+def _retry(policy: RetryPolicy) -> RetryResponse:
     """How often and how patiently a task is tried."""
     return RetryResponse(
         max_attempts=policy.max_attempts,

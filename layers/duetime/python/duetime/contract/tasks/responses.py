@@ -131,20 +131,30 @@ class OccasionResponse(TypedDict):
     cause: Annotated[Cause, Field(description="Why it was placed.")]
 
 
-class TaskEntry(TypedDict):
-    """A task as lists show it."""
+class TaskOptionsResponse(TypedDict):
+    """What was chosen of a task."""
 
-    id: Annotated[str, Field(description="A ULID; ids sort by due time.")]
-    state: State
-    type: str
     name: str | None
     tags: Mapping[str, str]
     priority: Priority
-    target: TargetResponse
     retry: RetryResponse
     timeout_seconds: int
     deadline_seconds: int
     rollback: bool
+    lock: LockSpecResponse | None
+    callback_url: Annotated[str | None, Field(description="Where its outcome is told.")]
+
+
+class _Identity(TypedDict):
+    id: Annotated[str, Field(description="A ULID; ids sort by due time.")]
+    state: State
+    type: str
+
+
+class TaskEntry(_Identity, TaskOptionsResponse):
+    """A task as lists show it."""
+
+    target: TargetResponse
     due_at: Annotated[Instant, Field(description="When its user wants it to run.")]
     next_at: Annotated[Instant | None, Field(description="When it is looked at next; null once it has ended.")]
     created_at: Instant
@@ -159,11 +169,9 @@ class TaskEntry(TypedDict):
     asked: Annotated[
         StopRequest | None, Field(description="What its user asks of the running attempt, which heeds it when it can.")
     ]
-    lock: LockSpecResponse | None
     waits_for: Annotated[
         str | None, Field(description="Why the last look at it began no attempt: a lock, or something switched off.")
     ]
-    callback_url: Annotated[str | None, Field(description="Where its outcome is told.")]
     schedule: Annotated[
         OccasionResponse | None, Field(description="The schedule's occurrence that it is; null for a task by itself.")
     ]

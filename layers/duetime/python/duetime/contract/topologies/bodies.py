@@ -6,18 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from duetime.contract.tasks.bodies import Body, TaskCreate
+from duetime.contract.tasks.bodies import Body, TaskCreate, TaskLabels
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations
     At,
-    CallbackUrl,
     DelaySeconds,
-    Tags,
-    TaskName,
-    TaskPriority,
     TaskType,
 )
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EXPECTED_SECONDS
-from duetime.domain.tasks.task import Priority
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
@@ -64,7 +59,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
     schema["properties"]["at"].pop("default", None)
 
 
-class TopologyCreate(TopologyGraph):
+class TopologyCreate(TaskLabels, TopologyGraph):
     """A topology to be created; without `at` and `delay_seconds` it is due now."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)
@@ -72,7 +67,3 @@ class TopologyCreate(TopologyGraph):
     type: TaskType = TYPE
     at: Annotated[At, Field(description="When it is due. Excludes `delay_seconds`.")] = None
     delay_seconds: DelaySeconds = 0
-    priority: TaskPriority = Priority.NORMAL
-    callback_url: Annotated[CallbackUrl | None, Field(description="Where its outcome is told.")] = None
-    name: TaskName = ""
-    tags: Tags = Field(default_factory=dict)

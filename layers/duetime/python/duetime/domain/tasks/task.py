@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import ATTEMPTS_INLINE, INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES
 from duetime.domain.tasks.retry import RetryPolicy
@@ -285,29 +285,18 @@ class NodeRef:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSpec:
-    """What a client asks for, decoded and within limits.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOptions:
+    """What a client chooses of a task, and its record and its answers have under the same name.
 
     Attributes:
-        type: names the handler, or says what kind of work an endpoint or a pull worker is asked for.
-        payload: JSON text in UTF-8, handed to the target as it is.
-        due_at: when it shall run; `None` means now.
-        delay: how long after its acceptance it shall run; excludes `due_at`.
-        target: what is called; `None` leaves it to the type (`creation.target_of`).
         deadline_seconds: how long after the start of an attempt a target that has only accepted the work may notify.
         rollback: whether a final failure is undone by the target's `rollback`.
         lock: what it needs for itself, or shares with few, while it runs.
         callback_url: where its outcome is told.
-        allow_unknown_type: whether its type may be one that no handler is known for yet.
     """
 
-    type: str
-    payload: bytes = b"null"
-    due_at: Millis | None = None
-    delay: Millis | None = None
     priority: Priority = Priority.NORMAL
-    target: Target | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout_seconds: int = 60
     deadline_seconds: int = 3600
@@ -316,6 +305,34 @@ class TaskSpec:
     callback_url: str | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+
+    def options(self) -> dict[str, Any]:
+        """The options by their names."""
+        return {name: getattr(self, name) for name in TASK_OPTIONS}
+
+
+TASK_OPTIONS = tuple(each.name for each in fields(TaskOptions))
+"""The names of what a client chooses of a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec(TaskOptions):
+    """What a client asks for, decoded and within limits.
+
+    Attributes:
+        type: names the handler, or says what kind of work an endpoint or a pull worker is asked for.
+        payload: JSON text in UTF-8, handed to the target as it is.
+        due_at: when it shall run; `None` means now.
+        delay: how long after its acceptance it shall run; excludes `due_at`.
+        target: what is called; `None` leaves it to the type (`creation.target_of`).
+        allow_unknown_type: whether its type may be one that no handler is known for yet.
+    """
+
+    type: str
+    payload: bytes = b"null"
+    due_at: Millis | None = None
+    delay: Millis | None = None
+    target: Target | None = None
     allow_unknown_type: bool = False
 
     def of_graph(self, payload: bytes, deadline_seconds: int) -> TaskSpec:
@@ -324,7 +341,7 @@ class TaskSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Task(TaskOptions):
     """The record of a task: the single source of truth about it.
 
     Attributes:
@@ -361,16 +378,7 @@ class Task:
     next_at: Millis
     created_at: Millis
     payload: Content
-    priority: Priority = Priority.NORMAL
     target: Target = field(default_factory=HandlerTarget)
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    timeout_seconds: int = 60
-    deadline_seconds: int = 3600
-    rollback: bool = False
-    lock: LockSpec | None = None
-    callback_url: str | None = None
-    name: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
     generation: int = 0

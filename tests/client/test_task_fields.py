@@ -1,0 +1,72 @@
+"""The client and its command know each field that the API takes of a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.contract.tasks.bodies import TaskCreate
+from duetime.domain.tasks.task import TASK_OPTIONS
+from duetime_client import Task
+from duetime_client.task_fields import NewTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from tests.client.deployment import Deployment
+
+OPTIONS = {
+    "priority": ("--priority", "low"),
+    "retry": ("--max-attempts", "2"),
+    "timeout_seconds": ("--timeout", "31"),
+    "deadline_seconds": ("--deadline", "61"),
+    "rollback": ("--rollback",),
+    "lock": ("--lock", "db-17"),
+    "callback_url": ("--callback-url", "https://example.org/ended"),
+    "name": ("--name", "monthly"),
+    "tags": ("--tag", "team=dba"),
+}
+"""How each field is said on the command line."""
+SHOWN: dict[str, tuple[Any, str]] = {
+    "priority": ("low", "low"),
+    "lock": ({"key": "db-17", "limit": 1, "scope": "task"}, "db-17"),
+    "callback_url": ("https://example.org/ended", "https://example.org/ended"),
+    "name": ("monthly", "monthly"),
+    "tags": ({"team": "dba"}, "team=dba"),
+}
+"""Fields that `tasks get` shows, each with a value and how that is shown."""
+NOT_SHOWN = {"retry", "timeout_seconds", "deadline_seconds", "rollback"}
+
+
+def test_the_client_takes_and_reads_every_field() -> None:
+    """What a creation may say can be said by keyword, and what was said can be read by name."""
+    assert set(NewTask.__annotations__) == set(TaskCreate.model_fields)
+    assert set(TASK_OPTIONS) <= set(Task.model_fields)
+
+
+@pytest.mark.parametrize("action", ["create", "change"])
+def test_every_field_has_an_option_of_the_command(
+    duetime: Callable[..., Result], deployment: Deployment, action: str
+) -> None:
+    """Creating and changing a task, each option of the command line says one field."""
+    assert set(OPTIONS) == set(TASK_OPTIONS)
+    task = "mail"
+    if action == "change":
+        duetime("tasks", "create", "mail")
+        (task,) = deployment.tasks
+    result = duetime("tasks", action, task, *(word for words in OPTIONS.values() for word in words))
+    assert result.exit_code == 0, result.output
+    assert set(deployment.received[-1].document) - {"type"} == set(TASK_OPTIONS)
+
+
+def test_every_field_is_shown(duetime: Callable[..., Result], deployment: Deployment) -> None:
+    """A field that is added is either shown with a task, or said here not to be."""
+    assert set(SHOWN) | NOT_SHOWN == set(TASK_OPTIONS)
+    duetime("tasks", "create", "mail")
+    (task_id,) = deployment.tasks
+    deployment.tasks[task_id] |= {name: value for name, (value, _) in SHOWN.items()}
+    shown = duetime("tasks", "get", task_id).stdout
+    assert [name for name, (_, words) in SHOWN.items() if words not in shown] == []

@@ -1,0 +1,96 @@
+"""Each field that a client chooses of a task is in every form that a task has: none can be dropped in silence."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.http import safe_json
+from duetime.contract.tasks.bodies import TaskCreate, TaskFields, TaskLabels
+from duetime.contract.tasks.decoding import task_spec
+from duetime.contract.tasks.responses import TaskOptionsResponse
+from duetime.contract.topologies.decoding import read_graph
+from duetime.domain.tasks.task import TASK_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.functions.api.gateway import Gateway
+
+WHEN = {"at", "delay_seconds"}
+OTHER_FORMS = {*WHEN, "payload", "target"}
+"""Fields that the record and the responses have under another name, or in another form."""
+FULL: dict[str, Any] = {
+    "type": "report",
+    "payload": {"month": 11},
+    "priority": "low",
+    "target": {
+        "kind": "http",
+        "url": "https://example.org/report",
+        "phases": ["prepare", "rollback"],
+        "queries": ["status"],
+    },
+    "retry": {"max_attempts": 2, "initial_seconds": 1.5, "multiplier": 3.0, "max_seconds": 9.0},
+    "timeout_seconds": 31,
+    "deadline_seconds": 61,
+    "rollback": True,
+    "lock": {"key": "db-17", "limit": 2, "scope": "run"},
+    "callback_url": "https://example.org/ended",
+    "name": "monthly",
+    "tags": {"team": "dba"},
+    "allow_unknown_type": True,
+}
+KEPT = {name: value for name, value in FULL.items() if name != "allow_unknown_type"}
+LISTED = {name: value for name, value in KEPT.items() if name != "payload"}
+CHANGES = {name: FULL[name] for name in TaskFields.model_fields if name in FULL}
+LABELS = {name: FULL[name] for name in TaskLabels.model_fields if name in FULL}
+
+
+def _among(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a response, the fields that are looked for."""
+    return {name: told.get(name) for name in wanted}
+
+
+def test_the_example_says_all_there_is_to_say() -> None:
+    """The example of these tests has each field of a request but its time, none with its default."""
+    assert set(FULL) == set(TaskCreate.model_fields) - WHEN
+    defaults = TaskCreate(type="other").model_dump(mode="json")
+    assert [name for name, value in FULL.items() if value == defaults[name]] == []
+
+
+def test_the_forms_of_a_task_have_the_same_options() -> None:
+    """What a request takes is what the domain has, and what responses tell."""
+    assert set(TASK_OPTIONS) == set(TaskFields.model_fields) - OTHER_FORMS
+    assert set(TASK_OPTIONS) == set(TaskOptionsResponse.__annotations__)
+
+
+def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
+    """Every field comes back from the store as it was sent."""
+    created = api.create(FULL)
+    assert _among(created, KEPT) == KEPT
+    assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, KEPT) == KEPT
+    (listed,) = api.send("GET", "/v1/tasks").body["tasks"]
+    assert _among(listed, LISTED) == LISTED
+
+
+def test_every_field_can_be_changed(api: Gateway) -> None:
+    """A change of all fields is told by the next reading."""
+    path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
+    assert api.send("PATCH", path, CHANGES).status == 200
+    assert _among(api.send("GET", path).body, CHANGES) == CHANGES
+
+
+def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> None:
+    """The template keeps every field, and so does a task that is made of it."""
+    schedule = {"name": "nightly", "cron": "30 1 * * *", "task": FULL}
+    assert api.send("POST", "/v1/schedules", schedule).status == 201
+    assert _among(api.send("GET", "/v1/schedules/nightly").body["task"], KEPT) == KEPT
+    assert _among(api.send("POST", "/v1/schedules/nightly/trigger").body, KEPT) == KEPT
+
+
+def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -> None:
+    """Its own task has what may be said of it, and a node is the task that was asked for."""
+    created = api.send("POST", "/v1/topologies", {**LABELS, "nodes": {"a": FULL}})
+    assert _among(created.body, LABELS) == LABELS
+    (node,) = read_graph(json.dumps(created.body["payload"]).encode()).nodes
+    assert node.spec == task_spec(safe_json.read(json.dumps(FULL)))
