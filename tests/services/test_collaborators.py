@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from dataclasses import MISSING, fields, is_dataclass
+from inspect import getmembers, isclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+import duetime.ports
+import duetime.services
+from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
+from duetime.services.start_gates import StartGates
+from tests.clocks import NOW
+from tests.domain.factories import task
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from duetime.domain.tasks.task import Task
+
+
+def classes_of(package: ModuleType) -> dict[str, type]:
+    """The classes that a package defines."""
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    modules = [importlib.import_module(each.name) for each in found]
+    return {
+        name: kind
+        for module in modules
+        for name, kind in getmembers(module, isclass)
+        if kind.__module__ == module.__name__
+    }
+
+
+def is_given_any(kind: type, names: set[str]) -> bool:
+    """Whether a class is given something of these types."""
+    return any(names & set(re.findall(r"\w+", str(field.type))) for field in fields(kind))
+
+
+VALUES = {name: kind for name, kind in classes_of(duetime.services).items() if is_dataclass(kind)}
+PORTS = {name for name, kind in classes_of(duetime.ports).items() if getattr(kind, "_is_protocol", False)}
+PORTS |= {"Runtime", "Callable"}
+USE_CASES = {name: kind for name, kind in VALUES.items() if is_given_any(kind, PORTS)}
+
+
+@pytest.mark.parametrize("name", sorted(USE_CASES))
+def test_no_collaborator_may_be_forgotten(name: str) -> None:
+    """A use case whose collaborator was not composed cannot be made: there is none that does nothing by default."""
+    optional = (field for field in fields(USE_CASES[name]) if field.init and field.default is not MISSING)
+    known = PORTS | USE_CASES.keys()
+    assert [field.name for field in optional if known & set(re.findall(r"\w+", str(field.type)))] == []
+
+
+class Gate:
+    """A gate that answers the same of every task, and remembers that it was asked."""
+
+    def __init__(self, answer: Postponed | Skipped | None) -> None:
+        self.answer = answer
+        self.asked = 0
+
+    def held(self, _task: Task) -> Postponed | Skipped | None:
+        """The answer."""
+        self.asked += 1
+        return self.answer
+
+
+def test_the_first_gate_that_holds_a_task_decides() -> None:
+    """Those before it let the task pass, those behind it are not asked; if all let it pass, it begins."""
+    open_, stopped, deleted = Gate(None), Gate(Postponed(NOW, "stopped")), Gate(Skipped("deleted"))
+    assert StartGates((open_, stopped, deleted)).held(task()) == Postponed(NOW, "stopped")
+    assert (open_.asked, stopped.asked, deleted.asked) == (1, 1, 0)
+    assert StartGates((open_, deleted)).held(task()) == Skipped("deleted")
+    assert StartGates((open_, open_)).held(task()) is None
