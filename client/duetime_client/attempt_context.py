@@ -1,4 +1,4 @@
-"""One attempt of a pull worker: its lease, what its handler may ask and say, and how it ended."""
+"""One attempt of a pull worker: its lease, the context of its handler, and its outcome."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ class Unretriable(Exception):
 
 
 class LeaseLost(Exception):
-    """The lease could not be renewed in time, or was refused: another worker may have the task. Let it pass through."""
+    """The lease could not be renewed in time, or was rejected: another worker may have the task. Do not catch it."""
 
 
 class AttemptPaused(Exception):
-    """Raised by `Context.stop_if_asked` when the user asked for a pause. Let it pass through."""
+    """Raised by `Context.stop_if_asked` when a pause was requested. Do not catch it."""
 
     def __init__(self, checkpoint: object = None) -> None:
-        super().__init__("the user asked for a pause")
+        super().__init__("a pause was requested")
         self.checkpoint = checkpoint
 
 
 class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_asked` when the user asked for a cancel. Let it pass through."""
+    """Raised by `Context.stop_if_asked` when a cancellation was requested. Do not catch it."""
 
 
 @dataclass
 class Context:
-    """The running attempt, as its handler sees it. Threads may share it.
+    """The context of a running attempt, for its handler. Threads may share it.
 
     Attributes:
-        task_id: stable over all attempts: the idempotency key to hand on.
+        task_id: the same for all attempts; use it as an idempotency key.
         type: the task's type.
         attempt: 1 for the first.
-        fence: grows with every attempt; a store can refuse writes of an older one.
-        checkpoint: what an attempt that was paused left for this one; `None` if there is nothing.
-        inputs: of a topology's node, the results of the parents that it named in `inputs`, by their names.
+        fence: grows with every attempt; a store can reject writes of an older one.
+        checkpoint: what a paused attempt saved for this one, or `None`.
+        inputs: for a node of a topology, the results of the parents in its `inputs`, by name.
     """
 
     task_id: str
@@ -68,37 +68,37 @@ class Context:
 
     @property
     def asked(self) -> str | None:
-        """What the user asks of the attempt, as of the last heartbeat: `pause`, `cancel` or nothing."""
+        """What was requested of the attempt, as of the last heartbeat: `pause`, `cancel` or nothing."""
         return self._asked
 
     @property
     def lost(self) -> bool:
-        """Whether the lease is over: another worker may have the task, so nothing more should be done for it."""
+        """Whether the lease is over: another worker may have the task, so stop working on it."""
         return time.monotonic() >= self._until
 
     def progress(self, percent: int, message: str = "") -> None:
-        """Tell how far the work has come; it is told with the next heartbeat.
+        """Report progress; it is sent with the next heartbeat.
 
         Args:
-            percent: 0 to 100; anything beyond is taken to the nearer end.
-            message: a few words.
+            percent: 0 to 100; other values are clamped.
+            message: a short text.
         """
         self._progress = (max(0, min(100, percent)), message[:64])
 
     def heartbeat(self) -> None:
-        """Have the lease renewed now. The worker renews it by itself; this only does it sooner."""
+        """Renew the lease now, rather than when the worker does it next."""
         self._wake.set()
 
     def stop_if_asked(self, checkpoint: object = None) -> None:
-        """Stop here if the user asked for it, or the lease is lost: call it where the work can be left.
+        """Stop here if it was requested, or if the lease is lost; call it where the work can be interrupted.
 
         Args:
-            checkpoint: what the attempt that goes on after a pause is given, at most 4 KB of JSON.
+            checkpoint: at most 4 KB of JSON for the attempt that continues after a pause.
 
         Raises:
             LeaseLost: the lease is over.
-            AttemptPaused: the user asked for a pause.
-            AttemptCancelled: the user asked for a cancel.
+            AttemptPaused: a pause was requested.
+            AttemptCancelled: a cancellation was requested.
         """
         if self.lost:
             raise LeaseLost("the lease is over")
@@ -109,7 +109,7 @@ class Context:
 
 
 class Attempt:
-    """Runs a handler under a lease that is renewed meanwhile, and tells the API how it ended."""
+    """Runs a handler under a lease, renews the lease meanwhile, and reports the outcome to the API."""
 
     def __init__(self, client: Leases, leased: LeasedTask, lease_seconds: int) -> None:
         task = leased.task
@@ -128,7 +128,7 @@ class Attempt:
         self._ended = Event()
 
     def run(self, handler: Callable[[Context, Any], object]) -> str:
-        """Do the task.
+        """Run the handler.
 
         Returns:
             How it ended: `succeeded`, `postponed`, `failed`, `paused`, `cancelled`, or `lost`.
@@ -136,18 +136,18 @@ class Attempt:
         beats = Thread(target=self._beat, name=f"heartbeats of {self.context.task_id}", daemon=True)
         beats.start()
         try:
-            tell = self._outcome(handler)
+            report = self._outcome(handler)
         finally:
             self._ended.set()
             self.context.heartbeat()
-        return self._told(tell)
+        return self._report(report)
 
     def release(self) -> str:
-        """Give the task back without having begun it."""
-        return self._told(lambda: self._client.release_lease(self.leased.lease))
+        """Release the task without having started it."""
+        return self._report(lambda: self._client.release_lease(self.leased.lease))
 
     def _outcome(self, handler: Callable[[Context, Any], object]) -> Callable[[], LeaseState]:
-        """Call the handler; what is to be told of its end."""
+        """Call the handler; returns the request that reports its outcome."""
         client, lease = self._client, self.leased.lease
         try:
             result = handler(self.context, self.leased.task.payload)
@@ -168,7 +168,7 @@ class Attempt:
         return lambda: client.complete_lease(lease, result)
 
     def _beat(self) -> None:
-        """Renew the lease again and again until the handler ends or the lease is lost."""
+        """Renew the lease repeatedly until the handler ends or the lease is lost."""
         context = self.context
         while not self._ended.is_set() and not context.lost:
             context._wake.wait(min(self._interval, max(0.0, context._until - time.monotonic())))  # noqa: SLF001 - its maker
@@ -179,29 +179,29 @@ class Attempt:
     def _renew(self) -> None:
         context = self.context
         progress, context._progress = context._progress, None  # noqa: SLF001 - its maker
-        asked_at = time.monotonic()
+        requested_at = time.monotonic()
         try:
             state = self._client.renew_lease(self.leased.lease, *(progress or ()))
         except (Conflict, TaskNotFound):
-            # The attempt is another's, or over; if it has ended meanwhile, its end says more.
+            # The attempt is over or another worker's; if the handler has ended meanwhile, its outcome says more.
             if not self._ended.is_set():
-                context._until = asked_at  # noqa: SLF001 - its maker
+                context._until = requested_at  # noqa: SLF001 - its maker
         except Exception:  # noqa: BLE001 - whatever it was, the next one may come through
-            # Told with the next one; if none comes through, the lease ends by itself.
+            # Sent with the next one; if none succeeds, the lease expires.
             context._progress = context._progress or progress  # noqa: SLF001 - its maker
             self._ended.wait(_SHORTEST_PAUSE)
             context.heartbeat()
         else:
-            # From when it was asked for: the API renewed it no sooner.
-            context._until = asked_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
+            # Counted from the request: the API renewed the lease no earlier.
+            context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
             context._asked = state.asked  # noqa: SLF001 - its maker
 
-    def _told(self, tell: Callable[[], LeaseState]) -> str:
-        """Tell the API, again and again while the lease lasts and the network does not answer."""
+    def _report(self, send: Callable[[], LeaseState]) -> str:
+        """Report the outcome, with retries while the lease lasts and the network fails."""
         pause = _SHORTEST_PAUSE
         while not self.context.lost:
             try:
-                return tell().state
+                return send().state
             except (Conflict, TaskNotFound):
                 return "lost"
             except ClientError as error:
@@ -213,5 +213,5 @@ class Attempt:
 
 
 def may_pass(error: ClientError) -> bool:
-    """Whether asking again later may help."""
+    """Whether the request may succeed later."""
     return isinstance(error, Unreachable | Throttled) or (isinstance(error, ApiError) and error.status in PASSING)

@@ -1,4 +1,4 @@
-"""How a request says who sends it."""
+"""Authentication of requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWNER_HEADER = "X-Duetime-Owner"
 
 
 class Authentication(StrEnum):
-    """The ways to authenticate that the command offers."""
+    """The methods of authentication."""
 
     NONE = "none"
     BEARER = "bearer"
@@ -38,10 +38,10 @@ class BearerToken(httpx.Auth):
 
 
 def authenticated(authentication: Authentication, token: str) -> httpx.Auth | None:
-    """What signs requests in the chosen way.
+    """The authentication for a chosen method.
 
     Raises:
-        CredentialsMissing: This machine lacks the token, the AWS credentials or the package for it.
+        CredentialsMissing: The token, the AWS credentials or a package is missing.
     """
     match authentication:
         case Authentication.NONE:

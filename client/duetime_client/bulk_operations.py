@@ -1,4 +1,4 @@
-"""Bulk operations: what goes on after a request that concerns many tasks was answered."""
+"""Bulk operations: changes of many tasks that continue after the response to their request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_PAUSE = 5.0
 
 
 class BulkOperation(ResponseModel):
-    """A bulk operation, and how far it is: tasks that were read, that are meant, and of those changed or refused."""
+    """A bulk operation and its progress: tasks that were scanned, that match, and of those changed or rejected."""
 
     id: str
     kind: str
@@ -41,7 +41,7 @@ class BulkOperation(ResponseModel):
 
     @property
     def is_running(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is still running."""
         return self.state == "running"
 
 
@@ -52,7 +52,7 @@ class _Page(ResponseModel):
 
 
 class BulkOperations:
-    """The part of the client that watches and stops bulk operations."""
+    """The client's methods for bulk operations."""
 
     _transport: Transport
     _sleep: Callable[[float], object]
@@ -63,17 +63,17 @@ class BulkOperations:
         return read(BulkOperation, response, document_of(response))
 
     def list_bulk_operations(self) -> list[BulkOperation]:
-        """One's latest bulk operations, newest first."""
+        """The latest bulk operations of the caller, newest first."""
         response = self._transport.request("GET", BULK_OPERATIONS)
         return read(_Page, response, document_of(response)).operations
 
     def cancel_bulk_operation(self, operation_id: str) -> BulkOperation:
-        """Stop a bulk operation where it is; what it has done stays done."""
+        """Stop a bulk operation; what it has changed stays changed."""
         response = self._transport.request("POST", f"{_path_of(operation_id)}/cancel", repeatable=True)
         return read(BulkOperation, response, document_of(response))
 
     def follow_bulk_operation(self, operation_id: str) -> Iterator[BulkOperation]:
-        """The operation as it is now, and again at every look at it, until it has ended."""
+        """The operation as it is now, and again each time it is polled, until it has ended."""
         pause = _FIRST_PAUSE
         while True:
             operation = self.get_bulk_operation(operation_id)

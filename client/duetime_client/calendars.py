@@ -1,4 +1,4 @@
-"""The part of the client that keeps calendars: the days and times at which scheduled work may not run, or may."""
+"""The client's methods for calendars: the days and times at which scheduled tasks may not run, or may."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ICALENDAR = "text/calendar"
 
 
 class Calendars:
-    """What the API does with calendars."""
+    """The client's methods for calendars."""
 
     _transport: Transport
 
     def list_calendars(self) -> Iterator[Calendar]:
-        """Every calendar, in the order of their names, page by page."""
+        """All calendars, by name, page by page."""
         for response, entry in pages(self._transport, CALENDARS, "calendars"):
             yield read(Calendar, response, entry)
 
@@ -38,19 +38,19 @@ class Calendars:
         return _calendar(self._transport.request("GET", path_of(name)))
 
     def put_calendar(self, name: str, /, **fields: Unpack[CalendarFields]) -> Calendar:
-        """Create a calendar, or replace it as a whole; schedules that name it heed it from then on."""
+        """Create a calendar, or replace it completely; schedules that name it apply it from then on."""
         return _calendar(self._transport.request("PUT", path_of(name), body=body_of(fields), repeatable=True))
 
     def put_icalendar(
         self, name: str, data: bytes, *, kind: str | None = None, timezone: str | None = None
     ) -> Calendar:
-        """Create or replace a calendar by an iCalendar file (`.ics`).
+        """Create or replace a calendar with an iCalendar file (`.ics`).
 
         Args:
             name: The calendar's name.
             data: The file's bytes.
-            kind: `excludes` (default) or `includes`: whether work runs outside of the events, or in them only.
-            timezone: Whose days they are; UTC by default.
+            kind: `excludes` (default) or `includes`: whether tasks run outside the events, or during them only.
+            timezone: The zone of its days; UTC by default.
         """
         query = [(key, value) for key, value in (("kind", kind), ("timezone", timezone)) if value]
         response = self._transport.request(
@@ -59,7 +59,7 @@ class Calendars:
         return _calendar(response)
 
     def delete_calendar(self, name: str) -> Calendar:
-        """Remove a calendar that no schedule names; answers it as it was.
+        """Delete a calendar that no schedule names; returns it as it was.
 
         Raises:
             Conflict: A schedule names it.
@@ -68,7 +68,7 @@ class Calendars:
 
 
 def path_of(name: str) -> str:
-    """The address of a calendar; whatever the name holds stays one segment of it."""
+    """The path of a calendar; the name is one segment of it, whatever characters it has."""
     return f"{CALENDARS}/{quote(name, safe='', errors='replace')}"
 
 

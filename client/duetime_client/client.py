@@ -1,4 +1,4 @@
-"""The client: one method for each thing the API does with tasks."""
+"""The client: a method for each operation of the API."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
         self.close()
 
     def close(self) -> None:
-        """Close the connections that are kept open."""
+        """Close the open connections."""
         self._transport.close()
 
     def create_task(
@@ -81,8 +81,8 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
     ) -> Task:
         """Create a task, which is due now unless `at` or `delay_seconds` says otherwise.
 
-        A request that is sent again never creates a second task: it carries a key, by default a fresh one.
-        With `wait_seconds`, the API answers when the outcome is known, or with the task as it stands by then.
+        A retried request never creates a second task: it carries an idempotency key, by default a random one.
+        With `wait_seconds`, the API responds when the outcome is known, or with the task as it is by then.
         """
         response = self._transport.request(
             "POST",
@@ -94,9 +94,9 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
         return task_of(response)
 
     def create_tasks(self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None) -> list[Task | ApiError]:
-        """Create many tasks, as many at once as the API takes; each has its own result, in the order given.
+        """Create many tasks, in requests as large as the API accepts; each has its own result, in the given order.
 
-        If a later request fails, tasks of the earlier ones stand. Calling again with the same key and the
+        If a later request fails, the tasks of the earlier ones exist. Calling again with the same key and the
         same tasks creates only what is missing.
         """
         key = idempotency_key or str(uuid4())
@@ -117,7 +117,7 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
         return task_of(self._transport.request("GET", path_of(task_id)))
 
     def list_tasks(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Iterator[Task]:
-        """Every task that the filters let through, fetched page by page as it is asked for."""
+        """All tasks that match the filters, fetched page by page as they are needed."""
         query = list(query_of(filters, page_size))
         token: str | None = None
         while True:
@@ -129,20 +129,20 @@ class Client(TaskControl, Locks, DeadLetters, Switches, Schedules, Calendars, Le
                 return
 
     def change_task(self, task_id: str, /, *, if_match: str | None = None, **changes: Unpack[TaskFields]) -> Task:
-        """Change a task that has not started; with `if_match`, only if it is still at that `etag`.
+        """Change a task that has not started; with `if_match`, only if it still has that `etag`.
 
-        Each field given replaces the one before as a whole, all tags and the whole retry policy included.
+        Each given field replaces the former value completely, also all tags and the whole retry policy.
         """
         headers = {"If-Match": if_match} if if_match else {}
         return task_of(self._transport.request("PATCH", path_of(task_id), body=body_of(changes), headers=headers))
 
     def cancel_task(self, task_id: str, *, force: bool = False) -> Task:
-        """Take back a task that has not started; with `force`, ask one that runs to stop, which it does when it can."""
+        """Cancel a task that has not started; with `force`, also request a running one to stop."""
         query = [("force", "true")] if force else []
         return task_of(self._transport.request("DELETE", path_of(task_id), query=query))
 
     def follow_task(self, task_id: str) -> Iterator[Task]:
-        """The task as it is now, and again at every look at it, until its outcome is known."""
+        """The task as it is now, and again each time it is polled, until its outcome is known."""
         pause = 0.0
         while True:
             task = self.get_task(task_id)

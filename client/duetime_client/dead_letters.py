@@ -1,4 +1,4 @@
-"""The tasks that gave up: seen, and tried again."""
+"""Dead letters: tasks that failed after all retries."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DEAD_LETTERS = "/v1/dead-letters"
 
 
 class DeadLetters(FilterActions):
-    """The part of the client for tasks that failed and are not tried again by themselves."""
+    """The client's methods for tasks that failed and are not retried automatically."""
 
     def list_dead_letters(
         self, *, page_size: int | None = None, **filters: Unpack[ListedDeadLetters]
     ) -> Iterator[Task]:
-        """Every task that gave up and that the filters let through, fetched page by page as it is asked for."""
+        """All dead letters that match the filters, fetched page by page as they are needed."""
         query = list(query_of(filters, page_size))
         token: str | None = None
         while True:
@@ -37,8 +37,8 @@ class DeadLetters(FilterActions):
     def redrive_dead_letters(
         self, wanted: DeadLetterFilter, *, next_token: str | None = None, **options: Unpack[BulkOptions]
     ) -> Iterator[FilterActionResult]:
-        """Have every failed task that a filter means tried again, as `cancel_tasks` goes.
+        """Run every failed task that matches a filter again; works like `cancel_tasks`.
 
-        One task alone is tried again by `retry_task`.
+        For a single task, use `retry_task`.
         """
-        return self._sweep(f"{DEAD_LETTERS}/redrive", filter_action_body(wanted, options), next_token)
+        return self._change_many(f"{DEAD_LETTERS}/redrive", filter_action_body(wanted, options), next_token)

@@ -1,4 +1,4 @@
-"""What can go wrong between this client and the API, each with its own message."""
+"""The errors of this client, each with its own message."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class ClientError(Exception):
-    """Anything this package raises on purpose."""
+    """Base class of this package's errors."""
 
 
 class AddressInvalid(ClientError, ValueError):
@@ -17,18 +17,18 @@ class AddressInvalid(ClientError, ValueError):
 
 
 class HeaderInvalid(ClientError, ValueError):
-    """A value cannot be sent in an HTTP header. The message leaves it out, as it may be a secret."""
+    """A value cannot be sent in an HTTP header. The message does not contain it, as it may be a secret."""
 
     def __init__(self, header: str) -> None:
         super().__init__(f"the value for the header {header} may hold printable ASCII characters only")
 
 
 class CredentialsMissing(ClientError):
-    """The chosen way to authenticate lacks what it needs on this machine."""
+    """The chosen method of authentication lacks a token, credentials or a package."""
 
 
 class Unreachable(ClientError):
-    """No answer came from the API; `sent` tells whether it may have received the request all the same."""
+    """The API did not respond; `sent` says whether it may have received the request nevertheless."""
 
     def __init__(self, url: str, reason: str, *, sent: bool) -> None:
         super().__init__(f"cannot reach {url}: {reason}")
@@ -38,7 +38,7 @@ class Unreachable(ClientError):
 
 @dataclass(frozen=True, slots=True)
 class InvalidField:
-    """One field of a request that the API refused."""
+    """A field of a request that the API rejected."""
 
     field: str
     reason: str
@@ -46,7 +46,7 @@ class InvalidField:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What the API says of an error: an RFC 9457 problem, or what could be read of another answer."""
+    """The API's description of an error: an RFC 9457 problem, or what could be read of another response."""
 
     status: int
     code: str
@@ -57,7 +57,7 @@ class Problem:
 
 
 class ApiError(ClientError):
-    """The API answered with an error; subclasses name the ones that callers tell apart."""
+    """The API responded with an error; there are subclasses for those that callers handle differently."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(f"{problem.detail} ({problem.status} {problem.code})")
@@ -65,7 +65,7 @@ class ApiError(ClientError):
 
     @property
     def status(self) -> int:
-        """HTTP status of the answer."""
+        """HTTP status of the response."""
         return self.problem.status
 
     @property
@@ -75,21 +75,21 @@ class ApiError(ClientError):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which the API asks to be tried again."""
+        """Seconds after which the API suggests to retry."""
         return self.problem.retry_after
 
 
 class InvalidRequest(ApiError):
-    """The request breaks the contract; `errors` names the fields."""
+    """The request is not valid; `errors` names the fields."""
 
     @property
     def errors(self) -> tuple[InvalidField, ...]:
-        """Every refused field with its reason."""
+        """The rejected fields with their reasons."""
         return self.problem.errors
 
 
 class Forbidden(ApiError):
-    """The API does not know the caller, or does not let them do this."""
+    """The caller is not authenticated, or may not do this."""
 
 
 class TaskNotFound(ApiError):
@@ -105,8 +105,8 @@ class PreconditionFailed(ApiError):
 
 
 class Throttled(ApiError):
-    """The API asks its caller to slow down, and went on asking through every retry."""
+    """The API throttled the request and all of its retries."""
 
 
 class UnexpectedResponse(ApiError):
-    """The address answered, but not as a duetime API does."""
+    """The response is not one of a duetime API."""

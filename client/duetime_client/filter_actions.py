@@ -1,4 +1,4 @@
-"""Cancelling and changing many tasks by a filter: asked once, and followed to the end."""
+"""Cancelling and changing many tasks by a filter: one request, followed until it is complete."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ _COUNTS = ("examined", "matched", "changed")
 
 
 class FilterActionResult(ResponseModel):
-    """What was done since the piece before: tasks that were read, that were meant, and of those changed or refused.
+    """What was done since the previous result: tasks that were scanned, that matched, and of those changed or rejected.
 
-    `operation_id` names the bulk operation that goes on, and `state` says where it stands; both are `None` if the whole
-    was soon done.
+    `operation_id` names the bulk operation that is running, and `state` is its state; both are `None` if there is none.
     """
 
     examined: int = 0
@@ -43,7 +42,7 @@ class FilterActionResult(ResponseModel):
 
 
 class FilterActions(BulkOperations):
-    """The part of the client that does something with many tasks at once."""
+    """The client's methods for many tasks."""
 
     _transport: Transport
 
@@ -55,13 +54,13 @@ class FilterActions(BulkOperations):
         next_token: str | None = None,
         **options: Unpack[BulkOptions],
     ) -> Iterator[FilterActionResult]:
-        """Cancel every task that a filter means; with `force`, ask those that run to stop.
+        """Cancel every task that matches a filter; with `force`, request running ones to stop.
 
-        Nothing happens until the first piece is asked for. If there is much to do, the API does it in a bulk operation,
-        which goes on whether or not anybody asks for more pieces: each tells what was done since the one before. An
-        empty filter needs `all=True`.
+        Nothing is sent before the first result is requested from the iterator. For many tasks, the API starts a bulk
+        operation, which continues whether or not the iterator does: each result says what was done since the previous
+        one. An empty filter needs `all=True`.
         """
-        return self._sweep(f"{TASKS}/cancel", {**filter_action_body(wanted, options), "force": force}, next_token)
+        return self._change_many(f"{TASKS}/cancel", {**filter_action_body(wanted, options), "force": force}, next_token)
 
     def change_tasks(
         self,
@@ -72,16 +71,16 @@ class FilterActions(BulkOperations):
         **options: Unpack[BulkOptions],
     ) -> Iterator[FilterActionResult]:
         """Change every task that a filter means and that has not started, as `cancel_tasks` goes."""
-        return self._sweep(
+        return self._change_many(
             f"{TASKS}/change", {**filter_action_body(wanted, options), "change": body_of(changes)}, next_token
         )
 
-    def _sweep(self, path: str, body: dict[str, object], token: str | None) -> Iterator[FilterActionResult]:
+    def _change_many(self, path: str, body: dict[str, object], token: str | None) -> Iterator[FilterActionResult]:
         while True:
-            asked = {**body, "next_token": token} if token else body
-            # Sent again with its key, it begins no second operation.
+            request = {**body, "next_token": token} if token else body
+            # A retry with the same key starts no second operation.
             key = {IDEMPOTENCY_KEY: str(uuid4())}
-            response = self._transport.request("POST", path, body=asked, headers=key, repeatable=True)
+            response = self._transport.request("POST", path, body=request, headers=key, repeatable=True)
             if response.status_code == HTTPStatus.ACCEPTED:
                 yield from self._followed(read(BulkOperation, response, document_of(response)))
                 return
@@ -92,7 +91,7 @@ class FilterActions(BulkOperations):
                 return
 
     def _followed(self, operation: BulkOperation) -> Iterator[FilterActionResult]:
-        """What an operation has done, and then again and again what it has done since."""
+        """What an operation has done, and then repeatedly what it has done since."""
         yield _since(None, operation)
         for seen in self.follow_bulk_operation(operation.id):
             yield _since(operation, seen)
@@ -100,7 +99,7 @@ class FilterActions(BulkOperations):
 
 
 def _since(before: BulkOperation | None, now: BulkOperation) -> FilterActionResult:
-    """What was done between two looks at an operation."""
+    """What was done between two readings of an operation."""
     counts = {name: getattr(now, name) - (getattr(before, name) if before else 0) for name in _COUNTS}
     known = before.refused if before else {}
     refused = {code: count - known.get(code, 0) for code, count in now.refused.items()}
@@ -109,5 +108,5 @@ def _since(before: BulkOperation | None, now: BulkOperation) -> FilterActionResu
 
 
 def filter_action_body(wanted: BulkFilter | DeadLetterFilter, options: BulkOptions) -> dict[str, object]:
-    """What every request of a sweep says."""
+    """The fields of every request by filter."""
     return {"filter": body_of(wanted), **options}

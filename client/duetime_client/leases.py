@@ -1,4 +1,4 @@
-"""Leases of pull workers, as the API answers them and as the client speaks of them."""
+"""Leases of pull workers."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ class LeasedTask(BaseModel):
     """Of a topology's node, the results of the parents that it named in `inputs`, by their names."""
     task: Task
     lasts: timedelta = timedelta(0)
-    """How long the lease was to last when it was answered, by the API's own clock."""
+    """How long the lease was to last at the time of the response, by the API's clock."""
 
 
 class LeaseState(BaseModel):
-    """What became of a lease, and of its task."""
+    """The state of a lease and of its task."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     task_id: str
     state: str
     asked: str | None = None
-    """What its user asks of the attempt: `pause`, `cancel` or nothing."""
+    """What was requested of the attempt: `pause`, `cancel` or nothing."""
     ends_at: datetime | None = None
     lasts: timedelta = timedelta(0)
 
 
 class Leases:
-    """The part of the client that pull workers use."""
+    """The client's methods for pull workers."""
 
     _transport: Transport
 
@@ -69,7 +69,7 @@ class Leases:
     ) -> list[LeasedTask]:
         """Lease due tasks of pulled types; none, if none became due while it waited.
 
-        It is not sent again by itself: an answer that is lost has leased its tasks all the same, until the leases end.
+        It is not retried: if its response is lost, its tasks are leased nevertheless, until the leases expire.
         """
         body = {
             "types": [*types],
@@ -83,44 +83,44 @@ class Leases:
             case {"leases": list() as leases}:
                 return [_leased(response, lease) for lease in leases]
             case _:
-                raise unexpected_response(response, "no leases in the answer")
+                raise unexpected_response(response, "no leases in the response")
 
     def renew_lease(self, lease: str, percent: int | None = None, message: str = "") -> LeaseState:
-        """Renew a lease, and tell how far the work has come; `asked` of the answer is what to heed."""
+        """Renew a lease and report progress; `asked` of the response is what was requested meanwhile."""
         body: dict[str, object] = {} if percent is None else {"percent": percent, "message": message}
         return self._tell_lease(lease, "heartbeat", body)
 
     def complete_lease(self, lease: str, result: object = None) -> LeaseState:
-        """Tell that the work is done."""
+        """Report success."""
         return self._tell_lease(lease, "complete", {"result": result})
 
     def fail_lease(self, lease: str, kind: str, message: str = "", *, retriable: bool = True) -> LeaseState:
-        """Tell that the work has failed, and whether another attempt might help."""
+        """Report a failure, and whether another attempt may succeed."""
         return self._tell_lease(lease, "fail", {"error": {"class": kind, "message": message}, "retriable": retriable})
 
     def release_lease(self, lease: str) -> LeaseState:
-        """Give a task back at once; it counts as no attempt."""
+        """Release a task immediately; this does not count as an attempt."""
         return self._tell_lease(lease, "release")
 
     def pause_lease(self, lease: str, checkpoint: object = None) -> LeaseState:
-        """Leave a task that its user wants paused, with what the attempt that goes on shall be given."""
+        """Stop working on a task whose pause was requested, with a checkpoint for the attempt that continues."""
         return self._tell_lease(lease, "pause", {} if checkpoint is None else {"checkpoint": checkpoint})
 
     def cancel_lease(self, lease: str) -> LeaseState:
-        """Leave a task that its user wants cancelled."""
+        """Stop working on a task whose cancellation was requested."""
         return self._tell_lease(lease, "cancel")
 
     def _tell_lease(self, lease: str, what: str, body: dict[str, object] | None = None) -> LeaseState:
-        # Of one lease, the same word twice is one word: it may be sent again.
+        # Repeating a report under one lease changes nothing, so it may be retried.
         path = f"{LEASES}/{quote(lease, safe='', errors='replace')}/{what}"
         response = self._transport.request("POST", path, body=body, repeatable=True)
         document = document_of(response)
         if not isinstance(document, Mapping):
-            raise unexpected_response(response, "no state of a lease in the answer")
+            raise unexpected_response(response, "no state of a lease in the response")
         try:
             state = LeaseState.model_validate(document)
         except ValidationError as error:
-            raise unexpected_response(response, "the answer's state of a lease is not valid") from error
+            raise unexpected_response(response, "the response's state of a lease is not valid") from error
         return state.model_copy(update={"lasts": _lasts(response, state.ends_at)})
 
 
@@ -128,12 +128,12 @@ def _leased(response: httpx.Response, document: Any) -> LeasedTask:  # noqa: ANN
     try:
         lease = LeasedTask.model_validate({**document, "task": Task.of_document(document["task"])})
     except (ValidationError, KeyError, TypeError) as error:
-        raise unexpected_response(response, "a lease in the answer is not valid") from error
+        raise unexpected_response(response, "a lease in the response is not valid") from error
     return lease.model_copy(update={"lasts": _lasts(response, lease.ends_at)})
 
 
 def _lasts(response: httpx.Response, ends_at: datetime | None) -> timedelta:
-    """How long a lease lasts from its answer on: by the sender's clock, for this machine's may be wrong."""
+    """How long a lease lasts from its response on: by the sender's clock, as this machine's may be wrong."""
     if ends_at is None:
         return timedelta(0)
     try:

@@ -1,4 +1,4 @@
-"""Locks: who holds them, who waits for them."""
+"""Locks: their holders and waiting tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOCKS = "/v1/locks"
 
 
 class LockHolder(ResponseModel):
-    """A task that holds a lock; its fence is `None` while the lock waits for it to come."""
+    """A task that holds a lock; its fence is `None` while the lock is only reserved for it."""
 
     task_id: str
     fence: int | None
@@ -31,14 +31,14 @@ class LockHolder(ResponseModel):
 
 
 class LockWaiter(ResponseModel):
-    """A task in a lock's line."""
+    """A task that waits for a lock."""
 
     task_id: str
     due_at: datetime
 
 
 class Lock(ResponseModel):
-    """A named resource: who holds it, and, unless it comes from a list, who waits for it in which order."""
+    """A named resource: its holders and, except in lists, the waiting tasks in their order."""
 
     key: str
     holders: list[LockHolder]
@@ -46,12 +46,12 @@ class Lock(ResponseModel):
 
 
 class Locks:
-    """The part of the client that looks at locks."""
+    """The client's methods for locks."""
 
     _transport: Transport
 
     def list_locks(self) -> Iterator[Lock]:
-        """Every lock that was used within about a day, in the order of their keys, page by page."""
+        """All locks that were used in the last day or so, by key, page by page."""
         token: str | None = None
         while True:
             query = [("next_token", token)] if token else []
@@ -61,17 +61,17 @@ class Locks:
                     yield from (read(Lock, response, lock) for lock in locks)
                     token = str(rest.get("next_token") or "")
                 case _:
-                    raise unexpected_response(response, "no page of locks in the answer")
+                    raise unexpected_response(response, "no page of locks in the response")
             if not token:
                 return
 
     def get_lock(self, key: str) -> Lock:
-        """One lock, with the first of its line."""
+        """One lock, with the first of its waiting tasks."""
         response = self._transport.request("GET", path_of(key))
         return read(Lock, response, document_of(response))
 
     def free_lock(self, key: str) -> Lock:
-        """Take a lock away from whoever holds it; the first of its line is let in at once."""
+        """Take a lock from its holders by force; the first waiting task gets it."""
         response = self._transport.request("DELETE", path_of(key))
         return read(Lock, response, document_of(response))
 
@@ -80,21 +80,21 @@ A = TypeVar("A", bound=ResponseModel)
 
 
 def read(model: type[A], response: httpx.Response, document: object) -> A:
-    """A part of an answer as what it should be.
+    """A part of a response as a model.
 
     Raises:
         UnexpectedResponse: It is something else.
     """
     if not isinstance(document, Mapping):
-        raise unexpected_response(response, "the answer is not what was asked for")
+        raise unexpected_response(response, "the response is not what was asked for")
     try:
         return model.of_document(document)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise unexpected_response(response, f"the answer is not valid ({field}: {first['msg']})") from error
+        raise unexpected_response(response, f"the response is not valid ({field}: {first['msg']})") from error
 
 
 def path_of(key: str) -> str:
-    """The address of a lock; whatever the key holds stays one segment of it."""
+    """The path of a lock; the key is one segment of it, whatever characters it has."""
     return f"{LOCKS}/{quote(key, safe='', errors='replace')}"

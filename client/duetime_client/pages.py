@@ -1,4 +1,4 @@
-"""Lists that come in pages, each naming the next by a token."""
+"""Lists in pages, each with a token for the next."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 def pages(
     transport: Transport, path: str, entries: str, query: Sequence[tuple[str, str]] = ()
 ) -> Iterator[tuple[httpx.Response, object]]:
-    """Every entry of a list with the answer that it came in, fetched page by page as it is asked for.
+    """Every entry of a list with its response, fetched page by page as it is needed.
 
     Args:
-        transport: What sends the requests.
-        path: The list's address.
-        entries: The field of an answer that holds its entries.
+        transport: Sends the requests.
+        path: The path of the list.
+        entries: The field of a response that holds the entries.
         query: The list's other parameters.
 
     Raises:
-        UnexpectedResponse: An answer is no page of such a list.
+        UnexpectedResponse: A response is not a page of such a list.
     """
     token = ""
     while True:
@@ -34,7 +34,7 @@ def pages(
         page = document_of(response)
         found = page.get(entries) if isinstance(page, dict) else None
         if not isinstance(page, dict) or not isinstance(found, list):
-            raise unexpected_response(response, f"no page of {entries} in the answer")
+            raise unexpected_response(response, f"no page of {entries} in the response")
         for entry in found:
             yield response, entry
         token = str(page.get("next_token") or "")

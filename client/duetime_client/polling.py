@@ -1,4 +1,4 @@
-"""How often to look at a task until it has ended."""
+"""How often to poll a task until it has ended."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 3.0
 GROWTH = 1.5
-# A task that waits for its time is still looked at now and then, because it may be cancelled or brought forward.
+# A task that waits for its time is polled too, because it may be cancelled or started earlier.
 LONGEST_WAIT = 5.0
 
 
 def pause_after(task: Task, last_pause: float, now: datetime) -> float:
-    """Seconds until the next look at a task: short once it is due, then longer and longer."""
+    """Seconds until the next poll of a task: short once it is due, then growing."""
     until_due = (task.due_at - now).total_seconds()
     if until_due > 0:
         return min(until_due + FIRST_PAUSE, LONGEST_WAIT)
@@ -24,5 +24,5 @@ def pause_after(task: Task, last_pause: float, now: datetime) -> float:
 
 
 def utc_now() -> datetime:
-    """The present moment."""
+    """The current time."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""From an HTTP answer to the error it stands for."""
+"""From HTTP responses to errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ERRORS: Mapping[int, type[ApiError]] = {
 
 
 def error_of_response(response: httpx.Response) -> ApiError:
-    """The error that an answer outside 2xx stands for."""
+    """The error for a response outside 2xx."""
     retry_after = seconds_of(response.headers.get("Retry-After"), datetime.now(UTC))
     if response.headers.get("Content-Type", "").startswith(PROBLEM_TYPE):
         return error_of_problem(response.status_code, document_of(response), retry_after)
@@ -52,7 +52,7 @@ def error_of_response(response: httpx.Response) -> ApiError:
 
 
 def error_of_problem(status: int, document: object, retry_after: float | None = None) -> ApiError:
-    """The error that an RFC 9457 problem stands for."""
+    """The error for an RFC 9457 problem."""
     members = document if isinstance(document, Mapping) else {}
     code = text_of(members.get("code")) or phrase_of(status)
     title = text_of(members.get("title")) or phrase_of(status)
@@ -70,12 +70,12 @@ def error_of_problem(status: int, document: object, retry_after: float | None = 
 
 
 def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiError:
-    """The error of an answer that duetime's API did not write: a gateway's, or another server's."""
+    """The error for a response that is not duetime's own: a gateway's, or another server's."""
     status = response.status_code
     document = document_of(response)
     message = text_of(document.get("message")) if isinstance(document, Mapping) else ""
     if status == HTTPStatus.NOT_FOUND or status < HTTPStatus.BAD_REQUEST:
-        # A missing route says that the address is wrong, never that a task is missing.
+        # A missing route means that the address is wrong, not that a task does not exist.
         return unexpected_response(response, "no duetime API at this address")
     phrase = phrase_of(status)
     problem = Problem(status, phrase, phrase, message or phrase, retry_after=retry_after)
@@ -83,13 +83,13 @@ def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiErr
 
 
 def unexpected_response(response: httpx.Response, reason: str) -> UnexpectedResponse:
-    """The error of an answer that is none of the contract's."""
+    """The error for a response that does not match the contract."""
     detail = f"{reason}: {response.request.method} {response.request.url}"
     return UnexpectedResponse(Problem(response.status_code, "unexpected_answer", reason, detail))
 
 
 def document_of(response: httpx.Response) -> object:
-    """The answer's JSON, or nothing if it has none."""
+    """The JSON of a response, or nothing if it has none."""
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError):
@@ -97,7 +97,7 @@ def document_of(response: httpx.Response) -> object:
 
 
 def invalid_fields(errors: object) -> list[InvalidField]:
-    """The refused fields that a problem lists."""
+    """The rejected fields of a problem."""
     entries = errors if isinstance(errors, list) else []
     return [
         InvalidField(text_of(entry.get("field")), text_of(entry.get("reason")))
@@ -107,7 +107,7 @@ def invalid_fields(errors: object) -> list[InvalidField]:
 
 
 def seconds_of(retry_after: str | None, now: datetime) -> float | None:
-    """Seconds that a `Retry-After` header asks for, given as a number or as an HTTP date."""
+    """Seconds of a `Retry-After` header, which is a number or an HTTP date."""
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():
@@ -121,7 +121,7 @@ def seconds_of(retry_after: str | None, now: datetime) -> float | None:
 
 
 def phrase_of(status: int) -> str:
-    """The standard's words for a status, for answers that bring none of their own."""
+    """The standard phrase for a status, for responses without a title."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:

@@ -1,4 +1,4 @@
-"""Schedules and calendars as the API answers them, and what a caller says of them."""
+"""Schedules and calendars: the API's responses, and the fields of requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from duetime_client.task_fields import NewTask  # noqa: TC001 - typed dictionari
 
 
 class TimingFields(TypedDict, total=False):
-    """When work is due: exactly one of the first five, and how it is read."""
+    """When tasks are due: exactly one of the first five, and how to read it."""
 
     cron: str
     rate: str
@@ -33,7 +33,7 @@ class TimingFields(TypedDict, total=False):
 
 
 class ScheduleFields(TimingFields, total=False):
-    """Everything that a schedule says, its name apart. `task` has the fields of a task, except when it is due."""
+    """The fields of a schedule except its name. `task` has the fields of a task except its due time."""
 
     overlap: Literal["skip", "buffer_one", "allow_all"]
     catch_up_seconds: int
@@ -51,7 +51,7 @@ class CalendarWindow(TypedDict):
 
 
 class CalendarSpan(TypedDict):
-    """A stretch of time, its ends in RFC 3339."""
+    """A period, its start and end in RFC 3339."""
 
     start: str
     end: str
@@ -59,7 +59,7 @@ class CalendarSpan(TypedDict):
 
 
 class CalendarFields(TypedDict, total=False):
-    """The times of a calendar, outside (`excludes`) or inside (`includes`) of which work may run."""
+    """The times of a calendar, outside (`excludes`) or inside (`includes`) of which tasks may run."""
 
     kind: Literal["excludes", "includes"]
     timezone: str
@@ -71,14 +71,14 @@ class CalendarFields(TypedDict, total=False):
 
 
 class Occurrence(ResponseModel):
-    """One time of a schedule.
+    """An occurrence of a schedule.
 
     Attributes:
-        at: The instant that the timing means.
+        at: The time according to the timing.
         local: The same in the schedule's zone, with its offset.
-        due_at: When its task is due, jitter and moves included; nothing if it does not run.
-        note: What a clock, a calendar or the schedule's state has to do with it, in words.
-        task_id: Its task, as soon as there is one.
+        due_at: When its task is due, with jitter and moves; nothing if it does not run.
+        note: The decision about DST, a calendar or the schedule's state, in words.
+        task_id: Its task, if there is one already.
     """
 
     at: datetime
@@ -114,7 +114,7 @@ class Backfill(ResponseModel):
 
 
 class Schedule(ResponseModel):
-    """A recurring definition. Lists show it without what comes next and what was skipped."""
+    """A recurring definition. In lists it has no upcoming occurrences and no skips."""
 
     id: str
     name: str
@@ -140,12 +140,12 @@ class Schedule(ResponseModel):
 
     @property
     def etag(self) -> str:
-        """What `change_schedule(if_match=…)` compares: the schedule as it is here, and no later."""
+        """The version for `change_schedule(if_match=…)`."""
         return f'"{self.version}"'
 
     @property
     def timing(self) -> str:
-        """The one field that says when, as it was written."""
+        """The timing as it was written."""
         for field in ("cron", "rate", "interval"):
             if text := getattr(self, field):
                 return f"{text}" if field == "cron" else f"{field} {text}"

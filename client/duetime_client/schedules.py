@@ -26,12 +26,12 @@ SCHEDULES = "/v1/schedules"
 
 
 class Schedules:
-    """What the API does with schedules. Each is addressed by its name."""
+    """The client's methods for schedules. Each is addressed by its name."""
 
     _transport: Transport
 
     def create_schedule(self, name: str | None = None, /, **fields: Unpack[ScheduleFields]) -> Schedule:
-        """Create a schedule; without a name the API makes one up.
+        """Create a schedule; without a name, the API generates one.
 
         Raises:
             Conflict: There is one of this name.
@@ -40,11 +40,11 @@ class Schedules:
         return _schedule(self._transport.request("POST", SCHEDULES, body={**named, **body_of(fields)}))
 
     def get_schedule(self, name: str) -> Schedule:
-        """One schedule, with what comes next and what was skipped lately."""
+        """One schedule, with its next occurrences and recent skips."""
         return _schedule(self._transport.request("GET", path_of(name)))
 
     def list_schedules(self, *, state: str | None = None, page_size: int | None = None) -> Iterator[Schedule]:
-        """Every schedule, or those in one state, in the order of their names, page by page."""
+        """All schedules, or those in one state, by name, page by page."""
         query = [("state", state)] if state else []
         query += [("limit", str(page_size))] if page_size else []
         for response, entry in pages(self._transport, SCHEDULES, "schedules", query):
@@ -53,7 +53,7 @@ class Schedules:
     def change_schedule(
         self, name: str, /, *, if_match: str | None = None, **changes: Unpack[ScheduleFields]
     ) -> Schedule:
-        """Change a schedule; with `if_match`, only if it is still at that `etag`.
+        """Change a schedule; with `if_match`, only if it still has that `etag`.
 
         Each field given replaces the one before as a whole, the task too. Occurrences that are queued already are
         dropped and made anew.
@@ -62,30 +62,30 @@ class Schedules:
         return _schedule(self._transport.request("PATCH", path_of(name), body=body_of(changes), headers=headers))
 
     def delete_schedule(self, name: str) -> Schedule:
-        """Remove a schedule; what is queued of it does not run any more. Answers it as it was."""
+        """Delete a schedule; its queued tasks will not run. Returns it as it was."""
         return _schedule(self._transport.request("DELETE", path_of(name)))
 
     def pause_schedule(self, name: str, note: str = "") -> Schedule:
-        """Hold a schedule, and say why; what is queued of it does not run."""
+        """Pause a schedule, with a reason; its queued tasks will not run."""
         return self._steer_schedule(name, "pause", {"note": note})
 
     def resume_schedule(self, name: str) -> Schedule:
-        """Let a paused schedule go on from now; what the pause missed does not run."""
+        """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
         return self._steer_schedule(name, "resume")
 
     def trigger_schedule(self, name: str) -> Task:
-        """Run a schedule's task once, now, whatever its rhythm; answers the task."""
+        """Run a schedule's task once, now, regardless of its timing; returns the task."""
         return task_of(self._transport.request("POST", f"{path_of(name)}/trigger"))
 
     def backfill_schedule(
         self, name: str, start: datetime | str, end: datetime | str, *, per_minute: int | None = None
     ) -> Schedule:
-        """Run the occurrences of a stretch of the past, so many a minute."""
+        """Run the occurrences of a past period, a number of them per minute."""
         pace = {} if per_minute is None else {"per_minute": per_minute}
         return self._steer_schedule(name, "backfill", {"from": encoded(start), "until": encoded(end), **pace})
 
     def cancel_backfill(self, name: str, backfill_id: str) -> Schedule:
-        """End a backfill before it is done; what it has placed already runs."""
+        """Stop a backfill; tasks that it has created still run."""
         address = f"{path_of(name)}/backfill/{quote(backfill_id, safe='', errors='replace')}"
         return _schedule(self._transport.request("DELETE", address))
 
@@ -97,7 +97,7 @@ class Schedules:
         end: datetime | str | None = None,
         limit: int | None = None,
     ) -> list[Occurrence]:
-        """Occurrences with their tasks, in order of time: past ones if `start` is past, and what is to come."""
+        """Occurrences with their tasks, in order of time: past ones if `start` is past, and future ones."""
         bounds = {"from": start, "to": end, "limit": limit}
         query = [(key, str(encoded(value))) for key, value in bounds.items() if value is not None]
         return _occurrences(self._transport.request("GET", f"{path_of(name)}/occurrences", query=query))
@@ -105,7 +105,7 @@ class Schedules:
     def preview_schedule(
         self, *, start: datetime | str | None = None, count: int | None = None, **timing: Unpack[TimingFields]
     ) -> list[Occurrence]:
-        """What a timing means: its next occurrences after `start`, each with what was decided. Creates nothing."""
+        """The next occurrences of a timing after `start`, each with its decision. Creates nothing."""
         asked = {"from": encoded(start), "count": count}
         body = {**body_of(timing), **{key: value for key, value in asked.items() if value is not None}}
         return _occurrences(self._transport.request("POST", f"{SCHEDULES}/preview", body=body, repeatable=True))
@@ -115,7 +115,7 @@ class Schedules:
 
 
 def path_of(name: str) -> str:
-    """The address of a schedule; whatever the name holds stays one segment of it."""
+    """The path of a schedule; the name is one segment of it, whatever characters it has."""
     return f"{SCHEDULES}/{quote(name, safe='', errors='replace')}"
 
 
@@ -128,4 +128,4 @@ def _occurrences(response: httpx.Response) -> list[Occurrence]:
         case {"occurrences": list() as found}:
             return [read(Occurrence, response, each) for each in found]
         case _:
-            raise unexpected_response(response, "no occurrences in the answer")
+            raise unexpected_response(response, "no occurrences in the response")

@@ -1,4 +1,4 @@
-"""Switches: what is stopped or capped, and which HTTP hosts are left alone."""
+"""Switches: what is stopped or limited, and the circuit breakers of HTTP hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Scope = Literal["everything", "type", "owner"]
 
 
 class Switch(ResponseModel):
-    """What an operator has decided about everything, about one type of tasks, or about one owner's."""
+    """A stop or a concurrency limit for everything, one type or one owner."""
 
     scope: str
     name: str = ""
@@ -29,7 +29,7 @@ class Switch(ResponseModel):
 
 
 class Circuit(ResponseModel):
-    """An HTTP host that keeps failing an owner's calls: it calls it not until then, and then by one call at a time."""
+    """An open circuit breaker: an HTTP host that fails an owner's calls gets none for a while, then one at a time."""
 
     owner: str = ""
     host: str
@@ -41,19 +41,19 @@ class Circuit(ResponseModel):
 
 
 class StopSwitches(ResponseModel):
-    """What is held back; circuits are for operators only."""
+    """All switches; circuit breakers are for operators only."""
 
     switches: list[Switch]
     circuits: list[Circuit]
 
 
 class Switches:
-    """The part of the client that sets switches."""
+    """The client's methods for switches."""
 
     _transport: Transport
 
     def list_switches(self) -> StopSwitches:
-        """All switches that concern the caller, and for operators the circuits that are not closed."""
+        """All switches that apply to the caller and, for operators, the circuit breakers that are not closed."""
         response = self._transport.request("GET", SWITCHES)
         return read(StopSwitches, response, document_of(response))
 
@@ -66,13 +66,13 @@ class Switches:
         max_concurrent: int | None = None,
         reason: str = "",
     ) -> Switch:
-        """Stop or cap something; the switch that was there is replaced as a whole."""
+        """Stop something or limit its concurrency; replaces the existing switch completely."""
         body = {"scope": scope, "name": name, "stopped": stopped, "max_concurrent": max_concurrent, "reason": reason}
         response = self._transport.request("PUT", SWITCHES, body=body, repeatable=True)
         return read(Switch, response, document_of(response))
 
     def remove_switch(self, scope: Scope, name: str = "") -> Switch:
-        """Lift a switch: what it held back comes again by itself. Answers the switch as it was."""
+        """Remove a switch; stopped tasks start by themselves. Returns the switch as it was."""
         query = [("scope", scope), *([("name", name)] if name else [])]
         response = self._transport.request("DELETE", SWITCHES, query=query)
         return read(Switch, response, document_of(response))

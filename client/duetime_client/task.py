@@ -1,4 +1,4 @@
-"""A task as the API answers it."""
+"""Tasks as the API returns them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Lease(BaseModel):
 
 
 class ResponseModel(BaseModel):
-    """Something that the API answers with. Fields that a newer API adds are kept as extra attributes."""
+    """A part of the API's responses. Fields that a newer API adds become extra attributes."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -48,10 +48,10 @@ class ResponseModel(BaseModel):
 
     @classmethod
     def of_document(cls, document: Mapping[str, object]) -> Self:
-        """The value of an answer's JSON.
+        """The value of a response's JSON.
 
         Raises:
-            pydantic.ValidationError: The JSON is none.
+            pydantic.ValidationError: The JSON is not valid.
         """
         value = cls.model_validate(document)
         value._document = document  # noqa: SLF001 - pydantic sets private attributes after validation only
@@ -64,7 +64,7 @@ class ResponseModel(BaseModel):
 
 
 class Attempt(ResponseModel):
-    """One attempt that has ended. Of one that was lost with its worker, nobody knows more than that it was."""
+    """An attempt that has ended. Of one that was lost with its worker, only the number is known."""
 
     attempt: int
     fence: int
@@ -79,14 +79,14 @@ class Attempt(ResponseModel):
 
 
 class TargetReply(ResponseModel):
-    """What an endpoint answered when it was asked about a task: the status of HTTP, and its JSON."""
+    """The response of an endpoint to a query about a task: HTTP status and JSON."""
 
     status: int
     body: object = None
 
 
 class Task(ResponseModel):
-    """One piece of work with a due time."""
+    """A unit of work with a due time."""
 
     id: str
     state: str
@@ -119,16 +119,16 @@ class Task(ResponseModel):
     error: Failure | None = None
     lateness_ms: float | None = None
     content_expired: tuple[str, ...] = ()
-    """What was kept outside the record and has been removed before it: `payload`, `result`; it is `None` here."""
+    """Large contents that have expired before the task: `payload`, `result`; they are `None` here."""
 
     _etag: str | None = PrivateAttr(default=None)
 
     @classmethod
     def of_document(cls, document: Mapping[str, object], etag: str | None = None) -> Self:
-        """The task of an answer's JSON.
+        """The task of a response's JSON.
 
         Raises:
-            pydantic.ValidationError: The JSON is no task.
+            pydantic.ValidationError: The JSON is not a task.
         """
         task = super().of_document(document)
         task._etag = etag  # noqa: SLF001 - pydantic sets private attributes after validation only
@@ -136,7 +136,7 @@ class Task(ResponseModel):
 
     @property
     def etag(self) -> str:
-        """What `change_task(if_match=…)` compares: the task as it is here, and no later."""
+        """The version for `change_task(if_match=…)`."""
         return self._etag or f'"{self.version}"'
 
     @property

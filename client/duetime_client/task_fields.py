@@ -1,6 +1,6 @@
-"""What a caller says of a task: the fields of the API's requests, as typed dictionaries.
+"""The fields of the API's requests about tasks, as typed dictionaries.
 
-A field that is absent is left to the API: its default when a task is created, its present value when one is changed.
+An absent field has its default when a task is created, and keeps its value when one is changed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Priority(StrEnum):
-    """Which of the tasks that are due at once goes first."""
+    """Which of the tasks that are due at the same time goes first."""
 
     HIGH = "high"
     NORMAL = "normal"
@@ -22,7 +22,7 @@ class Priority(StrEnum):
 
 
 class RetryPolicy(TypedDict, total=False):
-    """How often and how patiently a failed task is tried again."""
+    """How often a failed task is retried, and after which pauses."""
 
     max_attempts: int
     initial_seconds: float
@@ -40,7 +40,7 @@ class HttpTarget(TypedDict):
 
 
 class LockSpec(TypedDict):
-    """A named resource that at most `limit` tasks hold while they run, for all phases (`task`) or for `run` only."""
+    """A named resource that at most `limit` tasks hold while they run, in all phases (`task`) or in `run` only."""
 
     key: str
     limit: NotRequired[int]
@@ -48,13 +48,13 @@ class LockSpec(TypedDict):
 
 
 class PullTarget(TypedDict):
-    """Workers of one's own that lease the tasks of a type; the deployment's settings declare which types."""
+    """Pull workers, which lease the tasks of a type; the deployment's settings declare the types."""
 
     kind: Literal["pull"]
 
 
 class AwsTarget(TypedDict):
-    """A resource of AWS that is called with the task; the deployment's settings say which ones may be.
+    """An AWS resource that is called with the task; the deployment's settings say which ones are allowed.
 
     `mode` is for Lambda functions, `detail_type` for event buses.
     """
@@ -69,9 +69,9 @@ Target = HttpTarget | PullTarget | AwsTarget
 
 
 class TaskFields(TypedDict, total=False):
-    """Everything about a task that its creator chooses, except its type.
+    """The fields of a task, except its type.
 
-    `allow_unknown_type`, which only a creation takes, accepts a type whose handler a later deployment brings.
+    `allow_unknown_type` is for creations only: it accepts a type whose handler is not deployed yet.
     """
 
     payload: object
@@ -97,7 +97,7 @@ class NewTask(TaskFields, total=False):
 
 
 class TaskFilter(TypedDict, total=False):
-    """Which tasks to list, in which order; several fields narrow the list together, `parent` names a topology."""
+    """Which tasks to list, in which order: those that match all fields. `parent` is a topology."""
 
     state: str
     parent: str
@@ -111,7 +111,7 @@ class TaskFilter(TypedDict, total=False):
 
 
 class BulkFilter(TypedDict, total=False):
-    """Which tasks to cancel or to change; several fields narrow it together."""
+    """Which tasks to cancel or to change: those that match all fields."""
 
     state: str
     type: str
@@ -122,7 +122,7 @@ class BulkFilter(TypedDict, total=False):
 
 
 class DeadLetterFilter(TypedDict, total=False):
-    """Which failed tasks to try again; several fields narrow it together, `error` is the class of the last error."""
+    """Which failed tasks to run again: those that match all fields. `error` is the class of the last error."""
 
     type: str
     name: str
@@ -139,7 +139,7 @@ class ListedDeadLetters(DeadLetterFilter, total=False):
 
 
 class BulkOptions(TypedDict, total=False):
-    """How to go through many tasks: `all` says that an empty filter is meant; with `limit`, piece by piece."""
+    """How to process many tasks: `all` allows an empty filter; with `limit`, page by page."""
 
     all: bool
     order: Literal["asc", "desc"]
@@ -149,19 +149,19 @@ class BulkOptions(TypedDict, total=False):
 
 
 class TimeWithoutZone(ValueError):
-    """A time was given that means a different moment in every time zone."""
+    """A time without a zone was given, which is another moment in each zone."""
 
     def __init__(self, moment: datetime) -> None:
         super().__init__(f"{moment.isoformat()} has no time zone: give it one, such as datetime.UTC")
 
 
 def body_of(fields: Mapping[str, object]) -> dict[str, object]:
-    """The fields as the API's JSON carries them."""
+    """The fields as JSON of the API."""
     return {name: encoded(value) for name, value in fields.items()}
 
 
 def query_of(filters: Mapping[str, object], limit: int | None) -> Iterator[tuple[str, str]]:
-    """The filter as the parameters of a list's address."""
+    """The filter as query parameters of a list."""
     for name, value in filters.items():
         yield from parameters_of(name, value)
     if limit is not None:
@@ -169,7 +169,7 @@ def query_of(filters: Mapping[str, object], limit: int | None) -> Iterator[tuple
 
 
 def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
-    """One filter as parameters: a tag each, the ids as one list."""
+    """One filter as parameters: one for each tag, and all ids in one."""
     match name, value:
         case "tags", dict() as tags:
             return [("tag", f"{key}:{tag}") for key, tag in tags.items()]
@@ -180,10 +180,10 @@ def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
 
 
 def encoded(value: object) -> object:
-    """A time as RFC 3339 text with its own offset, anything else as it is.
+    """A time as RFC 3339 text with its own offset, any other value unchanged.
 
     Raises:
-        TimeWithoutZone: The time does not say which moment it means.
+        TimeWithoutZone: The time has no zone.
     """
     if not isinstance(value, datetime):
         return value

@@ -7,7 +7,7 @@ A file is JSON, and either the body of `POST /v1/topologies` itself:
  "nodes": {"fetch": {"type": "fetch"}, "report": {"type": "report", "depends_on": ["fetch"], "inputs": ["fetch"]}}}
 ```
 
-or a recorded workflow, a list of nodes with the times that they once took (see `workflows.py`).
+or a recorded workflow, a list of nodes with their recorded durations (see `workflow_traces.py`).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def read_topology(path: Path | str, *, task_type: str = "sleep", time_scale: flo
 
     Args:
         path: the file.
-        task_type: what kind of task each node of a recorded workflow becomes.
-        time_scale: what the recorded times are multiplied by.
+        task_type: the type of the tasks of a recorded workflow.
+        time_scale: the factor for recorded durations.
 
     Returns:
         The body of `POST /v1/topologies`.
 
     Raises:
-        TopologyInvalid: the file is no topology, or one that cannot be run.
+        TopologyInvalid: the file is not a valid topology.
         OSError: it cannot be read.
     """
     document = _parsed(_content(Path(path)))
@@ -81,7 +81,7 @@ def _parsed(data: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _is_deeper_than(document: object, levels: int) -> bool:
-    """Whether more lists and objects than that are within each other."""
+    """Whether lists and objects are nested deeper than that."""
     here = [document]
     for _ in range(levels):
         here = [inner for outer in here for inner in _inside(outer)]
@@ -99,7 +99,7 @@ def _refusal(reason: str) -> TopologyInvalid:
 
 
 def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of which no part is lost because another has the same name."""
+    """An object without duplicate names."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:

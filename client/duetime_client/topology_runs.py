@@ -28,7 +28,7 @@ _LONGEST_LOOK_SECONDS = 5.0
 
 
 class TopologyNode(ResponseModel):
-    """A node of a topology, and where it stands."""
+    """A node of a topology, and its state."""
 
     task_id: str | None = None
     type: str
@@ -44,14 +44,14 @@ class TopologyNode(ResponseModel):
 
 
 class CriticalPath(ResponseModel):
-    """The chain of nodes that the end of the whole waits for."""
+    """The chain of nodes that determines when the topology ends."""
 
     nodes: list[str]
     seconds: float
 
 
 class Topology(ResponseModel):
-    """A graph of tasks, and where it stands."""
+    """A graph of tasks, and its state."""
 
     id: str
     state: str
@@ -75,23 +75,23 @@ class Topology(ResponseModel):
 
 
 class Topologies:
-    """The part of the client that runs topologies."""
+    """The client's methods for topologies."""
 
     _transport: Transport
     _sleep: Callable[[float], object]
 
     def create_topology(self, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> Task:
-        """Create a topology from the body of `POST /v1/topologies`, such as `read_topology` makes of a file."""
+        """Create a topology from the body of `POST /v1/topologies`, which `read_topology` reads from a file."""
         headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
         return task_of(self._transport.request("POST", TOPOLOGIES, body=dict(body), headers=headers))
 
     def get_topology(self, task_id: str) -> Topology:
-        """A topology, with where each of its nodes stands."""
+        """A topology with the states of its nodes."""
         response = self._transport.request("GET", _path_of(task_id))
         return read(Topology, response, document_of(response))
 
     def follow_topology(self, task_id: str) -> Iterator[Topology]:
-        """The topology as it is now, and again at every look at it, until its outcome is known."""
+        """The topology as it is now, and again each time it is polled, until its outcome is known."""
         pause = _LOOK_SECONDS
         while True:
             topology = self.get_topology(task_id)
@@ -102,19 +102,19 @@ class Topologies:
             pause = min(pause * 1.1, _LONGEST_LOOK_SECONDS)
 
     def rerun_topology(self, task_id: str) -> Task:
-        """Run a failed topology again; what succeeded is kept."""
+        """Run a failed topology again; nodes that succeeded are not repeated."""
         return self._act_on(task_id, "rerun")
 
     def cancel_topology(self, task_id: str) -> Task:
-        """Cancel what has not started, and ask what runs to stop."""
+        """Cancel the nodes that have not started, and request the running ones to stop."""
         return self._act_on(task_id, "cancel")
 
     def pause_topology(self, task_id: str) -> Task:
-        """Let nothing more start; what runs goes on to its end."""
+        """Start no more nodes; running ones continue."""
         return self._act_on(task_id, "pause")
 
     def resume_topology(self, task_id: str) -> Task:
-        """Let a paused topology go on."""
+        """Resume a paused topology."""
         return self._act_on(task_id, "resume")
 
     def _act_on(self, task_id: str, action: str) -> Task:

@@ -1,4 +1,4 @@
-"""What is wrong with a topology, as the API would say it: found without a server."""
+"""Offline validation of topologies, with the API's error messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
 
 
 class TopologyInvalid(ClientError, ValueError):
-    """A topology that cannot be run; `errors` names the fields."""
+    """A topology that is not valid; `errors` names the fields."""
 
     def __init__(self, errors: Iterable[InvalidField]) -> None:
         self.errors = tuple(errors)
@@ -48,10 +48,10 @@ class TopologyInvalid(ClientError, ValueError):
 
 
 def validate_topology(body: object) -> None:
-    """Check what a topology's graph is made of; what the fields of its tasks hold is left to the API.
+    """Check the graph of a topology; the values of its tasks' fields are checked by the API.
 
     Raises:
-        TopologyInvalid: names up to twenty faults; a cycle only if there are no others.
+        TopologyInvalid: names up to twenty errors; a cycle only if there are no others.
     """
     if faults := [fault for fault, _ in zip(_faults(body), range(_MOST_FAULTS), strict=False)]:
         raise TopologyInvalid(faults)
@@ -102,7 +102,7 @@ def _unknown(fields: Mapping[str, Any], known: frozenset[str], place: str) -> It
 
 
 def _named(name: str) -> str:
-    """A name as an error gives it, however long and of whatever letters."""
+    """A name as errors print it: cut if it is long, escaped if it is not printable ASCII."""
     return name[:_KEY_LENGTH] if name.isascii() and name.isprintable() else ascii(name[:_KEY_LENGTH])
 
 

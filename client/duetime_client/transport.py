@@ -1,4 +1,4 @@
-"""HTTP underneath the client: one request until it is answered, refused or given up."""
+"""The client's HTTP layer: one request with its retries."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
-# The API's gateway gives up after 30 seconds, so nothing is gained by waiting much longer.
+# The API's gateway times out after 30 seconds, so waiting much longer is useless.
 TIMEOUT = httpx.Timeout(35.0, connect=5.0)
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Transport:
-    """Sends requests to one API, and again where that is safe."""
+    """Sends requests to one API, and retries them if that is safe."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Transport:
         )
 
     def close(self) -> None:
-        """Close the connections that are kept open."""
+        """Close the open connections."""
         self._http.close()
 
     def request(
@@ -65,14 +65,14 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         repeatable: bool = False,
     ) -> httpx.Response:
-        """The API's answer, which is always a 2xx.
+        """The API's response, which is always a 2xx.
 
-        A request is sent again where that is safe: a GET, one with a key, and one that is said to be `repeatable`.
-        A `body` is sent as JSON; bytes as they are, declared by a header.
+        A request is retried if that is safe: a GET, one with a key, or one that is `repeatable`.
+        A `body` is sent as JSON; bytes are sent unchanged, with the type of the headers.
 
         Raises:
-            ApiError: The API refused, and kept refusing where it was sensible to ask again.
-            Unreachable: No answer came.
+            ApiError: The API rejected the request, or all of its retries.
+            Unreachable: The API did not respond.
         """
         request_headers = sendable(headers or {})
         content = body if isinstance(body, bytes) else None
@@ -109,10 +109,10 @@ class Transport:
 
 
 def sendable(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers, if HTTP can carry them.
+    """The headers, if they can be sent.
 
     Raises:
-        HeaderInvalid: One holds characters that would be lost, or would end it.
+        HeaderInvalid: One has characters that HTTP headers cannot have.
     """
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):
@@ -121,7 +121,7 @@ def sendable(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def checked(url: str) -> str:
-    """The address without its trailing slash, if it is one that HTTP can reach."""
+    """The address without its trailing slash, if it is a valid http or https URL."""
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:

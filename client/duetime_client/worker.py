@@ -1,4 +1,4 @@
-"""A pull worker: leases due tasks, has its handlers do them, and stops without leaving anything behind.
+"""A pull worker: leases due tasks, runs their handlers, and finishes running tasks before it stops.
 
 ```python
 from duetime_client import Client
@@ -52,20 +52,20 @@ __all__ = [
     "Context",
     "DuplicateHandler",
     "LeaseLost",
-    "Seen",
     "Unretriable",
     "Worker",
+    "WorkerEvent",
     "WorkerIdle",
 ]
 
 Handler = Callable[[Context, Any], Any]
 H = TypeVar("H", bound=Handler)
 MOST_AT_ONCE = 10
-"""The API leases this many tasks in one request."""
+"""The API leases at most this many tasks in one request."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _UNWAITED_PAUSE = 2.0
-"""Between two requests that the API did not let wait."""
+"""Between two requests for which the API did not wait."""
 _NAME_LENGTH = 40
 
 
@@ -77,17 +77,17 @@ class DuplicateHandler(ValueError):
 
 
 class WorkerIdle(ClientError, ValueError):
-    """A worker was started that has nothing to do, or nobody to ask."""
+    """A worker was started without handlers or without a client."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """Something that a worker did, for whoever looks on.
+class WorkerEvent:
+    """Something that a worker did, for its `on_event` callback.
 
     Attributes:
-        what: `leased`, how an attempt ended, `released`, `stopping`, or `waiting` (the API does not answer).
+        what: `leased`, how an attempt ended, `released`, `stopping`, or `waiting` (the API does not respond).
         seconds: how long the attempt took, or how long it waits.
-        why: what is known of it; never a payload or a result.
+        why: the reason; never a payload or a result.
     """
 
     what: str
@@ -103,7 +103,7 @@ def _name() -> str:
 
 
 class Worker:
-    """Does the tasks of some pulled types, each by the function that is registered for it."""
+    """Leases tasks of pulled types and runs the function that is registered for each type."""
 
     def __init__(
         self,
@@ -114,18 +114,18 @@ class Worker:
         wait_seconds: int = 20,
         pause_seconds: float = 0.0,
         name: str = "",
-        look_on: Callable[[Seen], object] = lambda _seen: None,
+        on_event: Callable[[WorkerEvent], object] = lambda _event: None,
     ) -> None:
-        """Make a worker.
+        """Create a worker.
 
         Args:
             client: of the deployment; may also be given to `run`.
-            concurrency: tasks done at once, each in a thread.
-            lease_seconds: how long the worker may be silent before another gets its tasks; renewed every third of it.
-            wait_seconds: how long one request waits for a task: quick to begin, but paid by the deployment.
-            pause_seconds: how long to rest after an answer without tasks.
-            name: for the ledger; host and process by default.
-            look_on: is told what the worker does.
+            concurrency: how many tasks run at a time, each in a thread.
+            lease_seconds: duration of a lease, after which another worker gets the task; renewed every third of it.
+            wait_seconds: how long a request waits for a task; longer waits start tasks sooner and cost more.
+            pause_seconds: pause after a response without tasks.
+            name: for the attempt history; host and process by default.
+            on_event: called with each event of the worker.
         """
         self.concurrency = 0
         self._free = threading.Semaphore(0)
@@ -134,29 +134,29 @@ class Worker:
         self.wait_seconds = wait_seconds
         self.pause_seconds = pause_seconds
         self.name = (name or _name())[:_NAME_LENGTH]
-        self.look_on = look_on
+        self.on_event = on_event
         self._client = client
         self._handlers: dict[str, Handler] = {}
         self._stopping = threading.Event()
 
     def with_concurrency(self, concurrency: int) -> Worker:
-        """Do so many tasks at once, at least one; to be said before it runs."""
+        """Set how many tasks run at a time, at least one; call it before `run`."""
         self.concurrency = max(1, concurrency)
         self._free = threading.Semaphore(self.concurrency)
         return self
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types that it does."""
+        """The types that it leases."""
         return tuple(self._handlers)
 
     def task(self, task_type: str) -> Callable[[H], H]:
-        """Register the decorated function for a type: it is given a `Context` and the payload, and returns the result.
+        """Register the decorated function for a type: it takes a `Context` and the payload, and returns the result.
 
-        Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable`.
+        An exception fails the attempt, which is retried according to the task's policy unless it is `Unretriable`.
 
         Raises:
-            DuplicateHandler: the type has a function already.
+            DuplicateHandler: the type already has a function.
         """
 
         def register(handler: H) -> H:
@@ -168,17 +168,17 @@ class Worker:
         return register
 
     def stop(self) -> None:
-        """Lease nothing more, finish what runs, and return from `run`."""
+        """Lease no more tasks, finish the running ones, and return from `run`."""
         if not self._stopping.is_set():
             self._stopping.set()
-            self.look_on(Seen("stopping"))
+            self.on_event(WorkerEvent("stopping"))
 
     def run(self, client: Leases | None = None) -> None:
-        """Do tasks until `stop`, or SIGTERM or SIGINT: the first finishes what runs, a second ends the process.
+        """Run tasks until `stop`, SIGTERM or SIGINT; the first signal finishes running tasks, a second exits at once.
 
         Raises:
             WorkerIdle: no function is registered, or there is no client.
-            ClientError: the API refused what asking again will not mend.
+            ClientError: the API rejected a request, and a retry would not help.
         """
         client = client or self._client
         if client is None or not self._handlers:
@@ -186,14 +186,14 @@ class Worker:
         with self._stopped_by_signals(), ThreadPoolExecutor(self.concurrency, "duetime") as pool:
             pause = _FIRST_PAUSE
             while not self._stopping.is_set():
-                asked_at = time.monotonic()
+                requested_at = time.monotonic()
                 try:
                     leases = self._lease(client)
                 except ClientError as error:
                     if not may_pass(error):
                         self.stop()
                         raise
-                    self.look_on(Seen("waiting", seconds=pause, why=str(error)))
+                    self.on_event(WorkerEvent("waiting", seconds=pause, why=str(error)))
                     self._stopping.wait(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
                     continue
@@ -201,18 +201,18 @@ class Worker:
                 for leased in leases:
                     self._begin(client, leased, pool)
                 if not leases:
-                    self._stopping.wait(self._rest(time.monotonic() - asked_at))
+                    self._stopping.wait(self._pause(time.monotonic() - requested_at))
 
-    def _rest(self, took: float) -> float:
-        """How long to rest after an answer without tasks that took so long.
+    def _pause(self, took: float) -> float:
+        """The pause after a response without tasks that took so long.
 
-        One that came much sooner than was asked for did not wait: as many requests wait already as may.
+        A response that came early did not wait: as many requests wait already as the API allows.
         """
         is_soon = took < self.wait_seconds / 2
         return max(self.pause_seconds, _UNWAITED_PAUSE) if is_soon else self.pause_seconds
 
     def _lease(self, client: Leases) -> list[LeasedTask]:
-        """Lease as many tasks as there are hands free, at least one."""
+        """Lease as many tasks as there are free threads, at least one."""
         free = 0
         while not free and not self._stopping.is_set():
             free = int(self._free.acquire(timeout=0.5))
@@ -237,15 +237,15 @@ class Worker:
         attempt = Attempt(client, leased, self.lease_seconds)
         task = leased.task
         if self._stopping.is_set() or task.type not in self._handlers:
-            # It came while the worker was asked to stop.
+            # It was leased while the worker was stopping.
             self._free.release()
             attempt.release()
-            self.look_on(Seen("released", task.id, task.type, task.attempt))
+            self.on_event(WorkerEvent("released", task.id, task.type, task.attempt))
             return
-        self.look_on(Seen("leased", task.id, task.type, task.attempt))
-        pool.submit(self._do, attempt)
+        self.on_event(WorkerEvent("leased", task.id, task.type, task.attempt))
+        pool.submit(self._run, attempt)
 
-    def _do(self, attempt: Attempt) -> None:
+    def _run(self, attempt: Attempt) -> None:
         task = attempt.leased.task
         began = time.monotonic()
         why = ""
@@ -255,25 +255,25 @@ class Worker:
             ended, why = "lost", str(error)
         finally:
             self._free.release()
-        self.look_on(Seen(ended, task.id, task.type, task.attempt, time.monotonic() - began, why))
+        self.on_event(WorkerEvent(ended, task.id, task.type, task.attempt, time.monotonic() - began, why))
 
     @contextmanager
     def _stopped_by_signals(self) -> Iterator[None]:
-        """Stop at the first SIGTERM or SIGINT; only the main thread can hear them."""
+        """Stop at the first SIGTERM or SIGINT; only the main thread receives them."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
-        def hear(_number: int, _frame: object) -> None:
+        def stop(_number: int, _frame: object) -> None:
             # A second one ends the process.
             for number, handler in before.items():
                 signal.signal(number, handler)
-            # Not here: what it wakes may be what was interrupted.
+            # Not in the signal handler: it may have interrupted what `stop` would notify.
             threading.Thread(target=self.stop, name="stopping").start()
 
         for number in before:
-            signal.signal(number, hear)
+            signal.signal(number, stop)
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""Recorded workflows: graphs of programs with the times that they once took, made into topologies.
+"""Recorded workflows (graphs of programs with their durations) as topologies.
 
 ```json
 {"name": "montage", "nodes": [{"id": "mProject_1", "program": "mProject", "runtime_s": 534.058, "parents": []}]}
@@ -24,7 +24,7 @@ _BEYOND_ANY = 1e12
 
 
 def is_workflow(document: object) -> bool:
-    """Whether this is meant as a recorded workflow: it lists its nodes, where a topology names them."""
+    """Whether this is a recorded workflow: its nodes are a list, those of a topology an object."""
     return isinstance(document, dict) and isinstance(document.get("nodes"), list)
 
 
@@ -33,11 +33,11 @@ def body_of_workflow(document: dict[str, Any], task_type: str, time_scale: float
 
     Args:
         document: the workflow.
-        task_type: what kind of task each node becomes.
-        time_scale: what the recorded times are multiplied by.
+        task_type: the type of each node's task.
+        time_scale: the factor for recorded durations.
 
     Raises:
-        TopologyInvalid: a node lacks what a recorded one has, is there twice, or would run for too long.
+        TopologyInvalid: a node is incomplete or duplicate, or would run for too long.
     """
     if not (math.isfinite(time_scale) and time_scale > 0):
         raise TopologyInvalid([InvalidField("time_scale", "should be a number above 0")])
@@ -64,7 +64,7 @@ def _node(place: str, recorded: object, task_type: str, time_scale: float) -> tu
             raise TopologyInvalid(
                 [InvalidField(place, "should have an id, a program, runtime_s and a list of parents")]
             )
-    # A longer number could not be multiplied.
+    # Python cannot multiply a longer number.
     seconds = round(runtime * time_scale, 3) if abs(runtime) < _BEYOND_ANY else _BEYOND_ANY
     if not 0 <= seconds <= MAX_SECONDS:
         reason = f"is {seconds:g} s at this time_scale; 0 to {MAX_SECONDS} s are possible"

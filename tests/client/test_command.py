@@ -282,4 +282,4 @@ def test_a_page_that_is_no_api_is_one_line(duetime: Run, deployment: Deployment)
     deployment.scripted.append(Answer(200, text=b"<html>", content_type="text/html"))
     result = duetime("tasks", "list")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: no page of tasks in the answer: GET http://")
+    assert result.stderr.startswith("error: no page of tasks in the response: GET http://")

@@ -214,7 +214,7 @@ def test_attempts_are_printed(duetime: Run, deployment: Deployment) -> None:
     assert lost.split() == ["1", "1", "lost"]
     assert json.loads(duetime("tasks", "attempts", task_id, "--json").stdout) == [ATTEMPT, LOST]
     deployment.scripted.append(Answer(200, {"attempts": []}))
-    assert "no attempts" in duetime("tasks", "attempts", task_id).stdout
+    assert "no finished attempts" in duetime("tasks", "attempts", task_id).stdout
 
 
 def test_a_sheet_shows_who_works_on_a_task(duetime: Run, deployment: Deployment) -> None:

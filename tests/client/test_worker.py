@@ -25,7 +25,7 @@ from duetime.settings import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.attempt_context import Attempt
 from duetime_client.commands.app import app
-from duetime_client.worker import Context, DuplicateHandler, Seen, Unretriable, Worker, WorkerIdle
+from duetime_client.worker import Context, DuplicateHandler, Unretriable, Worker, WorkerEvent, WorkerIdle
 from tests.adapters.tables import new_table
 from tests.client.api_server import ApiServer
 from tests.fakes.session import FakeSession
@@ -78,9 +78,9 @@ class Running:
     """A worker in a thread of its own, and what it was seen to do."""
 
     def __init__(self, client: Client, **settings: Any) -> None:  # noqa: ANN401 - any setting of a worker
-        self.seen: list[Seen] = []
+        self.seen: list[WorkerEvent] = []
         waits = {"wait_seconds": 0, "pause_seconds": 0.02, "lease_seconds": 60, "name": "w1"}
-        self.worker = Worker(client, look_on=self.seen.append, **{**waits, **settings})
+        self.worker = Worker(client, on_event=self.seen.append, **{**waits, **settings})
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._run)
 
@@ -402,7 +402,7 @@ def test_a_worker_that_cannot_be_found_is_named(
 def test_a_worker_that_was_not_let_wait_rests_before_it_asks_again() -> None:
     """An empty answer that came at once says that as many requests wait already as may; one that came late does not."""
     worker = Worker(wait_seconds=20)
-    assert worker._rest(0.1) == 2.0
-    assert worker._rest(20.0) == 0.0
-    assert Worker(wait_seconds=0, pause_seconds=0.5)._rest(0.1) == 0.5
-    assert Worker(wait_seconds=20, pause_seconds=5.0)._rest(0.1) == 5.0
+    assert worker._pause(0.1) == 2.0
+    assert worker._pause(20.0) == 0.0
+    assert Worker(wait_seconds=0, pause_seconds=0.5)._pause(0.1) == 0.5
+    assert Worker(wait_seconds=20, pause_seconds=5.0)._pause(0.1) == 5.0

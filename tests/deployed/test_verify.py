@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from local.stack import Stack
 
 
-def test_a_verification_finds_every_promise_kept(
+def test_a_verification_finds_every_guarantee_kept(
     deployed: Stack, client: Client, counter: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It measures everything but what is minutes ahead, reads the functions' logs, and leaves nothing open behind."""
@@ -35,11 +35,11 @@ def test_a_verification_finds_every_promise_kept(
 
     assert ended.exit_code == 0, ended.output
     found = json.loads(report.read_text())
-    verdicts = {each["promise"]: each["verdict"] for each in found["findings"]}
-    unmeasured = {promise for promise, verdict in verdicts.items() if verdict == Verdict.UNMEASURED}
+    verdicts = {each["guarantee"]: each["verdict"] for each in found["findings"]}
+    unmeasured = {guarantee for guarantee, verdict in verdicts.items() if verdict == Verdict.UNMEASURED}
     assert unmeasured == {"on time, sent by the trigger"}
-    assert Verdict.BROKEN not in verdicts.values()
-    assert all(promise in ended.stdout for promise in verdicts)
+    assert Verdict.FAILED not in verdicts.values()
+    assert all(guarantee in ended.stdout for guarantee in verdicts)
     run_id = found["tag"].partition(":")[2]
     assert all(task.is_terminal for task in client.list_tasks(tags={TAG: run_id}))
     assert not [each for each in client.list_schedules() if run_id in each.name]

@@ -17,7 +17,7 @@ from duetime_client.commands.connection import Auth, Deployment, Owner, connecte
 from duetime_client.commands.console import console, show_json
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.errors import ApiError
-from duetime_client.manifests.apply import Done, carry_out, present_schedules
+from duetime_client.manifests.apply import Done, apply_steps, present_schedules
 from duetime_client.manifests.crontab import entries_of_crontab
 from duetime_client.manifests.differences import Action, Step, plan
 from duetime_client.manifests.prow import schedule_of_prow
@@ -28,7 +28,7 @@ STANDARD_INPUT = "-"
 
 
 class Format(StrEnum):
-    """What the entries of a file are."""
+    """The format of a file's entries."""
 
     SCHEDULES = "schedules"
     PROW = "prow"
@@ -36,10 +36,10 @@ class Format(StrEnum):
 
 FILE = Annotated[str, typer.Argument(metavar="FILE", help="YAML or JSON lines; - for standard input.")]
 TaskTypeDefault = Annotated[
-    str | None, typer.Option("--type", metavar="TYPE", help="Type of the tasks, where an entry names none.")
+    str | None, typer.Option("--type", metavar="TYPE", help="Type of the tasks of entries that have none.")
 ]
 Zone = Annotated[
-    str | None, typer.Option("--timezone", metavar="ZONE", help="Time zone, where an entry names none; else UTC.")
+    str | None, typer.Option("--timezone", metavar="ZONE", help="Time zone of entries that have none; default: UTC.")
 ]
 
 
@@ -49,31 +49,31 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
     *,
     deployment: Deployment,
     form: Annotated[
-        Format, typer.Option("--format", help="schedules: as the API takes them; prow: periodic jobs of Prow.")
+        Format, typer.Option("--format", help="schedules: the API's fields; prow: periodic jobs of Prow.")
     ] = Format.SCHEDULES,
     task_type: TaskTypeDefault = None,
     timezone: Zone = None,
     tag: Annotated[
         list[str] | None,
-        typer.Option("--tag", metavar="KEY=VALUE", help="Tag the tasks of every schedule of the file; repeatable."),
+        typer.Option("--tag", metavar="KEY=VALUE", help="A tag for the tasks of all schedules; may be repeated."),
     ] = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Delete what the file does not name: with --tag what carries it, or --all.")
+        bool, typer.Option("--prune", help="Delete schedules that are not in the file: those with the --tag, or --all.")
     ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="With --prune: every schedule of the owner.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="With --prune: all schedules of the owner.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change and have the API judge it; change nothing.")
+        bool, typer.Option("--dry-run", help="Show and validate the changes, and change nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as one JSON document.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as one JSON document.")] = False,
 ) -> None:
-    """Make the schedules those of a file: create what is missing, change what differs, with --prune delete the rest.
+    """Make the schedules match a file: create missing ones, change differing ones, and with --prune delete the rest.
 
-    What will change is shown first. One that is refused stops no other; applying the file again does what is left.
+    The changes are shown first. A rejected entry does not stop the others; apply the file again to do the rest.
     """
     if prune and not tag and not everything:
         raise typer.BadParameter(
-            "needs --tag KEY=VALUE or --all, to say which schedules the file owns", param_hint="--prune"
+            "needs --tag KEY=VALUE or --all, to say which schedules belong to the file", param_hint="--prune"
         )
     if everything and not prune:
         raise typer.BadParameter("goes with --prune", param_hint="--all")
@@ -81,8 +81,8 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
     entries = [with_defaults(each, task_type=task_type, timezone=timezone, tags=tags) for each in _read(file, form)]
     with connected(context, deployment) as client:
         present = present_schedules(client, entries)
-        doomed = _doomed(present, entries, {} if everything else tags) if prune else []
-        done = _reconciled(client, plan(entries, present, doomed), dry_run=dry_run, yes=yes, quiet=as_json)
+        surplus = _surplus(present, entries, {} if everything else tags) if prune else []
+        done = _applied(client, plan(entries, present, surplus), dry_run=dry_run, yes=yes, quiet=as_json)
     _end(done, as_json=as_json)
 
 
@@ -94,29 +94,29 @@ def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
         str | None, typer.Option("--url", envvar="DUETIME_URL", help="Address of the API.", metavar="URL")
     ] = None,
     task_type: Annotated[
-        str, typer.Option("--type", metavar="TYPE", help="Which handler is given the commands.")
+        str, typer.Option("--type", metavar="TYPE", help="Type of the tasks, whose handler runs the commands.")
     ] = "command",
     timezone: Annotated[
-        str | None, typer.Option("--timezone", metavar="ZONE", help="Zone of the machine that the crontab is from.")
+        str | None, typer.Option("--timezone", metavar="ZONE", help="Time zone of the crontab's machine.")
     ] = None,
-    system: Annotated[bool, typer.Option("--system", help="It has a user column, as /etc/crontab.")] = False,
-    prefix: Annotated[str, typer.Option(metavar="TEXT", help="What the names begin with.")] = "",
-    apply_it: Annotated[bool, typer.Option("--apply", help="Apply it, instead of printing the file to apply.")] = False,
+    system: Annotated[bool, typer.Option("--system", help="The crontab has a user column, like /etc/crontab.")] = False,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Prefix of the names.")] = "",
+    apply_it: Annotated[bool, typer.Option("--apply", help="Apply the schedules instead of printing them.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --apply: change nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --apply: do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --apply: do not ask for confirmation.")] = False,
     auth: Auth = Authentication.NONE,
     owner: Owner = None,
 ) -> None:
-    """Turn a crontab into schedules: each line becomes one whose payload is the command.
+    """Turn a crontab into schedules: each line becomes a schedule whose payload is the command.
 
-    Prints JSON lines for `apply`. Lines that cannot be taken are named on the error stream; the others are taken.
+    Prints JSON lines for `apply`. Unsupported lines are listed on the error stream.
     """
     entries = entries_of_crontab(
         _text_of(file), task_type=task_type, timezone=timezone, prefix=prefix, has_users=system
     )
     if any("timezone" not in each.fields for each in entries if not each.fault):
         console(stderr=True).print(
-            "read as UTC: a crontab means its machine's zone, so give --timezone", style="yellow"
+            "times are read as UTC; to use the zone of the crontab's machine, give --timezone", style="yellow"
         )
     if not apply_it:
         _print(entries)
@@ -125,7 +125,7 @@ def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("is needed with --apply", param_hint="--url")
     with connected(context, Deployment(url, auth, owner)) as client:
         steps = plan(entries, present_schedules(client, entries))
-        done = _reconciled(client, steps, dry_run=dry_run, yes=yes, quiet=False)
+        done = _applied(client, steps, dry_run=dry_run, yes=yes, quiet=False)
     _end(done, as_json=False)
 
 
@@ -159,8 +159,8 @@ def _text_of(file: str) -> str:
         raise typer.BadParameter(str(error), param_hint="FILE") from error
 
 
-def _doomed(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Mapping[str, str]) -> list[str]:
-    """The names of those that the file owns and does not name; one that it names wrongly is not deleted."""
+def _surplus(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Mapping[str, str]) -> list[str]:
+    """The schedules that belong to the file and are not in it; those of invalid entries are not deleted."""
     named = names_of(entries)
 
     def owned(schedule: Schedule) -> bool:
@@ -170,41 +170,41 @@ def _doomed(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Map
     return [name for name, schedule in present.items() if name not in named and owned(schedule)]
 
 
-def _reconciled(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bool, quiet: bool) -> list[Done]:
-    """Show the steps, ask, and do them."""
+def _applied(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bool, quiet: bool) -> list[Done]:
+    """Show the steps, ask for confirmation, and apply them."""
     if not quiet:
         show_plan(steps)
-    refused = [Done(step, _unread(step)) for step in steps if step.action is Action.REFUSE]
-    wanted = [step for step in steps if step.action not in {Action.KEEP, Action.REFUSE}]
-    kept = [Done(step) for step in steps if step.action is Action.KEEP]
+    invalid = [Done(step, _invalid(step)) for step in steps if step.action is Action.REJECT]
+    wanted = [step for step in steps if step.action not in {Action.KEEP, Action.REJECT}]
+    unchanged = [Done(step) for step in steps if step.action is Action.KEEP]
     if not wanted:
-        return [*kept, *refused]
+        return [*unchanged, *invalid]
     if not (dry_run or yes or typer.confirm("Apply these changes?", err=True)):
         raise typer.Exit(1)
     with bar() as progress:
         shown = progress.add_task("checking" if dry_run else "applying", total=len(wanted), refused="")
         errors = 0
 
-        def tell(done: Done) -> None:
+        def on_done(done: Done) -> None:
             nonlocal errors
             errors += done.error is not None
             progress.update(shown, advance=1, refused=f"{errors} rejected" if errors else "")
 
-        done = carry_out(client, wanted, tell, only_check=dry_run)
+        done = apply_steps(client, wanted, on_done, only_check=dry_run)
     if not quiet:
         show_outcome(done, checked=dry_run)
-    return [*kept, *done, *refused]
+    return [*unchanged, *done, *invalid]
 
 
-def _unread(step: Step) -> ApiError:
-    """An entry that was never sent, as an error like the API's."""
+def _invalid(step: Step) -> ApiError:
+    """An invalid entry, as an error like the API's."""
     from duetime_client.errors import InvalidRequest, Problem  # noqa: PLC0415
 
-    return InvalidRequest(Problem(0, "entry_invalid", "The entry cannot be read", step.fault))
+    return InvalidRequest(Problem(0, "entry_invalid", "The entry is not valid", step.fault))
 
 
 def _print(entries: Sequence[Entry]) -> None:
-    """Print a file to apply; what cannot be taken goes to the error stream."""
+    """Print a file for `apply`; unsupported lines go to the error stream."""
     err = console(stderr=True)
     for entry in entries:
         if entry.fault:
@@ -214,7 +214,7 @@ def _print(entries: Sequence[Entry]) -> None:
 
 
 def _end(done: Sequence[Done], *, as_json: bool) -> None:
-    """Print the document that was asked for, and exit with 1 if something was refused, 3 if nobody answered."""
+    """Print the results as JSON if required; exit code 1 if something was rejected, 3 if the API did not respond."""
     if as_json:
         show_json(_document(done))
     errors = [each.error for each in done if each.error is not None]

@@ -1,4 +1,4 @@
-"""What applying a file will change, has changed, and could not."""
+"""Views of a file's plan and of the results of applying it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_VALUE = 60
 
 
 def show_plan(steps: Sequence[Step]) -> None:
-    """Print what will change, a line for each schedule and each field, and how much that is."""
+    """Print the changes, a line for each schedule and field, and their numbers."""
     out = console()
     for step in steps:
         for line in _lines(step):
@@ -40,13 +40,13 @@ def show_plan(steps: Sequence[Step]) -> None:
         Text.assemble((f"{counts[Action.DELETE]} to delete", "red" if counts[Action.DELETE] else "dim")),
         Text(f"{counts[Action.KEEP]} unchanged", "dim"),
     ]
-    if counts[Action.REFUSE]:
-        words.append(Text(f"{counts[Action.REFUSE]} cannot be read", "bold red"))
+    if counts[Action.REJECT]:
+        words.append(Text(f"{counts[Action.REJECT]} not valid", "bold red"))
     out.print(Text(", ").join(words))
 
 
 def show_outcome(done: Sequence[Done], *, checked: bool) -> None:
-    """Print what was done, and each line that was refused with its reasons."""
+    """Print what was done, and each rejected entry with its reasons."""
     err = console(stderr=True)
     for each in done:
         if each.error is not None:
@@ -77,19 +77,19 @@ def bar() -> Progress:
 
 
 def _lines(step: Step) -> Iterator[Text]:
-    if step.action is Action.REFUSE:
+    if step.action is Action.REJECT:
         yield Text.assemble(("! ", "bold red"), f"line {step.line}: ", printable(f"{step.name}: {step.fault}"[:200]))
         return
     if step.action not in SIGNS:
         return
     sign, style = SIGNS[step.action]
-    yield Text.assemble((f"{sign} ", style), printable(step.name, style), "  ", printable(_rhythm(step), "dim"))
+    yield Text.assemble((f"{sign} ", style), printable(step.name, style), "  ", printable(_timing(step), "dim"))
     for each in step.differences:
         yield Text.assemble("    ", printable(each.path), ": ", printable(_shown(each), ""))
 
 
-def _rhythm(step: Step) -> str:
-    """The timing of what is created, for the eye."""
+def _timing(step: Step) -> str:
+    """The timing of a schedule that will be created."""
     if step.action is not Action.CREATE:
         return ""
     return next((f"{name} {value}" for name in TIMINGS if (value := (step.fields or {}).get(name)) is not None), "")

@@ -1,4 +1,4 @@
-"""The attempts of a task, as a person sees them."""
+"""The table of a task's attempts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTCOME_STYLES = {"succeeded": "green", "failed": "bold red", "retried": "yellow
 def show_attempts(attempts: Sequence[Attempt], clock: Clock) -> None:
     """Print attempts as a table, oldest first."""
     if not attempts:
-        console().print("no attempts have ended", style="dim")
+        console().print("no finished attempts", style="dim")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("attempt", "fence"):
@@ -40,7 +40,7 @@ def show_attempts(attempts: Sequence[Attempt], clock: Clock) -> None:
 
 
 def cells(attempt: Attempt, clock: Clock, *, failed: bool) -> Iterator[Text]:
-    """One row; what nobody knows of a lost attempt stays empty."""
+    """One row; unknown values of a lost attempt are empty."""
     yield Text(str(attempt.attempt))
     yield Text(str(attempt.fence))
     yield printable(attempt.outcome, OUTCOME_STYLES.get(attempt.outcome, ""))

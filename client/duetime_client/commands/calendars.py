@@ -15,8 +15,8 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.task_arguments import reject_constant
 from duetime_client.schedule_models import Calendar, CalendarFields
 
-app = CommandGroup(help="Keep calendars: when scheduled work may not run, or may.", no_args_is_help=True)
-CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="What schedules call it.")]
+app = CommandGroup(help="Manage calendars: times at which scheduled tasks may not run, or may.", no_args_is_help=True)
+CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the calendar.")]
 ICALENDAR_SUFFIX = ".ics"
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SHOWN_DATES = 20
@@ -30,7 +30,7 @@ def list_calendars(
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """List calendars; with --json, one array of them."""
+    """List calendars; with --json, as one array."""
     with connected(context, deployment) as client:
         found = list(client.list_calendars())
     if as_json:
@@ -61,17 +61,17 @@ def put(
     *,
     deployment: Deployment,
     kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Of an .ics file: excludes (default) or includes.")
+        str | None, typer.Option(metavar="KIND", help="For an .ics file: excludes (default) or includes.")
     ] = None,
     timezone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="Of an .ics file: whose days they are; UTC by default.")
+        str | None, typer.Option(metavar="ZONE", help="For an .ics file: time zone of its days; default: UTC.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a calendar from a file, or replace it as a whole."""
+    """Create a calendar from a file, or replace it completely."""
     is_icalendar = file.suffix.lower() == ICALENDAR_SUFFIX
     if not is_icalendar and (kind or timezone):
-        raise typer.BadParameter("belongs to an .ics file", param_hint="--kind" if kind else "--timezone")
+        raise typer.BadParameter("is for .ics files", param_hint="--kind" if kind else "--timezone")
     data = content_of(file)
     fields = None if is_icalendar else fields_of(data)
     with connected(context, deployment) as client:
@@ -120,16 +120,16 @@ def fields_of(data: bytes) -> CalendarFields:
 
 
 def show_one(calendar: Calendar, *, as_json: bool) -> None:
-    """Print one calendar in the form that was asked for."""
+    """Print one calendar as a detail view or as JSON."""
     if as_json:
         show_json(calendar.document)
         return
-    sheet = Table.grid(padding=(0, 2))
-    sheet.add_column(style="bold", no_wrap=True)
-    sheet.add_column(overflow="fold")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
     for label, value in lines(calendar):
-        sheet.add_row(label, value)
-    console().print(sheet)
+        grid.add_row(label, value)
+    console().print(grid)
 
 
 def show_calendars(calendars: Sequence[Calendar]) -> None:
@@ -150,7 +150,7 @@ def show_calendars(calendars: Sequence[Calendar]) -> None:
 
 
 def lines(calendar: Calendar) -> Iterator[tuple[str, Text]]:
-    """The lines of one calendar's sheet."""
+    """The lines of a calendar's detail view."""
     yield "name", printable(calendar.name)
     yield "work runs", Text("at other times only" if calendar.kind == "excludes" else "at these times only")
     yield "zone", printable(calendar.timezone)
@@ -170,7 +170,7 @@ def lines(calendar: Calendar) -> Iterator[tuple[str, Text]]:
 
 
 def worded(part: Mapping[str, object]) -> str:
-    """A window or a span in words."""
+    """A window or a span as text."""
     weekdays = part.get("weekdays")
     days = " ".join(map(str, weekdays)) if isinstance(weekdays, list) and len(weekdays) < len(WEEK) else ""
     words = (part.get("start"), "to", part.get("end"), days, part.get("label"), part.get("reason"))

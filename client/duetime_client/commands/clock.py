@@ -1,4 +1,4 @@
-"""What a command finds around it and a test brings with it: time and place."""
+"""The time and the time zone of a command, which tests replace."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The clock, the time zone and the way to wait."""
+    """The clock, the time zone and the function that waits."""
 
     now: Callable[[], datetime] = utc_now
     zone: tzinfo | None = None
-    """The zone that times are read and shown in; `None` is this machine's."""
+    """The zone in which times are read and shown; `None` for this machine's."""
     sleep: Callable[[float], object] = time.sleep
 
     def local(self, moment: datetime) -> datetime:
-        """A moment in the reader's zone; a time without a zone is taken to be in it."""
+        """A time in the reader's zone; a time without a zone is in that zone already."""
         if moment.tzinfo is None and self.zone is not None:
             return moment.replace(tzinfo=self.zone)
         return moment.astimezone(self.zone)

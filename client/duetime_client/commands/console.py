@@ -19,7 +19,7 @@ def console(*, stderr: bool = False) -> Console:
     """A console of the stream as it is now; a pipe gets lines long enough to cut nothing."""
     stream = sys.stderr if stderr else sys.stdout
     if isinstance(stream, TextIOWrapper):
-        # A terminal that lacks a letter gets its escape instead of a failed command.
+        # A terminal that cannot show a character gets its escape sequence instead of a failed command.
         stream.reconfigure(errors="backslashreplace")
     made = Console(stderr=stderr, highlight=False)
     return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=PAPER_WIDTH)

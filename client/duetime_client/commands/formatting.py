@@ -30,11 +30,6 @@ STATE_STYLES = {
 LONGEST_JSON = 400
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: `1 task`, `2 tasks`."""
-    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
-
-
 def shown_state(task: Task) -> Text:
     """A state in its colour."""
     return printable(task.state, STATE_STYLES.get(task.state, ""))

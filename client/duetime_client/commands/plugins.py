@@ -1,4 +1,4 @@
-"""Sub-commands that other packages bring: every entry point of the group `duetime.commands` is a typer app."""
+"""Sub-commands of other packages: every entry point of the group `duetime.commands` is a typer app."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUP = "duetime.commands"
 
 
 class PluginBroken(ClientError):
-    """An installed package announces a sub-command that cannot be loaded."""
+    """The sub-command of an installed package cannot be loaded."""
 
     def __init__(self, plugin: EntryPoint, reason: BaseException) -> None:
         super().__init__(
@@ -41,12 +41,12 @@ class PluggableGroup(TyperGroup):
             raise
 
     def list_commands(self, ctx: Context) -> list[str]:
-        """Names of the own commands, then of the plugins'."""
+        """Names of the built-in commands, then of the plugins."""
         own = super().list_commands(ctx)
         return [*own, *(name for name in sorted(plugins()) if name not in own)]
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The own command of this name, or else the plugin's."""
+        """The built-in command of this name, or else the plugin's."""
         own = super().get_command(ctx, cmd_name)
         plugin = plugins().get(cmd_name)
         return own or (loaded(plugin) if plugin else None)
@@ -58,7 +58,7 @@ def plugins() -> dict[str, EntryPoint]:
 
 
 def loaded(plugin: EntryPoint) -> Command:
-    """The plugin's command, or one that says why there is none."""
+    """The plugin's command, or one that reports why it cannot be loaded."""
     try:
         command: Command = get_group(plugin.load())
     except Exception as error:  # noqa: BLE001 - whatever a plugin does while it loads, the others must work
@@ -68,7 +68,7 @@ def loaded(plugin: EntryPoint) -> Command:
 
 
 def broken(error: PluginBroken) -> Command:
-    """A command that fails with the reason why its plugin cannot be loaded, whatever it is given."""
+    """A command that reports why its plugin cannot be loaded, whatever its arguments are."""
     stand_in = typer.Typer(add_completion=False)
 
     @stand_in.command(

@@ -17,10 +17,10 @@ def pause(
     name: ScheduleName,
     *,
     deployment: Deployment,
-    note: Annotated[str, typer.Option(metavar="TEXT", help="Why; shown with the schedule.")] = "",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="Reason; shown with the schedule.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Hold a schedule; what is queued of it does not run."""
+    """Pause a schedule; its queued tasks will not run."""
     with connected(context, deployment) as client:
         schedule = client.pause_schedule(name, note)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
@@ -33,7 +33,7 @@ def resume(
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Let a paused schedule go on from now; what the pause missed does not run."""
+    """Resume a paused schedule from now on; occurrences during the pause are not caught up."""
     with connected(context, deployment) as client:
         schedule = client.resume_schedule(name)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
@@ -46,7 +46,7 @@ def trigger(
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Run a schedule's task once, now, and show that task."""
+    """Run a schedule's task once, now, and show the task."""
     with connected(context, deployment) as client:
         task = client.trigger_schedule(name)
     show_task(task, context.ensure_object(Clock), as_json=as_json)
@@ -57,12 +57,12 @@ def backfill(
     name: ScheduleName,
     *,
     deployment: Deployment,
-    start: Annotated[str, typer.Option("--from", metavar="TIME", help="The first moment.")],
-    end: Annotated[str, typer.Option("--until", metavar="TIME", help="The last moment; not ahead.")],
-    per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many run in a minute.")] = None,
+    start: Annotated[str, typer.Option("--from", metavar="TIME", help="Start of the period.")],
+    end: Annotated[str, typer.Option("--until", metavar="TIME", help="End of the period, in the past.")],
+    per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many tasks per minute.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the occurrences of a stretch of the past, so many a minute."""
+    """Run the occurrences of a past period, a number of them per minute."""
     clock = context.ensure_object(Clock)
     first, last = moment(start, clock, "--from"), moment(end, clock, "--until")
     with connected(context, deployment) as client:
@@ -73,12 +73,12 @@ def backfill(
 def cancel_backfill(
     context: typer.Context,
     name: ScheduleName,
-    backfill_id: Annotated[str, typer.Argument(metavar="ID", help="Of the backfill, as show tells it.")],
+    backfill_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the backfill, from `schedules show`.")],
     *,
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """End a backfill before it is done; what it has placed already runs."""
+    """Stop a backfill; tasks that it has created still run."""
     with connected(context, deployment) as client:
         schedule = client.cancel_backfill(name, backfill_id)
     show(schedule, context.ensure_object(Clock), as_json=as_json)

@@ -9,10 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.console import console, printable, show_json
-from duetime_client.commands.formatting import STATE_STYLES, counted, localized, shown_json, timed
+from duetime_client.commands.formatting import STATE_STYLES, localized, shown_json, timed
 from duetime_client.commands.task_table import WIDE, one_line
 from duetime_client.commands.times import distance, full_moment, span
-from duetime_client.manifests.differences import SCHEDULE_DEFAULTS, told_of
+from duetime_client.counts import counted
+from duetime_client.manifests.differences import SCHEDULE_DEFAULTS, non_default_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from duetime_client.schedule_models import Occurrence, Schedule
 
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
-_TOLD_APART = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})
-_RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not in _TOLD_APART]
+_SHOWN_SEPARATELY = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})
+_RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not in _SHOWN_SEPARATELY]
 """Rules with their defaults: a detail view shows those that differ."""
 
 
@@ -31,12 +32,12 @@ def show(schedule: Schedule, clock: Clock, *, as_json: bool) -> None:
     if as_json:
         show_json(schedule.document)
         return
-    sheet = Table.grid(padding=(0, 2))
-    sheet.add_column(style="bold", no_wrap=True)
-    sheet.add_column(overflow="fold")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
     for label, value in _lines(schedule, clock):
-        sheet.add_row(label, value)
-    console().print(sheet)
+        grid.add_row(label, value)
+    console().print(grid)
 
 
 def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = False) -> None:
@@ -138,7 +139,7 @@ def _lines(schedule: Schedule, clock: Clock) -> Iterator[tuple[str, Text]]:
         if (value := schedule.document.get(name, usual)) != usual:
             shown = span(value, 2) if name.endswith("_seconds") and isinstance(value, int) and value else f"{value}"
             yield name.removesuffix("_seconds").replace("_", " "), printable(shown)
-    yield "task", shown_json(told_of(schedule.task))
+    yield "task", shown_json(non_default_fields(schedule.task))
     yield "created", timed(schedule.created_at, clock, now)
     yield "revision", Text(str(schedule.revision))
     yield from _run_lines(schedule, clock, now)

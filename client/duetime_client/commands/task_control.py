@@ -52,7 +52,7 @@ def attempts(
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Show who ran a task and when, how each attempt ended and what it cost; with --json, one array of them."""
+    """Show the finished attempts of a task: worker, times, outcome and cost; with --json, as one array."""
     with connected(context, deployment) as client:
         found = client.list_attempts(task_id)
     if as_json:
@@ -65,12 +65,12 @@ def attempts(
 def ask(
     context: typer.Context,
     task_id: TaskId,
-    query: Annotated[HttpQuery, typer.Argument(help="What to ask for; the endpoint must offer it.")],
+    query: Annotated[HttpQuery, typer.Argument(help="What to query; the endpoint must support it.")],
     *,
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the endpoint of a task how it stands with it; exit code 1 if it answers with an error."""
+    """Query the endpoint of a task about its state; exit code 1 if it responds with an error."""
     with connected(context, deployment) as client:
         reply = client.ask_target(task_id, query)
     show_json(reply.document if as_json else reply.body)
@@ -86,14 +86,14 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
     deployment: Deployment,
     fence: Fence,
     result: Annotated[
-        str | None, typer.Option(metavar="JSON", help="What a success brought: JSON, @file, or - for standard input.")
+        str | None, typer.Option(metavar="JSON", help="Result of a success: JSON, @file, or - for standard input.")
     ] = None,
-    error: Annotated[str | None, typer.Option(metavar="CLASS", help="What kind of error it failed with.")] = None,
-    message: Annotated[str, typer.Option(metavar="TEXT", help="What happened; needs --error.")] = "",
-    unretriable: Annotated[bool, typer.Option("--unretriable", help="Another attempt would not help.")] = False,
+    error: Annotated[str | None, typer.Option(metavar="CLASS", help="Class of the error of a failure.")] = None,
+    message: Annotated[str, typer.Option(metavar="TEXT", help="Message of the error; needs --error.")] = "",
+    unretriable: Annotated[bool, typer.Option("--unretriable", help="Do not retry.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how an attempt ended whose target had only accepted the work: well, unless --error says otherwise."""
+    """Report the outcome of an attempt whose target accepted the work: success, or a failure with --error."""
     if error is None and (message or unretriable):
         raise typer.BadParameter("needs --error", param_hint="--message" if message else "--unretriable")
     if error is not None and result is not None:
@@ -111,14 +111,14 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
 def progress(
     context: typer.Context,
     task_id: TaskId,
-    percent: Annotated[int, typer.Argument(metavar="PERCENT", min=0, max=100, help="How far it has come.")],
+    percent: Annotated[int, typer.Argument(metavar="PERCENT", min=0, max=100, help="Progress in percent.")],
     *,
     deployment: Deployment,
     fence: Fence,
-    message: Annotated[str, typer.Option(metavar="TEXT", help="A few words about it.")] = "",
+    message: Annotated[str, typer.Option(metavar="TEXT", help="A short text about the progress.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Tell how far an attempt has come; a sign of life as well."""
+    """Report the progress of an attempt; this is a heartbeat, too."""
     with connected(context, deployment) as client:
         task = client.tell_progress(task_id, fence, percent, message)
     show(task, context.ensure_object(Clock), as_json=as_json)

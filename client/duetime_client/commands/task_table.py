@@ -1,4 +1,4 @@
-"""Many tasks, as a person sees them."""
+"""The table of tasks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from duetime_client.task import Task
 
 WIDE = 100
-"""From this many columns on, a table has room for more than the most needed."""
+"""From this width on, a table has additional columns."""
 
 
 def show_tasks(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:
-    """Print tasks as a table, with columns only for what at least one of them has."""
+    """Print tasks as a table; columns that would be empty are left out."""
     out = console()
     if not tasks:
         out.print("no tasks", style="dim")
@@ -34,7 +34,7 @@ def show_tasks(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:
     table.add_column("state", no_wrap=True)
     table.add_column("due", no_wrap=True)
     table.add_column("late", justify="right", no_wrap=True) if late else None
-    # Columns that may wrap are the ones that give way on a narrow screen.
+    # Columns that may wrap are the ones that shrink on a narrow screen.
     table.add_column("type")
     table.add_column("name") if named else None
     now = clock.now()

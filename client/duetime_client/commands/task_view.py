@@ -35,14 +35,14 @@ def show(task: Task, clock: Clock, *, as_json: bool, starts: str = "") -> None:
 
 def show_task(task: Task, clock: Clock, starts: str = "") -> None:
     """Print everything about one task, a line for each field that it has."""
-    sheet = Table.grid(padding=(0, 2))
-    sheet.add_column(style="bold", no_wrap=True)
-    sheet.add_column(overflow="fold")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
     for label, value in lines(task, clock):
-        sheet.add_row(label, value)
+        grid.add_row(label, value)
         if label == "state" and starts and not task.is_terminal:
-            sheet.add_row("starts", Text(starts))
-    console().print(sheet)
+            grid.add_row("starts", Text(starts))
+    console().print(grid)
 
 
 def lines(task: Task, clock: Clock) -> Iterator[tuple[str, Text]]:

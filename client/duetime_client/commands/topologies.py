@@ -10,11 +10,11 @@ from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import AsJson, Deployment, connected
 from duetime_client.commands.console import console, say, show_json
-from duetime_client.commands.formatting import counted
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
+from duetime_client.counts import counted
 from duetime_client.errors import InvalidField, InvalidRequest
 from duetime_client.task import Task
 from duetime_client.topology_files import TopologyInvalid, read_topology
@@ -123,11 +123,11 @@ def _body(file: Path, task_type: str, time_scale: float) -> dict[str, Any]:
     """
     try:
         return read_topology(file, task_type=task_type, time_scale=time_scale)
-    except TopologyInvalid as refusal:
-        show_invalid_file(file, refusal.errors)
-        raise typer.Exit(1) from refusal
+    except TopologyInvalid as error:
+        show_invalid_file(file, error.errors)
+        raise typer.Exit(1) from error
     except OSError as error:
-        show_invalid_file(file, [InvalidField("file", error.strerror or "cannot be read")])
+        show_invalid_file(file, [InvalidField("file", error.strerror or "not valid")])
         raise typer.Exit(1) from error
 
 
@@ -139,11 +139,11 @@ def _created(client: Client, body: dict[str, Any], file: Path) -> Task:
     """
     try:
         return client.create_topology(body)
-    except InvalidRequest as refusal:
-        if not refusal.errors:
+    except InvalidRequest as error:
+        if not error.errors:
             raise
-        show_invalid_file(file, refusal.errors)
-        raise typer.Exit(1) from refusal
+        show_invalid_file(file, error.errors)
+        raise typer.Exit(1) from error
 
 
 def _show(topology: Topology, clock: Clock, *, as_json: bool, drawn: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The levels of a topology's graph, each as a line that is no wider than a screen."""
+"""The levels of a topology's graph, each as a line that fits a screen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from duetime_client.commands.console import printable
-from duetime_client.commands.formatting import counted
+from duetime_client.counts import counted
 from duetime_client.task import TERMINAL
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ SIGNS = {
     "blocked": ("·", "dim"),
     "cancelled": ("-", "dim"),
 }
-"""How each state is drawn, in the order in which a level shows them."""
+"""The symbol of each state, in the order within a level."""
 CRITICAL = "▸"
 _ACTIVE = frozenset({"running", "preparing", "failed", "postponed", "rolling_back"})
 _UNKNOWN = ("?", "")
@@ -41,7 +41,7 @@ _BEFORE_THE_FIRST_OPEN = 2
 
 
 def levels(nodes: Mapping[str, TopologyNode]) -> list[list[str]]:
-    """The nodes by how long the longest way to them is."""
+    """The nodes, grouped by the length of the longest path to them."""
     level: dict[str, int] = {}
     missing = {key: len(node.depends_on) for key, node in nodes.items()}
     children: dict[str, list[str]] = {key: [] for key in nodes}
@@ -69,7 +69,7 @@ def level_lines(
     width: int,
     height: int,
 ) -> Iterator[Text]:
-    """The levels, or those around the first that is still open and what the others are, in so many lines."""
+    """The levels as lines; if there are too many, those around the first open one, and summaries of the others."""
     first, last = _window(grouped, nodes, height)
     longest = max((len(keys) for keys in grouped), default=0)
     cells = min(longest, _MOST_CELLS, max(_FEWEST_CELLS, width // _SHARE_OF_CELLS))
@@ -83,7 +83,7 @@ def level_lines(
 
 
 def _window(grouped: Sequence[Sequence[str]], nodes: Mapping[str, TopologyNode], height: int) -> tuple[int, int]:
-    """Which levels are shown, each by a line; those before and after need one more line for each side."""
+    """Which levels are shown, each as a line; those before and after need one more line for each side."""
     if len(grouped) <= height:
         return 0, len(grouped)
     shown = max(1, height - 2)
@@ -102,7 +102,7 @@ def _left_out(grouped: Sequence[Sequence[str]], nodes: Mapping[str, TopologyNode
 def _level(
     number: int, members: Sequence[tuple[str, TopologyNode]], critical: frozenset[str], cells: int, digits: int
 ) -> Text:
-    """A level: its nodes' signs, how many of them have ended, and the names of those that matter most."""
+    """A level: the symbols of its nodes, how many of them have ended, and the most important names."""
     line = Text(f"{number:4}  ", "dim")
     drawn = signs([node.state for _, node in members], cells)
     for state, count in drawn:
@@ -115,19 +115,19 @@ def _level(
 
 
 def signs(states: Sequence[str], cells: int) -> list[tuple[str, int]]:
-    """How many cells each state is given: one for each node, or its share, and at least one, where there are more."""
+    """How many cells each state gets: one for each node or, if there are too many, its share, and at least one."""
     counts = Counter(states)
     order = [*(state for state in SIGNS if state in counts), *(state for state in counts if state not in SIGNS)]
     if len(states) <= cells:
         return [(state, counts[state]) for state in order]
     shares = {state: max(1, counts[state] * cells // len(states)) for state in order}
-    # What rounding has left over, or taken too much, is the most frequent one's.
+    # The most frequent state gets the remainder of rounding.
     shares[max(order, key=counts.__getitem__)] += cells - sum(shares.values())
     return [(state, shares[state]) for state in order]
 
 
 def _names(members: Sequence[tuple[str, TopologyNode]], critical: frozenset[str]) -> Text:
-    """The node of the critical path, those that run or failed, and then others."""
+    """The names of the node of the critical path, of running and failed nodes, and then of others."""
     ranked = sorted(members, key=lambda member: (member[0] not in critical, member[1].state not in _ACTIVE))
     line = Text()
     for place, (key, node) in enumerate(ranked[:_NAMES_A_LINE]):

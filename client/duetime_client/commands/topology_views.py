@@ -1,4 +1,4 @@
-"""A topology as a picture: how far the whole is, and a line for each level of its graph."""
+"""A topology as a picture: its progress, and a line for each level of its graph."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rich.console import Group
 from rich.text import Text
 
 from duetime_client.commands.console import printable
-from duetime_client.commands.formatting import counted
 from duetime_client.commands.topology_levels import CRITICAL, SIGNS, level_lines, levels
+from duetime_client.counts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,17 +25,17 @@ _BAR = 40
 _SHORTEST_BAR = 10
 _BESIDE_BAR = 8
 _OWN_LINES = 3
-"""Two lines of the whole, and one for the prompt."""
+"""Two lines of the topology, and one for the prompt."""
 _MOST_FAILED = 3
 _MOST_BY_THE_CLOCK = 0.95
-"""A node that takes longer than expected is nearly done until it has ended."""
+"""A node that takes longer than expected counts as nearly done until it has ended."""
 _ON_PAPER = 60
 """Lines of a picture that no screen limits."""
 _ASCII = str.maketrans("●◐○✗↺‖█▒░·▸…", "*>ox<=#+-.^~")
 
 
 class Picture:
-    """The whole with its bar, its levels, and how many nodes stand where; drawn to the size of what it is drawn on."""
+    """A topology's progress bar, its levels, and the number of nodes in each state; fits the size of the terminal."""
 
     def __init__(self, topology: Topology, now: datetime) -> None:
         self.topology = topology
@@ -47,16 +47,16 @@ class Picture:
         yield Group(*(_shown(line, console) for line in self.lines(options.max_width, height)))
 
     def lines(self, width: int, height: int) -> list[Text]:
-        """Its lines, each of at most so many columns."""
+        """Its lines, each of at most this width."""
         topology = self.topology
         critical = frozenset(topology.critical_path.nodes)
         below = [_counts(topology), self._critical_path(), *self._failures()]
-        room = max(1, height - _OWN_LINES - len(below))
+        height_of_levels = max(1, height - _OWN_LINES - len(below))
         grouped = levels(topology.nodes)
         return [
             self._headline(),
             self._bar(width),
-            *level_lines(grouped, topology.nodes, critical, width=width, height=room),
+            *level_lines(grouped, topology.nodes, critical, width=width, height=height_of_levels),
             *below,
         ]
 
@@ -75,12 +75,12 @@ class Picture:
 
     def _bar(self, width: int) -> Text:
         topology = self.topology
-        whole = max(_SHORTEST_BAR, min(_BAR, width - _BESIDE_BAR))
+        width_of_bar = max(_SHORTEST_BAR, min(_BAR, width - _BESIDE_BAR))
         percent = max(0, min(100, topology.percent))
-        full = whole * percent // 100
-        likely = min(whole - full, round(whole * likely_share(topology, self.now)))
+        full = width_of_bar * percent // 100
+        likely = min(width_of_bar - full, round(width_of_bar * likely_share(topology, self.now)))
         style = "green" if topology.state in {"running", "succeeded"} else _style(topology.state)
-        rest = "░" * (whole - full - likely)
+        rest = "░" * (width_of_bar - full - likely)
         return Text.assemble(("█" * full, style), ("▒" * likely, style), (rest, "dim"), f" {percent:3} %")
 
     def _critical_path(self) -> Text:
@@ -94,7 +94,7 @@ class Picture:
         return line
 
     def _failures(self) -> Iterator[Text]:
-        """What is known of a failure, and where there is more to read."""
+        """The error, and the commands that show the failed nodes."""
         if self.topology.error is not None:
             yield printable(f"{self.topology.error.kind}: {self.topology.error.message}", "red")
         failed = ((key, node) for key, node in self.topology.nodes.items() if node.state == "failed")
@@ -108,7 +108,7 @@ class Picture:
 
 
 def likely_share(topology: Topology, now: datetime) -> float:
-    """How much of the whole, 0 to 1, the nodes that run have likely done beyond what they say: by the clock."""
+    """The share of the topology, 0 to 1, that running nodes have likely done beyond their reports: by the clock."""
     expected = {key: node.expected_seconds for key, node in topology.nodes.items() if node.expected_seconds is not None}
     usual = sum(expected.values()) / len(expected) if expected else 1.0
     done = 0.0
@@ -121,7 +121,7 @@ def likely_share(topology: Topology, now: datetime) -> float:
 
 
 def progress_line(topology: Topology, now: datetime) -> Text:
-    """How far the whole is, in one line."""
+    """The progress in one line."""
     began = topology.started_at
     counted = ", ".join(f"{count} {state}" for state, count in topology.counts.items())
     took = f"{((topology.finished_at or now) - began).total_seconds():7.1f} s" if began else " " * 9
@@ -142,7 +142,7 @@ def _style(state: str) -> str:
 
 
 def _shown(line: Text, console: Console) -> Text:
-    """A line that is cut rather than wrapped, in letters that the terminal has."""
+    """A line that is cut rather than wrapped, in characters that the terminal has."""
     if not console.encoding.lower().startswith("utf"):
         line.plain = line.plain.translate(_ASCII)
     line.no_wrap, line.overflow = True, "ellipsis" if console.encoding.lower().startswith("utf") else "crop"

@@ -1,4 +1,4 @@
-"""Watching a topology until it has ended: drawn on a terminal, told line by line where there is none."""
+"""Watching a topology until it has ended: as a live picture on a terminal, as lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DRAWN_A_SECOND = 4
 
 
 def watched(client: Client, topology_id: str, clock: Clock) -> Topology:
-    """Show a topology until it has ended, and leave the picture of its end."""
+    """Show a topology until it has ended, and then its final picture."""
     out = console()
     try:
         if out.is_terminal:
             return _drawn(client, topology_id, clock, out)
-        return _told(client, topology_id, clock, out)
+        return _logged(client, topology_id, clock, out)
     except KeyboardInterrupt:
         line = f"the topology is still running; to follow it: duetime topologies show {topology_id} --watch"
         console(stderr=True).print(printable(line), soft_wrap=True)
@@ -34,7 +34,7 @@ def watched(client: Client, topology_id: str, clock: Clock) -> Topology:
 
 
 def waited_for(client: Client, topology_id: str) -> Topology:
-    """A topology when it has ended, with a spinner on the error stream until then."""
+    """Follow a topology until it has ended, with a spinner on the error stream."""
     with console(stderr=True).status("") as status:
         for topology in client.follow_topology(topology_id):
             status.update(Text.assemble(topology.id, f" {topology.percent} % ", printable(topology.state)))
@@ -42,19 +42,19 @@ def waited_for(client: Client, topology_id: str) -> Topology:
 
 
 def _drawn(client: Client, topology_id: str, clock: Clock, out: Console) -> Topology:
-    looks = client.follow_topology(topology_id)
-    topology = next(looks)
-    # The clock goes on between two looks, and the picture with it.
+    readings = client.follow_topology(topology_id)
+    topology = next(readings)
+    # The picture is updated by the clock between two readings.
     with Live(
         get_renderable=lambda: Picture(topology, clock.now()), console=out, refresh_per_second=_DRAWN_A_SECOND
     ) as live:
-        for seen in looks:
-            topology = seen
+        for reading in readings:
+            topology = reading
             live.refresh()
     return topology
 
 
-def _told(client: Client, topology_id: str, clock: Clock, out: Console) -> Topology:
+def _logged(client: Client, topology_id: str, clock: Clock, out: Console) -> Topology:
     last: object = None
     failed: set[str] = set()
     for topology in client.follow_topology(topology_id):

@@ -1,4 +1,4 @@
-"""Errors of a command line, without the words of the library that reads it."""
+"""Error messages for bad options, in plain words."""
 
 from __future__ import annotations
 

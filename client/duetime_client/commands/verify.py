@@ -1,4 +1,4 @@
-"""`duetime verify`: whether a deployment keeps its promises, by real tasks on it."""
+"""`duetime verify`: checks the guarantees of a deployment by running real tasks on it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rich.table import Table
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
+from duetime_client.counts import counted
 from duetime_client.verification.access_denied_logs import denied_grants
 from duetime_client.verification.assertions import Verdict
 from duetime_client.verification.plan import Limits, Plan
@@ -34,29 +35,25 @@ INTERRUPTED = 128 + signal.SIGINT
 """The shell's own code for a command that was interrupted."""
 _LONG = 20
 """Seconds over which a schedule of ten occurrences fits beside the other tasks."""
-_STYLES = {Verdict.KEPT: "green", Verdict.BROKEN: "bold red", Verdict.MEASURED: "", Verdict.UNMEASURED: "yellow"}
+_STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.MEASURED: "", Verdict.UNMEASURED: "yellow"}
 
-Count = Annotated[int, typer.Option("--tasks", min=1, max=1000, help="How many tasks are due one by one.")]
-Seconds = Annotated[float, typer.Option(min=1, max=600, help="Over how long.")]
-Quick = Annotated[
-    bool, typer.Option("--quick", help="Leave out the tasks that the trigger sends, which are due in five minutes.")
-]
-PulledType = Annotated[
-    str, typer.Option("--pulled", metavar="TYPE", help="A pulled type that no other worker leases meanwhile.")
-]
-HttpUrl = Annotated[str, typer.Option(metavar="URL", help="An endpoint that answers PUT with 2xx, to call once.")]
+Count = Annotated[int, typer.Option("--tasks", min=1, max=1000, help="How many tasks are due one after the other.")]
+Seconds = Annotated[float, typer.Option(min=1, max=600, help="The time over which they are due.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Leave out the tasks that are due in five minutes.")]
+PulledType = Annotated[str, typer.Option("--pulled", metavar="TYPE", help="A pulled type that no other worker leases.")]
+HttpUrl = Annotated[str, typer.Option(metavar="URL", help="An endpoint to call once; it must respond to PUT with 2xx.")]
 StackName = Annotated[
     str,
-    typer.Option("--stack", metavar="NAME", help="The CloudFormation stack, such as duetime-dev: its logs are read."),
+    typer.Option("--stack", metavar="NAME", help="The CloudFormation stack whose logs are read, such as duetime-dev."),
 ]
 LateMs = Annotated[
-    float | None, typer.Option("--late-ms", min=1, help="Lateness that is let pass, instead of what is promised.")
+    float | None, typer.Option("--late-ms", min=1, help="Allowed lateness, instead of the guaranteed limits.")
 ]
-Patience = Annotated[float, typer.Option(min=10, help="Seconds after its due time at which a task is lost.")]
+Patience = Annotated[float, typer.Option(min=10, help="Seconds after the due time until a task counts as lost.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report to this file.")]
 
 
-def verify(  # noqa: PLR0913 - an option each
+def verify(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     *,
     deployment: Deployment,
@@ -68,12 +65,12 @@ def verify(  # noqa: PLR0913 - an option each
     stack: StackName = "",
     late_ms: LateMs = None,
     patience: Patience = 210.0,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs anything.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     json_file: JsonFile = None,
 ) -> None:
-    """Run real tasks on a deployment, and say of each promise whether it was kept.
+    """Run real tasks on a deployment, and check each guarantee.
 
-    Exits with 0 if no promise was broken, with 1 if one was. What it created is taken back at the end, and on Ctrl-C.
+    Exit code 1 if a guarantee is violated. Open tasks are cancelled at the end, and on Ctrl-C.
     """
     plan = Plan(
         tasks=tasks,
@@ -96,36 +93,36 @@ def verify(  # noqa: PLR0913 - an option each
     _show(found)
     if json_file is not None:
         json_file.write_text(json.dumps(_report(found, plan, session), indent=2) + "\n")
-    raise typer.Exit(1 if any(each.verdict is Verdict.BROKEN for each in found) else 0)
+    raise typer.Exit(1 if any(each.verdict is Verdict.FAILED for each in found) else 0)
 
 
 def _confirm(plan: Plan, url: str, *, yes: bool) -> None:
     text = (
-        f"This runs about {plan.total} tasks on {url}, takes {plan.minutes} minutes or longer, and costs at most"
-        f" about ${plan.dollars:.2f} at AWS's public list prices. The tasks stay listed until their retention is over."
+        f"This runs about {plan.total} tasks on {url}, takes {counted(plan.minutes, 'minute')} or longer, and costs"
+        f" at most about ${plan.dollars:.2f} at AWS's public list prices. The tasks stay listed for their retention."
     )
     console(stderr=True).print(printable(text), soft_wrap=True)
     if not yes:
-        typer.confirm("Go on?", abort=True, err=True)
+        typer.confirm("Continue?", abort=True, err=True)
 
 
 def _run(session: Session, plan: Plan, clock: Clock) -> list[Finding]:
-    """Verify, and take back what is left of it, however it ends."""
+    """Verify, and clean up, however it ends."""
     err = console(stderr=True)
     try:
         with _ended_by_signals(), _bars() as show:
             return run(session, plan, clock.sleep, show)
     except KeyboardInterrupt:
-        err.print("Stopped; taking back what was created.")
+        err.print("Interrupted; cancelling open tasks.")
         raise typer.Exit(INTERRUPTED) from None
     finally:
         for left in session.clean_up():
-            err.print(printable(f"left behind: {left}"), soft_wrap=True)
+            err.print(printable(f"not cleaned up: {left}"), soft_wrap=True)
 
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Take SIGTERM for Ctrl-C, where that is possible."""
+    """Treat SIGTERM like Ctrl-C, where possible."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -143,7 +140,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def _bars() -> Iterator[Callable[[Sequence[Done]], None]]:
-    """A bar for each check: how many of its tasks have ended."""
+    """A progress bar for each check: how many of its tasks have ended."""
     columns = (TextColumn("  {task.description}"), BarColumn(bar_width=40), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console(stderr=True)) as bars:
         of: dict[str, object] = {}
@@ -160,20 +157,23 @@ def _bars() -> Iterator[Callable[[Sequence[Done]], None]]:
 
 
 def _show(found: Sequence[Finding]) -> None:
-    table = Table(box=box.ROUNDED, title="What was promised, and what was measured", title_justify="left")
-    for heading in ("promise", "", "measured", "promised"):
+    table = Table(box=box.ROUNDED, title="Guarantees and measurements", title_justify="left")
+    for heading in ("guarantee", "", "measured", "limit"):
         table.add_column(heading, overflow="fold")
     for each in found:
         style = _STYLES[each.verdict]
         table.add_row(
-            printable(each.promise), printable(each.verdict, style), printable(each.figure), printable(each.promised)
+            printable(each.guarantee),
+            printable(each.verdict, style),
+            printable(each.figure),
+            printable(each.guaranteed),
         )
     console().print(table)
 
 
 def _report(found: Sequence[Finding], plan: Plan, session: Session) -> dict[str, object]:
     return {
-        "kept": all(each.verdict is not Verdict.BROKEN for each in found),
+        "passed": all(each.verdict is not Verdict.FAILED for each in found),
         "tag": f"{TAG}:{session.run_id}",
         "plan": asdict(plan),
         "estimated_dollars": plan.dollars,

@@ -13,7 +13,7 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.worker import Seen, Worker
+from duetime_client.worker import Worker, WorkerEvent
 
 app = CommandGroup(help="Run a pull worker on this machine.", no_args_is_help=True)
 
@@ -53,7 +53,7 @@ def run(
     worker = worker_at(where)
     if concurrency is not None:
         worker = worker.with_concurrency(concurrency)
-    worker.look_on = EventPrinter(context.ensure_object(Clock))
+    worker.on_event = EventPrinter(context.ensure_object(Clock))
     with connected(context, deployment) as client:
         line = f"worker {worker.name}: polling {', '.join(worker.types)}, concurrency {worker.concurrency}"
         console(stderr=True).print(printable(line), soft_wrap=True)
@@ -85,17 +85,17 @@ class EventPrinter:
         self._console = console(stderr=True)
         self._lock = Lock()
 
-    def __call__(self, seen: Seen) -> None:
+    def __call__(self, event: WorkerEvent) -> None:
         """Print one line."""
         clock = self._clock
         at = clock.local(clock.now()).strftime("%H:%M:%S")
-        line = Text.assemble((at, "dim"), " ", (_WORDS.get(seen.what, seen.what), _STYLES.get(seen.what, "")))
-        if seen.task_id:
-            line.append_text(printable(f" {seen.type} {seen.task_id}"))
-            line.append(f" attempt {seen.attempt}", "dim")
-        if seen.seconds:
-            line.append(f" {'in' if seen.what == 'waiting' else 'after'} {seen.seconds:.1f} s", "dim")
-        if seen.why:
-            line.append_text(printable(f": {seen.why}"))
+        line = Text.assemble((at, "dim"), " ", (_WORDS.get(event.what, event.what), _STYLES.get(event.what, "")))
+        if event.task_id:
+            line.append_text(printable(f" {event.type} {event.task_id}"))
+            line.append(f" attempt {event.attempt}", "dim")
+        if event.seconds:
+            line.append(f" {'in' if event.what == 'waiting' else 'after'} {event.seconds:.1f} s", "dim")
+        if event.why:
+            line.append_text(printable(f": {event.why}"))
         with self._lock:
             self._console.print(line, soft_wrap=True)

@@ -1,1 +1,1 @@
-"""Files of schedules: what they say, how that differs from what there is, and making it so."""
+"""Files of schedules: reading them, comparing them with the existing schedules, and applying the differences."""

@@ -1,4 +1,4 @@
-"""Carries out the steps that a file of schedules asks for, several at once."""
+"""Applies the steps that a file of schedules needs, several at a time."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _PREVIEWED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a step: it was carried out, or an error says why not. A step that was not tried has neither."""
+    """The result of a step: it was applied, or has an error, or was not tried."""
 
     step: Step
     error: ClientError | None = None
     tried: bool = True
 
 
-def carry_out(
-    client: Client, steps: Sequence[Step], tell: Callable[[Done], object], *, only_check: bool = False
+def apply_steps(
+    client: Client, steps: Sequence[Step], on_done: Callable[[Done], object], *, only_check: bool = False
 ) -> list[Done]:
-    """Do each step; one that is refused stops no other, but where nobody answers the rest is not tried.
+    """Apply each step. A rejected step does not stop the others; when the API does not respond, the rest is not tried.
 
     Args:
-        client: Of the deployment; threads share it.
+        client: Of the deployment; shared by threads.
         steps: What to do.
-        tell: Hears of each step when it is done.
-        only_check: Have the API judge each timing, and change nothing.
+        on_done: Called with the result of each step.
+        only_check: Let the API validate each timing, and change nothing.
     """
     unreachable = Event()
     act = _check if only_check else _do
@@ -66,13 +66,13 @@ def carry_out(
             return Done(step, error)
         return Done(step)
 
-    return list(_several(one, steps, tell))
+    return list(_several(one, steps, on_done))
 
 
 def present_schedules(client: Client, entries: Iterable[Entry]) -> dict[str, Schedule]:
-    """The schedules that there are, by name; those that an entry would change are read by themselves.
+    """The existing schedules by name; those that an entry would change are read one by one.
 
-    A list may be a moment behind, and leaves out large payloads.
+    A list may be a moment behind, and omits large payloads.
     """
     listed = {schedule.name: schedule for schedule in client.list_schedules()}
     known = [each for each in entries if each.name in listed]
@@ -88,11 +88,11 @@ def present_schedules(client: Client, entries: Iterable[Entry]) -> dict[str, Sch
     return {name: now for name, was in listed.items() if (now := found.get(name, was)) is not None}
 
 
-def _several(act: Callable[[S], D], wanted: Iterable[S], tell: Callable[[D], object]) -> Iterator[D]:
-    """Do many things, a few at once, in order."""
+def _several(act: Callable[[S], D], wanted: Iterable[S], on_done: Callable[[D], object]) -> Iterator[D]:
+    """Call a function for many values, a few at a time, in order."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for done in pool.map(act, wanted):
-            tell(done)
+            on_done(done)
             yield done
 
 
@@ -115,7 +115,7 @@ def _create(client: Client, step: Step) -> None:
     except Conflict as error:
         if error.code != _EXISTS:
             raise
-        # A list tells of a schedule a moment after it is there, and an answer may have been lost.
+        # A list shows a schedule a moment after its creation, and a response may have been lost.
         _do(client, step_of(Entry(step.line, step.name, fields), client.get_schedule(step.name)))
 
 
@@ -123,7 +123,7 @@ def _delete(client: Client, name: str) -> None:
     try:
         client.delete_schedule(name)
     except TaskNotFound:
-        # Somebody was faster, or the answer to the first request was lost: it is gone.
+        # Another client was faster, or the response to the first request was lost: it does not exist any more.
         return
 
 

@@ -1,8 +1,8 @@
-"""A crontab as schedules: each line becomes one that hands its command to a handler.
+"""A crontab as schedules: each line becomes a schedule whose payload is the command.
 
 Source: crontab(5) and cron(8) of Vixie cron and cronie: environment lines, `CRON_TZ`, `@daily` and its like, `%`,
-the user column of /etc/crontab; what falls into the hour that clocks leave out runs at once, and what is repeated
-in the hour that they show twice does not run again; runs may overlap.
+the user column of /etc/crontab; times that do not exist because clocks are set forward run immediately, times
+that exist twice because clocks are set back run once; runs may overlap.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def entries_of_crontab(
 
     Args:
         text: The crontab.
-        task_type: What runs the commands.
-        timezone: The zone of the machine that it comes from; a `CRON_TZ` line goes before it.
-        prefix: What every name begins with.
-        has_users: Whether the command stands behind a user, as in /etc/crontab.
+        task_type: The type of the tasks, whose handler runs the commands.
+        timezone: The zone of the crontab's machine; a `CRON_TZ` line has precedence.
+        prefix: The prefix of all names.
+        has_users: Whether a user precedes the command, as in /etc/crontab.
     """
     return list(_entries(text, task_type, timezone, prefix, has_users=has_users))
 
@@ -45,7 +45,7 @@ def _entries(text: str, task_type: str, timezone: str | None, prefix: str, *, ha
     env: dict[str, str] = {}
     zone = timezone
     times: dict[str, int] = {}
-    # Lines end as cron ends them: a form feed or U+2028 is a part of a command.
+    # Lines end as in cron: a form feed or U+2028 is part of a command.
     for number, line in enumerate(text.split("\n"), 1):
         content = line.strip()
         if not content or content.startswith("#"):
@@ -72,7 +72,7 @@ def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
     """Expression, user and command of a line.
 
     Raises:
-        ValueError: It cannot be taken; says why.
+        ValueError: It is not supported; says why.
     """
     nickname = _NICKNAME.match(line)
     count = 1 if nickname else _FIELDS
@@ -88,7 +88,7 @@ def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
 
 
 def _payload(command: str, env: Mapping[str, str], user: str) -> dict[str, Any]:
-    """What the handler is told: the first `%` ends the command, the others are line ends of its input."""
+    """The payload: the first `%` ends the command, the others are line ends of its input."""
     line, *rest = _PERCENT.split(command, maxsplit=1)
     payload: dict[str, Any] = {"command": line.replace("\\%", "%").strip()}
     if rest:
@@ -104,7 +104,7 @@ def _fields(cron: str, zone: str | None, task: Mapping[str, Any]) -> dict[str, A
 
 
 def _name(prefix: str, user: str, command: str) -> str:
-    """A name that stays the same when the line moves, or its time is changed."""
+    """A name that stays the same when the line moves or its time changes."""
     words = command.split()
     program = _UNSAFE.sub("-", words[0].rpartition("/")[2]).strip("-.:")[:_LONGEST_NAME] or "command"
     digest = hashlib.sha256(f"{user}\n{command}".encode()).hexdigest()[:_HASH_DIGITS]

@@ -1,4 +1,4 @@
-"""How a file of schedules differs from what there is, and what makes it so."""
+"""The differences between a file of schedules and the existing ones, and the steps that remove them."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ _INSTANTS = frozenset({"start_at", "end_at"})
 
 
 class Action(StrEnum):
-    """What is to be done with one schedule."""
+    """What to do with one schedule."""
 
     CREATE = "create"
     CHANGE = "change"
     DELETE = "delete"
     KEEP = "keep"
-    REFUSE = "refuse"
+    REJECT = "reject"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field that is to be another. The path is that of the API: `task.payload`."""
+    """A field whose value differs. The path is that of the API: `task.payload`."""
 
     path: str
     before: object
@@ -71,13 +71,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be done with one schedule, and with what.
+    """What to do with one schedule, and how.
 
     Attributes:
-        line: Where the file says so; 0 for one that it does not name.
-        fields: Of a creation all, of a change those that differ.
-        etag: The version that a change is made for.
-        fault: Why it cannot be done.
+        line: Of the entry in the file; 0 for a schedule that the file does not name.
+        fields: All fields of a creation, the differing ones of a change.
+        etag: The version that a change is based on.
+        fault: Why the entry is not valid.
     """
 
     action: Action
@@ -89,22 +89,22 @@ class Step:
     fault: str = ""
 
 
-def plan(entries: Sequence[Entry], present: Mapping[str, Schedule], doomed: Sequence[str] = ()) -> list[Step]:
-    """What makes the schedules that are present those of a file, in the file's order; deletions come last.
+def plan(entries: Sequence[Entry], present: Mapping[str, Schedule], to_delete: Sequence[str] = ()) -> list[Step]:
+    """The steps from the existing schedules to those of a file, in the file's order; deletions come last.
 
     Args:
         entries: The file's schedules.
-        present: What there is, by name.
-        doomed: The names of those to be deleted.
+        present: The existing schedules, by name.
+        to_delete: The names of the schedules to delete.
     """
     steps = [step_of(entry, present.get(entry.name)) for entry in entries]
-    return [*steps, *(Step(Action.DELETE, name, etag=present[name].etag) for name in sorted(doomed))]
+    return [*steps, *(Step(Action.DELETE, name, etag=present[name].etag) for name in sorted(to_delete))]
 
 
 def step_of(entry: Entry, schedule: Schedule | None) -> Step:
-    """What is to be done about one entry."""
+    """The step for one entry."""
     if entry.fault:
-        return Step(Action.REFUSE, entry.name, entry.line, fault=entry.fault)
+        return Step(Action.REJECT, entry.name, entry.line, fault=entry.fault)
     if schedule is None:
         return Step(Action.CREATE, entry.name, entry.line, entry.fields)
     found = tuple(differences(entry.fields, schedule.document))
@@ -114,10 +114,10 @@ def step_of(entry: Entry, schedule: Schedule | None) -> Step:
 
 
 def changes(wanted: Mapping[str, Any], found: Sequence[Difference]) -> dict[str, Any]:
-    """The fields of a change: those that differ, each whole; one that the file leaves out gets its default."""
+    """The fields of a change: those that differ; a field that the file omits gets its default."""
     fields = dict.fromkeys(each.path.partition(".")[0] for each in found)
     if any(name in fields for name in ("dialect", *TIMINGS)):
-        # A dialect says how a timing is written: they change together.
+        # The dialect is the syntax of the timing: they change together.
         fields = {**fields, **dict.fromkeys(("dialect", *TIMINGS))}
     given = {name: wanted.get(name, SCHEDULE_DEFAULTS.get(name)) for name in fields}
     return {name: value for name, value in given.items() if name not in TIMINGS or name in wanted}
@@ -139,21 +139,21 @@ def differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) -> Itera
     )
 
 
-def told_of(task: Mapping[str, Any]) -> dict[str, Any]:
-    """What is to be said of a task: the fields that are not as they are where nobody says anything."""
+def non_default_fields(task: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a task that differ from their defaults."""
     usual = {**TASK_DEFAULTS, "retry": dict(RETRY_DEFAULTS)}
-    return {name: value for name, value in _whole_task(task).items() if name not in usual or usual[name] != value}
+    return {name: value for name, value in _complete_task(task).items() if name not in usual or usual[name] != value}
 
 
 def _task_differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Difference]:
-    after, before = _whole_task(wanted), _whole_task(document)
+    after, before = _complete_task(wanted), _complete_task(document)
     for name in dict.fromkeys((*before, *after)):
         if before.get(name) != after.get(name):
             yield Difference(f"task.{name}", before.get(name), after.get(name))
 
 
-def _whole_task(task: Mapping[str, Any]) -> dict[str, Any]:
-    """A task with its defaults; what the API answers as null for "none" is as it would be written."""
+def _complete_task(task: Mapping[str, Any]) -> dict[str, Any]:
+    """A task with its defaults; where the API returns null for "none", the default is used."""
     given = {name: value for name, value in task.items() if value is not None and name != _SAID_ONCE}
     whole = {**TASK_DEFAULTS, **given, "retry": {**RETRY_DEFAULTS, **_mapping(given.get("retry"))}}
     if whole["lock"] is not None:
@@ -174,7 +174,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _canonical(name: str, value: object) -> object:
-    """A value that compares equal where it means the same: an instant however it is written."""
+    """A value that compares equal if the meaning is the same, such as a time in another notation."""
     if name in _INSTANTS and isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()

@@ -17,14 +17,14 @@ _DURATION = re.compile(r"(?:[0-9]+[hms])+")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 _READ = frozenset({"interval", "minimum_interval", "max_concurrency", "timeout"})
 LONGEST_TIMEOUT = 840
-"""The longest that one attempt of a task may run; what takes longer answers later, by its deadline."""
+"""The longest time limit of one attempt; longer work notifies later, by its deadline."""
 
 
 def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
-    """A job as the fields of a schedule; what Prow does not say here is left as it is.
+    """A job as the fields of a schedule; other fields keep their defaults.
 
     Raises:
-        ValueError: A duration of it cannot be read; says which.
+        ValueError: A duration is not valid; says which.
     """
     fields = {key: value for key, value in job.items() if key not in _READ}
     if "interval" in job:
@@ -32,7 +32,7 @@ def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
     if "minimum_interval" in job:
         fields["permanent"] = seconds_of(job["minimum_interval"], "minimum_interval")
     else:
-        # Prow starts the next run whether or not the last one has ended, unless it is told to run one at a time.
+        # Prow starts the next run even if the previous one is still running, unless the limit is one at a time.
         fields["overlap"] = "skip" if job.get("max_concurrency") == 1 else "allow_all"
     if "timeout" in job:
         seconds = seconds_of(job["timeout"], "timeout")
@@ -44,7 +44,7 @@ def seconds_of(text: object, field: str) -> int:
     """The seconds of a duration such as `4h30m`.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a duration.
     """
     if not isinstance(text, str) or _DURATION.fullmatch(text) is None:
         raise ValueError(f"{field}: should be a duration such as 4h30m")

@@ -1,4 +1,4 @@
-"""The schedules that a file holds, each with its line: YAML, or JSON lines."""
+"""Reads the schedules of a file, each with its line: YAML, or JSON lines."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Entry:
     """One schedule of a file.
 
     Attributes:
-        line: Where it begins, from 1.
-        name: What it is called.
-        fields: What the API is told of it, its name apart.
-        fault: Why it cannot be told so; empty if it can.
+        line: Its first line, from 1.
+        name: Its name.
+        fields: Its fields for the API, without the name.
+        fault: Why the entry is not valid; empty if it is.
     """
 
     line: int
@@ -61,9 +61,9 @@ def entries_of(text: str) -> list[Entry]:
     """The schedules of a file: one JSON object a line, or YAML with a list or one document for each.
 
     Raises:
-        ManifestUnreadable: It is neither; says where it stops being one.
+        ManifestUnreadable: It is neither; says where the error is.
     """
-    # Text within JSON may hold what else Python takes for the end of a line, such as U+2028.
+    # Text in JSON may contain other characters that Python takes for line ends, such as U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         return []
@@ -74,7 +74,7 @@ def entries_of(text: str) -> list[Entry]:
 def with_defaults(
     entry: Entry, *, task_type: str | None = None, timezone: str | None = None, tags: Mapping[str, str] | None = None
 ) -> Entry:
-    """An entry with what options say where it is silent; the tags are added to those of its task."""
+    """An entry with the values of options for the fields that it omits; the tags are added to those of its task."""
     if entry.fault:
         return entry
     fields = {**({"timezone": timezone} if timezone else {}), **entry.fields}
@@ -123,7 +123,7 @@ def _entry(line: int, value: object) -> Entry:
 
 
 def _each_once(entries: Iterable[Entry]) -> list[Entry]:
-    """Entries, those that repeat a name marked."""
+    """The entries; those that repeat a name get a fault."""
     lines: dict[str, int] = {}
     found: list[Entry] = []
     for entry in entries:
@@ -153,5 +153,5 @@ def _reject_constant(name: str) -> NoReturn:
 
 
 def names_of(entries: Sequence[Entry]) -> set[str]:
-    """The names that a file says anything of, well or not."""
+    """All names in a file, also of entries that are not valid."""
     return {entry.name for entry in entries if entry.name}

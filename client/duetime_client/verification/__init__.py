@@ -1,1 +1,1 @@
-"""Verifying a deployment: real tasks on it, and what became of each, held against what duetime promises."""
+"""Verification of a deployment: runs real tasks on it and compares them with duetime's guarantees."""

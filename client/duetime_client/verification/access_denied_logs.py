@@ -1,34 +1,35 @@
-"""What only AWS itself can tell of a deployment: what its functions were denied. Needs botocore, the extra `aws`."""
+"""Access-denied errors in the logs of a deployment's functions. Needs botocore, the extra `aws`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from duetime_client.counts import counted
 from duetime_client.verification.assertions import Finding, Verdict, unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PROMISE = "no function is denied what it calls"
+_GUARANTEE = "no function is denied a call"
 _PATTERN = '?AccessDenied ?AccessDeniedException ?"is not authorized to perform"'
 _MOST_PAGES = 20
 
 
 def denied_grants(stack: str, since_ms: int) -> Finding:
-    """What the logs of a stack's functions say was denied to them.
+    """The calls that the functions of a stack were denied, by their logs.
 
     Args:
-        stack: its name; nothing leaves this out.
-        since_ms: the logs before that are not read.
+        stack: its name; empty to leave this out.
+        since_ms: where to start reading.
     """
     if not stack:
-        return unmeasured(_PROMISE, "no stack was named (--stack), whose logs are read")
+        return unmeasured(_GUARANTEE, "needs the name of the stack (--stack)")
     try:
         # Imported here, because botocore is an extra and takes longer to import than all the rest.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError:
-        return unmeasured(_PROMISE, 'reading logs needs botocore: pip install "duetime-client[aws]"')
+        return unmeasured(_GUARANTEE, 'reading logs needs botocore: pip install "duetime-client[aws]"')
     session = botocore.session.get_session()
     try:
         groups = dict(_log_groups(session, stack))
@@ -36,20 +37,20 @@ def denied_grants(stack: str, since_ms: int) -> Finding:
             f"{name}: {_line(event)}" for name, group in groups.items() for event in _denials(session, group, since_ms)
         ]
     except (BotoCoreError, ClientError) as error:
-        return unmeasured(_PROMISE, f"the logs cannot be read: {error}")
+        return unmeasured(_GUARANTEE, f"the logs cannot be read: {error}")
     if not groups:
-        return unmeasured(_PROMISE, f"the stack {stack} names no functions")
+        return unmeasured(_GUARANTEE, f"the stack {stack} names no functions")
     shown = f": {denied[0]}" if denied else ""
-    figure = f"{len(denied)} denials in the logs of {len(groups)} functions{shown}"
+    figure = f"{counted(len(denied), 'denial')} in the logs of {counted(len(groups), 'function')}{shown}"
     values = {"denied": sorted(set(denied)), "functions": sorted(groups)}
-    return Finding(_PROMISE, Verdict.BROKEN if denied else Verdict.KEPT, figure, "none", values)
+    return Finding(_GUARANTEE, Verdict.FAILED if denied else Verdict.PASSED, figure, "none", values)
 
 
 def _log_groups(session: Any, stack: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - botocore has no types
-    """The functions that a stack's outputs name, and where each logs."""
-    answer = session.create_client("cloudformation").describe_stacks(StackName=stack)
+    """The functions in a stack's outputs, with their log groups."""
+    response = session.create_client("cloudformation").describe_stacks(StackName=stack)
     functions = session.create_client("lambda")
-    for output in answer["Stacks"][0].get("Outputs", []):
+    for output in response["Stacks"][0].get("Outputs", []):
         if output["OutputKey"].endswith("FunctionName"):
             name = output["OutputValue"]
             config = functions.get_function_configuration(FunctionName=name)
@@ -63,7 +64,7 @@ def _denials(session: Any, group: str, since_ms: int) -> Iterator[dict[str, Any]
         try:
             page = logs.filter_log_events(logGroupName=group, startTime=since_ms, filterPattern=_PATTERN, **token)
         except logs.exceptions.ResourceNotFoundException:
-            return  # nothing was ever logged there
+            return  # nothing has been logged yet
         yield from page.get("events", [])
         if "nextToken" not in page:
             return

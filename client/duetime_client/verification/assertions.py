@@ -1,4 +1,4 @@
-"""What a verification found out: one line for each promise, judged from what became of its tasks."""
+"""The findings of a verification: one for each guarantee, from the executions of its tasks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from duetime_client.counts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,40 +20,40 @@ _SHOWN = 3
 
 
 class Verdict(StrEnum):
-    """Whether a promise was kept."""
+    """Whether a guarantee holds."""
 
-    KEPT = "kept"
-    BROKEN = "broken"
+    PASSED = "passed"
+    FAILED = "failed"
     MEASURED = "measured"
-    """A figure of which nothing is promised."""
+    """A figure without a guarantee."""
     UNMEASURED = "not measured"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found out about one promise.
+    """The result of a verification for one guarantee.
 
     Attributes:
-        figure: in words.
-        promised: what it is held against.
-        values: the same for a program.
+        figure: what was measured, as text.
+        guaranteed: the limit.
+        values: the same for programs.
     """
 
-    promise: str
+    guarantee: str
     verdict: Verdict
     figure: str
-    promised: str = ""
+    guaranteed: str = ""
     values: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One task of a verification, as it stood at the end. Times are in milliseconds since 1970.
+    """One task of a verification at its end. Times are in milliseconds since 1970.
 
     Attributes:
-        expected: the state that it should have ended in.
-        attempts: how many there were, by its attempt history.
-        expected_attempts: how many there should have been.
+        expected: its expected last state.
+        attempts: their number, by the attempt history.
+        expected_attempts: their expected number.
         started_ms, ended_ms: of its last attempt, by the clock of the process that ran it; `None` if that is not known.
     """
 
@@ -65,47 +67,47 @@ class Execution:
     ended_ms: int | None = None
 
 
-def unmeasured(promise: str, why: str) -> Finding:
-    """A promise that this verification says nothing about."""
-    return Finding(promise, Verdict.UNMEASURED, why)
+def unmeasured(guarantee: str, why: str) -> Finding:
+    """A guarantee that this verification did not check."""
+    return Finding(guarantee, Verdict.UNMEASURED, why)
 
 
-def judged(promise: str, wrong: Collection[str], of: int, what: str, promised: str = "none") -> Finding:
-    """A promise that holds if it holds for each single thing.
+def judged(guarantee: str, wrong: Collection[str], of: int, what: str, guaranteed: str = "none") -> Finding:
+    """A guarantee that holds if it holds for each item.
 
     Args:
-        promise: which.
-        wrong: for which it does not, by id or in words.
-        of: how many were looked at.
-        what: those that are wrong are called so.
-        promised: what it is held against.
+        guarantee: its name.
+        wrong: the items that violate it.
+        of: the number of items.
+        what: what the violating items are.
+        guaranteed: the limit.
     """
     if not of:
-        return unmeasured(promise, "nothing was looked at")
+        return unmeasured(guarantee, "nothing to check")
     shown = ", ".join(sorted(wrong)[:_SHOWN])
     more = f", and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
     figure = f"{len(wrong)} of {of} {what}" + (f": {shown}{more}" if wrong else "")
-    verdict = Verdict.BROKEN if wrong else Verdict.KEPT
-    return Finding(promise, verdict, figure, promised, {"wrong": sorted(wrong), "of": of})
+    verdict = Verdict.FAILED if wrong else Verdict.PASSED
+    return Finding(guarantee, verdict, figure, guaranteed, {"wrong": sorted(wrong), "of": of})
 
 
 def lost(executions: Sequence[Execution]) -> Finding:
-    """Accepted means never lost."""
+    """No accepted task is lost."""
     wrong = [each.task_id for each in executions if each.state not in TERMINAL]
     return judged("no accepted task is lost", wrong, len(executions), "without an outcome")
 
 
-def amiss(executions: Sequence[Execution]) -> Finding:
-    """Each task has the outcome that its target's answers ask for."""
+def wrong_outcomes(executions: Sequence[Execution]) -> Finding:
+    """Each task has the outcome that its target's responses lead to."""
     ended = [each for each in executions if each.state in TERMINAL]
     wrong = [f"{each.task_id} ({each.state})" for each in ended if each.state != each.expected]
     return judged("each task has its one outcome", wrong, len(ended), "ended otherwise")
 
 
-def doubled(executions: Sequence[Execution]) -> Finding:
-    """No attempt is made but the first and those that a failure asks for."""
+def repeated(executions: Sequence[Execution]) -> Finding:
+    """A task has one attempt, and one more for each failure."""
     wrong = [f"{each.task_id} ({each.attempts})" for each in executions if each.attempts > each.expected_attempts]
-    return judged("no task runs twice", wrong, len(executions), "with more attempts than failures ask for")
+    return judged("no task runs twice", wrong, len(executions), "with more attempts than failures explain")
 
 
 def early(executions: Sequence[Execution]) -> Finding:
@@ -115,16 +117,18 @@ def early(executions: Sequence[Execution]) -> Finding:
     return judged("no task starts early", wrong, len(started), "early")
 
 
-def on_time(promise: str, executions: Sequence[Execution], limits: Limits) -> Finding:
+def on_time(guarantee: str, executions: Sequence[Execution], limits: Limits) -> Finding:
     """How late tasks start."""
     late = sorted(float(each.started_ms - each.due_ms) for each in executions if each.started_ms is not None)
     if not late:
-        return unmeasured(promise, "no task has run")
+        return unmeasured(guarantee, "no task has run")
     values = {"p50_ms": _percentile(late, 50), "p99_ms": _percentile(late, 99), "most_ms": late[-1]}
-    is_kept = all(value <= getattr(limits, name) for name, value in values.items())
+    is_passed = all(value <= getattr(limits, name) for name, value in values.items())
     figure = "p50 {p50_ms:.0f} ms, p99 {p99_ms:.0f} ms, at most {most_ms:.0f} ms".format(**values)
-    promised = f"{limits.p50_ms:.0f}, {limits.p99_ms:.0f}, {limits.most_ms:.0f} ms"
-    return Finding(promise, Verdict.KEPT if is_kept else Verdict.BROKEN, figure, promised, {**values, "of": len(late)})
+    guaranteed = f"{limits.p50_ms:.0f}, {limits.p99_ms:.0f}, {limits.most_ms:.0f} ms"
+    return Finding(
+        guarantee, Verdict.PASSED if is_passed else Verdict.FAILED, figure, guaranteed, {**values, "of": len(late)}
+    )
 
 
 def _percentile(ranked: Sequence[float], percent: int) -> float:
@@ -133,23 +137,23 @@ def _percentile(ranked: Sequence[float], percent: int) -> float:
 
 
 def cancelled(executions: Sequence[Execution]) -> Finding:
-    """What was taken back before its time does not run."""
+    """A task that is cancelled before its due time does not run."""
     wrong = [each.task_id for each in executions if each.attempts or each.state != "cancelled"]
     return judged("a cancelled task does not run", wrong, len(executions), "ran, or not cancelled")
 
 
 def retried(executions: Sequence[Execution]) -> Finding:
-    """A failure is tried again, as often as it takes."""
+    """A failed attempt is retried until it succeeds."""
     wrong = [
         f"{each.task_id} ({each.attempts})"
         for each in executions
         if (each.state, each.attempts) != (each.expected, each.expected_attempts)
     ]
-    return judged("a failed attempt is tried again", wrong, len(executions), "without success after their failures")
+    return judged("a failed attempt is retried", wrong, len(executions), "without success after their failures")
 
 
 def exclusive(executions: Sequence[Execution]) -> Finding:
-    """Of the tasks that name one lock, no two run at once."""
+    """No two tasks that need one lock run at the same time."""
     spans = sorted((each.started_ms, each.ended_ms) for each in executions if each.started_ms and each.ended_ms)
     wrong = [f"by {end - start} ms" for (_, end), (start, _) in pairwise(spans) if start < end]
     return judged("a lock has one holder", wrong, len(spans), "overlapping")
@@ -164,7 +168,7 @@ def in_order(executions: Mapping[str, Execution], edges: Iterable[tuple[str, str
     """
     edges = list(edges)
     wrong = [f"{parent} → {child}" for parent, child in edges if not _follows(executions, parent, child)]
-    return judged("a topology keeps its order", wrong, len(edges), "dependencies not kept")
+    return judged("a topology runs in order", wrong, len(edges), "dependencies violated")
 
 
 def _follows(executions: Mapping[str, Execution], parent: str, child: str) -> bool:
@@ -173,7 +177,7 @@ def _follows(executions: Mapping[str, Execution], parent: str, child: str) -> bo
 
 
 def recurring(expected_ms: Collection[int], executions: Sequence[Execution]) -> Finding:
-    """Each time of a schedule has run, and no other, and each once."""
+    """Each occurrence of a schedule runs once, and nothing else does."""
     ran = Counter(each.due_ms for each in executions if each.state == "succeeded")
     wrong = [f"{at} missed" for at in set(expected_ms) - ran.keys()]
     wrong += [f"{at} not of the schedule" for at in ran.keys() - set(expected_ms)]
@@ -184,30 +188,31 @@ def recurring(expected_ms: Collection[int], executions: Sequence[Execution]) -> 
 
 
 def pulled(ids: Collection[str], seen: Mapping[str, int]) -> Finding:
-    """Each task of a pulled type is leased once, as counted by the worker that leases them: this machine."""
+    """Each task of a pulled type is leased once, as counted by this machine, which leases them."""
     wrong = [f"{each} ({seen.get(each, 0)})" for each in ids if seen.get(each, 0) != 1]
-    return judged("a pulled task is handed out once", wrong, len(ids), "not leased once")
+    return judged("a pulled task is leased once", wrong, len(ids), "not leased once")
 
 
 def idempotent(ids: Sequence[str], other_status: int) -> Finding:
-    """The same key and body create one task, whoever comes first; another body is refused."""
+    """The same key and body create one task, whichever request is first; another body is rejected."""
     wrong = [] if len(set(ids)) == 1 else [f"{len(set(ids))} tasks"]
-    wrong += [] if other_status == _REFUSED else [f"another body was answered {other_status}"]
-    return judged("an idempotency key creates one task", wrong, len(ids), "answers that are wrong")
+    wrong += [] if other_status == _REJECTED else [f"another body was answered with {other_status}"]
+    return judged("an idempotency key creates one task", wrong, len(ids), "wrong responses")
 
 
-_REFUSED = 422
+_REJECTED = 422
 
 
 def cold_starts(firsts: Sequence[bool], processes: Collection[str]) -> Finding:
-    """How many of the tasks were the first of their process; nothing is promised of it."""
-    figure = f"{sum(firsts)} of {len(firsts)} tasks were the first of a process, {len(processes)} processes"
+    """How many tasks were the first of their process; without a guarantee."""
+    all_processes = counted(len(processes), "process", "processes")
+    figure = f"{sum(firsts)} of {len(firsts)} tasks were the first of a process, {all_processes}"
     values = {"first": sum(firsts), "of": len(firsts), "processes": len(processes)}
     return Finding("cold starts", Verdict.MEASURED, figure, "", values)
 
 
 def dollars(cost: float, attempts: int, estimate: float) -> Finding:
-    """What the attempts have cost, as the API reckons it."""
-    figure = f"${cost:.6f} for {attempts} attempts, as the API reckons it; without requests, logs and ticks"
-    promised = f"${estimate:.2f} estimated for all"
-    return Finding("cost", Verdict.MEASURED, figure, promised, {"dollars": cost, "estimate": estimate})
+    """The cost of the attempts, as the API estimates it."""
+    figure = f"${cost:.6f} for {counted(attempts, 'attempt')}, estimated by the API; without requests, logs and ticks"
+    guaranteed = f"${estimate:.2f} estimated in total"
+    return Finding("cost", Verdict.MEASURED, figure, guaranteed, {"dollars": cost, "estimate": estimate})

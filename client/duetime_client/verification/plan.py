@@ -1,4 +1,4 @@
-"""What a verification does, and about what it costs."""
+"""The size of a verification, and its estimated cost."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from math import ceil
 PROBE = "duetime.probe"
 """The task type that every deployment handles, whatever its own handlers are."""
 LEAD_SECONDS = 5.0
-"""How far ahead of their due times tasks are created: far enough to create them all before."""
+"""How long before their due times tasks are created: long enough to create all of them."""
 TRIGGER_LEAD_SECONDS = 300.0
-"""Due so far ahead, a task is not sent by the API that creates it: the trigger finds it in its minute."""
+"""A task that is due so far ahead is sent by the trigger, not by the API that creates it."""
 _DOLLARS_PER_TASK = 5e-5
-"""Six write units, six requests to SQS, four invocations, 2.5 GB-seconds: a task that travels alone and is held."""
+"""Six write units, six requests to SQS, four invocations, 2.5 GB-seconds: a task in a batch of its own."""
 _DOLLARS_PER_REQUEST = 2.5e-6
 """A request to the HTTP API, and 100 ms of the function behind it."""
 _DOLLARS_PER_TOPOLOGY = 5e-4
 """A dozen state transitions, and twenty write units."""
 _END_SECONDS = 20
-"""Reading every task once more."""
+"""To read every task once more."""
 _REQUESTS_PER_TASK = 5
-"""Created, looked at twice, read at the end with its attempts."""
+"""One creation, two readings, and a last one with the attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is promised of the time between a task's due time and its start, in milliseconds."""
+    """Limits of the time between a task's due time and its start, in milliseconds."""
 
     p50_ms: float = 250.0
     p99_ms: float = 1_000.0
@@ -33,21 +33,21 @@ class Limits:
 
     @classmethod
     def of(cls, most_ms: float | None) -> Limits:
-        """The promised ones, or another that is let pass instead of all three."""
+        """The guaranteed limits, or another one instead of all three."""
         return cls() if most_ms is None else cls(most_ms, most_ms, most_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much of everything.
+    """How many tasks of each kind.
 
     Attributes:
-        tasks: that are due one by one over `seconds`.
-        late_tasks: the same, far enough ahead that the trigger sends them; 0 leaves that out.
+        tasks: that are due one after the other over `seconds`.
+        late_tasks: the same, so far ahead that the trigger sends them; 0 to leave this out.
         occurrences: of a schedule that runs every `period_seconds`.
         cancelled, locked, pulled: tasks that are cancelled, that name one lock, and that this machine leases.
-        pulled_type: a type that is pulled, for nobody else to lease meanwhile; nothing leaves that out.
-        http_url: an endpoint of the caller's that answers 2xx; nothing leaves that out.
+        pulled_type: a pulled type that no other worker leases meanwhile; empty to leave this out.
+        http_url: an endpoint that responds with 2xx; empty to leave this out.
         patience_seconds: how long after its due time a task that has not ended is lost.
     """
 
@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def dollars(self) -> float:
-        """What it costs at AWS's public list prices, without free tiers, in whole cents: rather too much than less."""
+        """Estimated cost at AWS's public list prices, without free tiers, rounded up to a cent."""
         each = _DOLLARS_PER_TASK + _REQUESTS_PER_TASK * _DOLLARS_PER_REQUEST
         return ceil(100 * (self.total * each + _DOLLARS_PER_TOPOLOGY)) / 100
 

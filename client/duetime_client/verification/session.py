@@ -1,8 +1,8 @@
-"""One verification's tasks on a deployment: created under one tag, followed to their ends, and taken back."""
+"""The tasks of one verification: created under one tag, followed until they end, and cancelled in the end."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Unpack
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from duetime_client.task_fields import NewTask, TaskFields
 
 TAG = "duetime-verify"
-"""The tag of every task of a verification; its value is the run's own."""
+"""The tag of every task of a verification; its value is the id of the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A task that is followed.
+    """A task of a verification.
 
     Attributes:
         group: what it was created for.
@@ -40,11 +40,11 @@ class Followed:
 
 @dataclass
 class Session:
-    """What a verification knows of its tasks.
+    """The tasks of a verification, and what is known of them.
 
     Attributes:
         followed: by id.
-        seen: the tasks as they were read last.
+        seen: the tasks as last read.
         attempts: of each, at the end.
         schedules: that are to be removed.
     """
@@ -67,7 +67,7 @@ class Session:
         return millis(self.now())
 
     def probe(self, group: str, **fields: Unpack[TaskFields]) -> NewTask:
-        """A task that says when it ran."""
+        """A task whose result says when it ran."""
         return {"type": PROBE, "payload": {}, "name": f"verify-{group}", "tags": self.tags, **fields}
 
     def create(
@@ -76,7 +76,7 @@ class Session:
         """Create tasks and follow them.
 
         Raises:
-            ApiError: one was refused.
+            ApiError: one was rejected.
         """
         made: list[Task] = []
         for result in self.client.create_tasks(tasks):
@@ -90,8 +90,8 @@ class Session:
         """Follow a task until it has ended."""
         self.followed.setdefault(task_id, Followed(task_id, due_ms, group, expected, attempts))
 
-    def look(self) -> None:
-        """Read those tasks that are due and, as far as is known, have not ended."""
+    def read_due(self) -> None:
+        """Read the tasks that are due and not known to have ended."""
         now = self.now_ms()
         for task_id in self.open():
             if self.followed[task_id].due_ms <= now:
@@ -102,18 +102,18 @@ class Session:
         return [each for each in self.followed if each not in self.seen or not self.seen[each].is_terminal]
 
     def read_all(self) -> Iterator[str]:
-        """Read every task again, with its attempts: what ran a second time did so after its outcome."""
+        """Read every task again, with its attempts: a second run may come after the outcome."""
         for task_id in self.followed:
             self.seen[task_id] = self.client.get_task(task_id)
             self.attempts[task_id] = self.client.list_attempts(task_id)
             yield task_id
 
     def executions(self, *groups: str) -> list[Execution]:
-        """What became of the tasks of some groups, or of all."""
+        """The executions of the tasks of some groups, or of all."""
         return [self.execution(each) for each in self.followed.values() if not groups or each.group in groups]
 
     def execution(self, followed: Followed) -> Execution:
-        """What became of one task."""
+        """The execution of one task."""
         task = self.seen.get(followed.task_id)
         if task is None:
             return Execution(followed.task_id, followed.due_ms, "unknown", followed.expected)
@@ -130,38 +130,33 @@ class Session:
         )
 
     def results(self) -> list[dict[str, object]]:
-        """What the probes have said."""
+        """The results of the probes."""
         found = [task.result for task in self.seen.values() if isinstance(task.result, dict)]
         return [result for result in found if "started_at_ms" in result]
 
     def clean_up(self) -> list[str]:
-        """Take back what has not ended; says what could not be."""
+        """Delete schedules and cancel tasks that have not ended; returns the errors."""
         left: list[str] = []
         for name in self.schedules:
-            with told(left, f"schedule {name}"):
+            with _error_recorder(left, f"schedule {name}"):
                 self.client.delete_schedule(name)
-        with told(left, f"tasks with the tag {TAG}:{self.run_id}"):
+        with _error_recorder(left, f"tasks with the tag {TAG}:{self.run_id}"):
             for _ in self.client.cancel_tasks({"tags": self.tags}, force=True):
                 pass
-        # The list of an owner's tasks is a moment behind: what was created last is named.
+        # The list of an owner's tasks is a moment behind, so tasks that were just created are cancelled by id.
         for task_id in self.open():
             with suppress(ClientError):
                 self.client.cancel_task(task_id, force=True)
         return left
 
 
-class told(suppress):  # noqa: N801 - a context manager, named as `suppress` is
-    """Goes on after an error of the client, and notes what it was about."""
-
-    def __init__(self, left: list[str], what: str) -> None:
-        super().__init__(ClientError)
-        self._left = left
-        self._what = what
-
-    def __exit__(self, kind: object, error: object, at: object) -> bool:
-        if isinstance(error, ClientError):
-            self._left.append(f"{self._what}: {error}")
-        return isinstance(error, ClientError)
+@contextmanager
+def _error_recorder(errors: list[str], subject: str) -> Iterator[None]:
+    """Continue after an error of the client, and add it to a list."""
+    try:
+        yield
+    except ClientError as error:
+        errors.append(f"{subject}: {error}")
 
 
 def millis(moment: datetime) -> int:

@@ -1,0 +1,39 @@
+"""A check of a verification: what it creates, and what it finds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime_client.verification.assertions import Finding
+    from duetime_client.verification.session import Session
+
+
+class Check(ABC):
+    """One of the things that a verification checks.
+
+    Attributes:
+        name: of its progress bar, and the group of its tasks.
+    """
+
+    name: str
+
+    @abstractmethod
+    def start(self, session: Session) -> None:
+        """Create what it needs."""
+
+    def observe(self, session: Session) -> None:  # noqa: B027 - most have nothing to do
+        """Take part while the tasks run; called about once a second."""
+
+    @abstractmethod
+    def findings(self, session: Session) -> Sequence[Finding]:
+        """What it found, at the end."""
+
+
+def at(moment_ms: int) -> datetime:
+    """A time in UTC, from milliseconds since 1970."""
+    return datetime.fromtimestamp(moment_ms / 1000, UTC)

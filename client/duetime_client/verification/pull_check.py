@@ -1,0 +1,54 @@
+"""The check of a pulled type: this machine leases its tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime_client.verification import assertions
+from duetime_client.verification.check import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime_client.verification.assertions import Finding
+    from duetime_client.verification.plan import Plan
+    from duetime_client.verification.session import Session
+
+_PULL_LEASE_SECONDS = 30
+
+
+@dataclass
+class PulledTasks(Check):
+    """Tasks of a pulled type, which this machine leases."""
+
+    plan: Plan
+    name: str = "pulled"
+    _leased: Counter[str] = field(default_factory=Counter)
+
+    def start(self, session: Session) -> None:
+        """Create them."""
+        if self.plan.pulled_type:
+            tasks = [session.probe(self.name) for _ in range(self.plan.pulled)]
+            session.create(self.name, [{**task, "type": self.plan.pulled_type} for task in tasks])
+
+    def observe(self, session: Session) -> None:
+        """Lease and complete them; tasks of others are released."""
+        if not self.plan.pulled_type:
+            return
+        leases = session.client.lease_tasks(
+            [self.plan.pulled_type], max=self.plan.pulled, lease_seconds=_PULL_LEASE_SECONDS, worker="duetime verify"
+        )
+        for leased in leases:
+            if leased.task.id in session.followed:
+                self._leased[leased.task.id] += 1
+                session.client.complete_lease(leased.lease)
+            else:
+                session.client.release_lease(leased.lease)
+
+    def findings(self, session: Session) -> Sequence[Finding]:
+        """Whether each was leased once."""
+        if not self.plan.pulled_type:
+            return [assertions.unmeasured("a pulled task is leased once", "needs a pulled type (--pulled)")]
+        return [assertions.pulled([each.task_id for each in session.executions(self.name)], self._leased)]

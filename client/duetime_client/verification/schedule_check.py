@@ -1,0 +1,60 @@
+"""The check of a schedule: each of its times runs once, and on time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime_client.verification import assertions
+from duetime_client.verification.check import Check, at
+from duetime_client.verification.plan import LEAD_SECONDS
+from duetime_client.verification.session import millis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime_client.verification.assertions import Finding
+    from duetime_client.verification.plan import Plan
+    from duetime_client.verification.session import Session
+
+
+@dataclass
+class RecurringTasks(Check):
+    """A schedule that runs every few seconds for a while."""
+
+    plan: Plan
+    name: str = "recurring"
+    _expected: list[int] = field(default_factory=list)
+    _schedule: str = ""
+
+    def start(self, session: Session) -> None:
+        """Create it."""
+        period = self.plan.period_seconds * 1000
+        first = -(-(session.now_ms() + round(LEAD_SECONDS * 1000)) // period) * period
+        self._expected = [first + number * period for number in range(self.plan.occurrences)]
+        self._schedule = f"verify-{session.run_id}"
+        session.schedules.append(self._schedule)
+        session.client.create_schedule(
+            self._schedule,
+            cron=f"*/{self.plan.period_seconds} * * * * *",
+            start_at=at(first),
+            end_at=at(self._expected[-1]),
+            overlap="allow_all",
+            task=session.probe(self.name),
+        )
+
+    def observe(self, session: Session) -> None:
+        """Find the tasks that it has created."""
+        known = sum(each.group == self.name for each in session.followed.values())
+        if known < len(self._expected) and self._schedule:
+            period = self.plan.period_seconds * 1000
+            start, end = at(self._expected[0] - period), at(self._expected[-1] + period)
+            for occurrence in session.client.list_occurrences(self._schedule, start=start, end=end):
+                if occurrence.task_id:
+                    session.follow(occurrence.task_id, millis(occurrence.at), self.name)
+
+    def findings(self, session: Session) -> Sequence[Finding]:
+        """Whether each occurrence ran, and how late."""
+        executions = session.executions(self.name)
+        on_time = assertions.on_time("occurrences are on time", executions, self.plan.limits)
+        return [assertions.recurring(self._expected, executions), on_time]

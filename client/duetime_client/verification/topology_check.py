@@ -1,0 +1,61 @@
+"""The check of a topology: each node starts after its parents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime_client.verification import assertions
+from duetime_client.verification.check import Check
+from duetime_client.verification.plan import PROBE
+from duetime_client.verification.session import millis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime_client.verification.assertions import Finding
+    from duetime_client.verification.session import Session
+
+EDGES = (("top", "left"), ("top", "right"), ("left", "bottom"), ("right", "bottom"))
+"""The dependencies of the topology."""
+
+
+@dataclass
+class DiamondTopology(Check):
+    """A topology in the form of a diamond."""
+
+    name: str = "topology"
+    _topology: str = ""
+    _nodes: dict[str, str] = field(default_factory=dict)
+
+    def start(self, session: Session) -> None:
+        """Create it."""
+        nodes = {
+            key: {
+                "type": PROBE,
+                "payload": {"seconds": 0.2},
+                "tags": session.tags,
+                "depends_on": [parent for parent, child in EDGES if child == key],
+            }
+            for key in ("top", "left", "right", "bottom")
+        }
+        body = {"name": "verify-topology", "tags": session.tags, "nodes": nodes}
+        made = session.client.create_topology(body)
+        self._topology = made.id
+        session.follow(made.id, millis(made.due_at), self.name)
+
+    def observe(self, session: Session) -> None:
+        """Find the tasks of its nodes."""
+        if len(self._nodes) < len(EDGES) and self._topology:
+            topology = session.client.get_topology(self._topology)
+            for key, node in topology.nodes.items():
+                if node.task_id:
+                    self._nodes[key] = node.task_id
+                    session.follow(node.task_id, millis(topology.created_at), "node")
+
+    def findings(self, session: Session) -> Sequence[Finding]:
+        """Whether each node started after its parents had ended."""
+        ran = {key: session.execution(session.followed[task_id]) for key, task_id in self._nodes.items()}
+        if len(ran) < len(EDGES):
+            return [assertions.judged("a topology runs in order", ["the topology did not run"], 1, "")]
+        return [assertions.in_order(ran, EDGES)]
