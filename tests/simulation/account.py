@@ -277,8 +277,9 @@ class Account:
         """Do a phase of a task, as an endpoint; what endpoints do is up to those who use the account."""
         raise NotImplementedError
 
-    def called_back(self, task_id: str, state: str) -> None:
-        """Note that a task's outcome was posted to its callback URL."""
+    def called_back(self, task_id: str, state: str) -> int:
+        """Note that a task's outcome was posted to its callback URL; the status of the answer."""
+        raise NotImplementedError
 
     def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
         """Note what happens; it is put into words only if somebody asks."""

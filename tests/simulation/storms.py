@@ -432,9 +432,10 @@ class Storm(Account):
 
     # What targets do.
 
-    def called_back(self, task_id: str, state: str) -> None:
-        """Note that a task's outcome was posted to its callback URL."""
+    def called_back(self, task_id: str, state: str) -> int:
+        """Note that a task's outcome was posted to its callback URL; the status of the answer."""
         self.watching.called_back(task_id, state)
+        return 200
 
     def act(self, phase: str, context: Context | Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Do a phase of a task, under the eyes of the invariants."""
