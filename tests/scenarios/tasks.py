@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from tests.fakes.sqs import Held
+    from tests.fakes.telemetry import FakeTelemetry
     from tests.simulation.account import Invocation
     from tests.simulation.faults import Call
-    from tests.simulation.machines import Machine, QuietFacts
+    from tests.simulation.machines import Machine
     from tests.simulation.users import Reply
 
 RECOVERY = 180 * SECOND
@@ -51,7 +52,7 @@ class Tasks(Scenario):
         self.effects: list[Effect] = []
         self.callbacks: list[tuple[str, str]] = []
         self.answer_callback: Callable[[], int] = lambda: 200
-        self._facts: dict[Machine, QuietFacts] = {}
+        self._facts: dict[Machine, FakeTelemetry] = {}
 
     # What users do.
 

@@ -26,14 +26,14 @@ from tests.simulation.faults import Fault
 from tests.simulation.generations import Generation
 from tests.simulation.machines import SKEW, Machine
 from tests.simulation.state_machine import StateFailed, StateMachine
-from tests.virtual.time import VirtualTime
+from tests.simulation.virtual_time import VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tests.simulation.endpoints import Asked
     from tests.simulation.faults import Call
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 TIMEOUTS = {
     "api": 29 * SECOND,

@@ -10,11 +10,11 @@ from greenlet import GreenletExit
 
 from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.composition import Composition, Runtime
+from tests.fakes.telemetry import FakeTelemetry
 from tests.simulation.endpoints import InlineAwsRunner, SimulatedCaller
 from tests.simulation.faults import FaultyClient
 from tests.simulation.generations import Generation
-from tests.virtual.time import SeededRandom
-from tests.virtual.world import Facts
+from tests.simulation.virtual_time import SeededRandom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Job
     from tests.simulation.account import Account
-    from tests.virtual.time import Strand, VirtualTime
+    from tests.simulation.virtual_time import Strand, VirtualTime
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,20 +86,13 @@ class Threads:
         return [ends[number] for number in range(len(todo))]
 
 
-class QuietFacts(Facts):
-    """Telemetry that is kept, not written."""
-
-    def flush(self) -> None:
-        """Write nothing."""
-
-
 class Housed(Composition):
     """The composition of a simulated process: its telemetry is kept in memory, and what is outside AWS is simulated."""
 
     @cached_property
-    def telemetry(self) -> QuietFacts:  # type: ignore[override]  # it stands in for Powertools
+    def telemetry(self) -> FakeTelemetry:  # type: ignore[override]  # it stands in for Powertools
         """Counts and notes."""
-        return QuietFacts()
+        return FakeTelemetry()
 
     @cached_property
     def caller(self) -> SimulatedCaller:
@@ -171,7 +164,7 @@ class Machine:
     strand: Strand | None = None
     dead: bool = False
     cut_off_until: Millis = 0
-    facts: QuietFacts = field(default_factory=QuietFacts)
+    facts: FakeTelemetry = field(default_factory=FakeTelemetry)
     fastest_skew: Millis = 0
 
     def __post_init__(self) -> None:

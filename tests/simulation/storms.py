@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.simulation.endpoints import Asked
     from tests.simulation.faults import Call
     from tests.simulation.machines import Machine
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
