@@ -56,7 +56,7 @@ format: setup ## format the code and mend what ruff can mend
 test-deployed: setup ## run only the tests of the whole path on the deployed stack
 	@$(PYTEST) -m deployed tests/deployed
 
-flaky: setup ## run the whole suite again and again, each time in other circumstances (RUNS=20 FIRST=0 ONLY=tests/services)
+flaky: setup ## run the whole suite again and again, each time in other circumstances (RUNS=20 FIRST=0 ONLY=tests/scenarios)
 	@$(BIN)/python -m tests.flakiness --runs $(or $(RUNS),20) --first $(or $(FIRST),0) $(ONLY)
 
 docs: setup ## write what the code knows into the reference pages

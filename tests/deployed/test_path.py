@@ -216,7 +216,7 @@ def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
 ) -> None:
     """A worker killed in mid-task says nothing; its lease runs out, and the task is done by the next attempt.
 
-    `tests/services/test_lost_workers.py` is the quick form, in virtual time.
+    `tests/scenarios/test_attempts.py` has the quick form, in virtual time.
     """
     task = client.create_task(TYPE, **reporting(counter, work_ms=8000))
     assert until(lambda: client.get_task(task.id).state == "running")

@@ -18,7 +18,7 @@ from tests import grants
 from tests.adapters.clouds import Cloud
 from tests.clocks import StandingClock
 from tests.fakes.session import FakeSession
-from tests.virtual.time import SeededRandom
+from tests.simulation.virtual_time import SeededRandom
 
 if TYPE_CHECKING:
     import boto3

@@ -59,7 +59,7 @@ from tests.adapters.clouds import Cloud
 from tests.adapters.targets.works import work
 from tests.functions.meter import Meter
 from tests.functions.stack import OWNER, Stack
-from tests.services.test_breaking import Endpoint
+from tests.services.worker.test_circuit_breaker import Endpoint
 from tests.waiting import until
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tests.simulation.endpoints import Asked
     from tests.simulation.faults import Call
     from tests.simulation.users import Reply
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 T = TypeVar("T")
 LONGEST = 20 * MINUTE

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.adapters.dynamodb.dispatch_items import bulk_timer_item_of, schedule_timer_item_of, timer_item_of
 from duetime.adapters.dynamodb.locks import DynamoLockStore
-from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
 from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import (
@@ -38,10 +38,10 @@ from tests.adapters.tables import new_table
 from tests.adapters.targets.works import work
 from tests.clocks import NOW
 from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.telemetry import FakeTelemetry
 from tests.scenarios.scenario import PLAIN, UNDONE, Scenario
 from tests.simulation.account import TIMEOUTS
-from tests.virtual.time import SeededRandom, VirtualTime
-from tests.virtual.world import Facts
+from tests.simulation.virtual_time import SeededRandom, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,11 +149,12 @@ def test_a_key_is_kept_for_its_promised_time() -> None:
         assert _removed_at(item) >= scenario.now - SECOND + IDEMPOTENCY_KEY_LIFE
 
 
-class RecordedCircuits(MemoryCircuitStore):
+class RecordedCircuits(DynamoCircuitStore):
     """Notes until when each circuit was stored."""
 
     def __init__(self) -> None:
-        super().__init__()
+        fake: Any = FakeDynamoDB()
+        super().__init__(fake, new_table(fake))
         self.stored: list[tuple[Circuit, Millis]] = []
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
@@ -179,7 +180,7 @@ class Down:
 def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
     """However often its probe fails, and it stays open for longer."""
     circuits, time = RecordedCircuits(), VirtualTime(NOW)
-    circuit_breakers = CircuitBreakers(Down(), circuits, Runtime(time, SeededRandom(), time, Facts()))
+    circuit_breakers = CircuitBreakers(Down(), circuits, Runtime(time, SeededRandom(), time, FakeTelemetry()))
     for _ in range(200):
         for _ in range(CIRCUIT_THRESHOLD):
             circuit_breakers.run(work(url="https://example.org/"))

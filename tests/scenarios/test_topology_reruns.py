@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
     from tests.simulation.faults import Call
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 NODES: dict[str, dict[str, Any]] = {
     "a": {"type": PLAIN, "retry": {"max_attempts": 1}},

@@ -26,14 +26,14 @@ from tests.simulation.faults import Fault
 from tests.simulation.generations import Generation
 from tests.simulation.machines import SKEW, Machine
 from tests.simulation.state_machine import StateFailed, StateMachine
-from tests.virtual.time import VirtualTime
+from tests.simulation.virtual_time import VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tests.simulation.endpoints import Asked
     from tests.simulation.faults import Call
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 TIMEOUTS = {
     "api": 29 * SECOND,
@@ -277,8 +277,9 @@ class Account:
         """Do a phase of a task, as an endpoint; what endpoints do is up to those who use the account."""
         raise NotImplementedError
 
-    def called_back(self, task_id: str, state: str) -> None:
-        """Note that a task's outcome was posted to its callback URL."""
+    def called_back(self, task_id: str, state: str) -> int:
+        """Note that a task's outcome was posted to its callback URL; the status of the answer."""
+        raise NotImplementedError
 
     def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
         """Note what happens; it is put into words only if somebody asks."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from tests.simulation.storms import Storm
+    from tests.simulation.virtual_time import Strand
     from tests.simulation.watching import Effect
-    from tests.virtual.time import Strand
 
 MOVES: Mapping[str, str] = {
     "blocked": "blocked cancelled scheduled",

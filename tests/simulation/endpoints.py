@@ -80,8 +80,7 @@ class SimulatedCaller:
         account = self._machine.account
         if call.url.startswith(CALLBACK_URL):
             told = json.loads(call.body)
-            account.called_back(told["data"]["id"], told["data"]["state"])
-            return HttpResponse(200)
+            return HttpResponse(account.called_back(told["data"]["id"], told["data"]["state"]))
         if account.endpoint_down_until > account.time.now():
             account.count("endpoint down")
             return HttpResponse(503, body=b"down")

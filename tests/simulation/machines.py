@@ -12,11 +12,11 @@ from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.composition import Composition, Platform
 from duetime.composition.http import HttpServices
 from duetime.composition.targets import TargetServices
+from tests.fakes.telemetry import FakeTelemetry
 from tests.simulation.endpoints import InlineAwsRunner, SimulatedCaller
 from tests.simulation.faults import FaultyClient
 from tests.simulation.generations import Generation
-from tests.virtual.time import SeededRandom
-from tests.virtual.world import Facts
+from tests.simulation.virtual_time import SeededRandom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Job
     from tests.simulation.account import Account
-    from tests.virtual.time import Strand, VirtualTime
+    from tests.simulation.virtual_time import Strand, VirtualTime
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,13 +86,6 @@ class Threads:
         if errors:
             raise errors[min(errors)]
         return [ends[number] for number in range(len(todo))]
-
-
-class QuietFacts(Facts):
-    """Telemetry that is kept, not written."""
-
-    def flush(self) -> None:
-        """Write nothing."""
 
 
 class SimulatedHttp(HttpServices):
@@ -172,7 +165,7 @@ class Machine:
     strand: Strand | None = None
     dead: bool = False
     cut_off_until: Millis = 0
-    facts: QuietFacts = field(default_factory=QuietFacts)
+    facts: FakeTelemetry = field(default_factory=FakeTelemetry)
     fastest_skew: Millis = 0
 
     def __post_init__(self) -> None:

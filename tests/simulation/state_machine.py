@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.times import Millis
     from tests.fakes.stepfunctions import Execution, FakeStepFunctions
-    from tests.virtual.time import Strand, VirtualTime
+    from tests.simulation.virtual_time import Strand, VirtualTime
 
 DEFINITION = Path(__file__).with_name("topology_machine.json")
 """A copy of `infra.topology_state_machine.definition`, so that a simulation needs no CDK; a test compares both."""

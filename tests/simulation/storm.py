@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 
 @dataclass

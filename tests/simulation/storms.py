@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.simulation.endpoints import Asked
     from tests.simulation.faults import Call
     from tests.simulation.machines import Machine
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
@@ -432,9 +432,10 @@ class Storm(Account):
 
     # What targets do.
 
-    def called_back(self, task_id: str, state: str) -> None:
-        """Note that a task's outcome was posted to its callback URL."""
+    def called_back(self, task_id: str, state: str) -> int:
+        """Note that a task's outcome was posted to its callback URL; the status of the answer."""
         self.watching.called_back(task_id, state)
+        return 200
 
     def act(self, phase: str, context: Context | Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Do a phase of a task, under the eyes of the invariants."""

@@ -11,7 +11,7 @@ from duetime.domain.times import HOUR, SECOND
 from duetime.domain.topologies.watchdog_times import pause_before_check
 from tests.fakes.stepfunctions import FakeStepFunctions, Status
 from tests.simulation.state_machine import StateFailed, StateMachine
-from tests.virtual.time import VirtualTime
+from tests.simulation.virtual_time import VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

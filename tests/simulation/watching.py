@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import LockSpec, Task
     from tests.simulation.storms import Storm
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 _STATE, _FENCE, _VERSION, _FINISHED = (ATTRIBUTES[name].name for name in ("state", "fence", "version", "finished_at"))
 _ATTEMPT_HISTORY = ATTRIBUTES["attempt_history"].name
@@ -61,6 +61,7 @@ class Effect:
     ended: Millis | None = None
     was_frozen: bool = False
     task_type: str = ""
+    owner: str = ""
 
     @property
     def lives(self) -> bool:
@@ -210,7 +211,7 @@ class Watching:
             self.check(other.task_id != task_id or other.was_frozen, f"{what} began while {other} goes on")
         attempt_began = self.attempts.setdefault((task_id, fence), now)
         effect = Effect(task_id, phase, fence, now, process, task.lock, task.timeout_seconds * SECOND, attempt_began)
-        effect.task_type = task.type
+        effect.task_type, effect.owner = task.type, task.owner
         self._check_lock(effect, what)
         self.live.append(effect)
         return effect
@@ -282,7 +283,8 @@ class Watching:
         others = {
             each.task_id
             for each in self.live
-            if each.is_locked and each.lock and each.lock.key == lock.key and not each.was_frozen
+            if each.is_locked and each.lock and (each.lock.key, each.owner) == (lock.key, effect.owner)
+            if not each.was_frozen
         }
         others |= self._deferred_under(lock)
         count = len(others | {effect.task_id})

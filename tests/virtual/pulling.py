@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import StopRequest, Task
     from duetime.domain.times import Millis
     from duetime.services.pull.lease import Leased
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 
 @dataclass

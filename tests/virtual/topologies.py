@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.view import View
     from duetime.ports.targets import Work
-    from tests.virtual.time import Strand
+    from tests.simulation.virtual_time import Strand
 
 _PATIENCE = 5 * SECOND
 """How long an invocation may take before the frame invokes it again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -51,8 +51,9 @@ from duetime.services.worker.handler_availability import HandlerAvailability
 from tests.adapters.tables import new_table
 from tests.clocks import NOW
 from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.telemetry import FakeTelemetry
+from tests.simulation.virtual_time import SeededRandom, Strand, VirtualTime
 from tests.virtual.faults import FaultyContentStore, FaultyQueues, FaultyTaskStore
-from tests.virtual.time import SeededRandom, Strand, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,25 +85,7 @@ class Effect:
     phase: Phase = Phase.RUN
 
 
-@dataclass
-class Facts:
-    """Counts and notes, kept for the test to look at."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    measures: list[tuple[str, Millis]] = field(default_factory=list)
-    notes: list[tuple[str, dict[str, object]]] = field(default_factory=list)
-
-    def count(self, name: str, number: int = 1) -> None:
-        """Add to a count."""
-        self.counts[name] += number
-
-    def measure(self, name: str, milliseconds: Millis) -> None:
-        """Keep a length of time."""
-        self.measures.append((name, milliseconds))
-
-    def note(self, text: str, **facts: object) -> None:
-        """Keep a note."""
-        self.notes.append((text, facts))
+Facts = FakeTelemetry
 
 
 class Nothing:

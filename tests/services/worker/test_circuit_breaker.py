@@ -3,35 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.domain.circuit_breakers import Circuit, CircuitState
+from duetime.domain.errors import Unavailable
 from duetime.domain.limits import CIRCUIT_OPEN, CIRCUIT_SPREAD, CIRCUIT_THRESHOLD, MAX_CIRCUITS_KNOWN
 from duetime.domain.tasks.attempt_outcomes import Postponed, Succeeded, TargetEnding, failure
-from duetime.domain.tasks.retry import RetryPolicy
-from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec
+from duetime.domain.tasks.task import Phase
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.worker.circuit_breaker import CircuitBreakers
 from tests.adapters.clouds import CREW
+from tests.adapters.tables import new_table
 from tests.adapters.targets.works import work
 from tests.clocks import StandingClock
-from tests.virtual.switched import FaultyCircuitStore, SwitchedWorld
-from tests.virtual.time import SeededRandom
-from tests.virtual.world import OWNER, Facts
+from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.telemetry import FakeTelemetry
+from tests.simulation.virtual_time import SeededRandom
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
     from duetime.ports.targets import Work
 
+OWNER = "me"
 HOST = "example.org"
 URL = f"https://{HOST}/report"
 DOWN = failure("Http503", "out of order")
 CHANCE = SeededRandom()
 """One for all processes: no nonce is drawn twice."""
+
+
+class CountingStore(DynamoCircuitStore):
+    """Circuits in a table, which can be away; counts what is read and written."""
+
+    def __init__(self) -> None:
+        fake: Any = FakeDynamoDB()
+        super().__init__(fake, new_table(fake))
+        self.available = True
+        self.readings = self.savings = 0
+
+    def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
+        """Read a circuit, unless that is not possible just now."""
+        self.readings += 1
+        if not self.available:
+            raise Unavailable("away")
+        return super().read(owner, host, consistent=consistent)
+
+    def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
+        """Store a circuit, unless that is not possible just now."""
+        self.savings += 1
+        if not self.available:
+            raise Unavailable("away")
+        return super().save(circuit, nonce, expires_at)
 
 
 class Endpoint:
@@ -56,8 +83,8 @@ class Endpoint:
 class Process:
     """One process that calls an endpoint through its circuit breaker."""
 
-    def __init__(self, circuits: FaultyCircuitStore, clock: StandingClock, endpoint: Endpoint) -> None:
-        self.facts = Facts()
+    def __init__(self, circuits: CountingStore, clock: StandingClock, endpoint: Endpoint) -> None:
+        self.facts = FakeTelemetry()
         self.endpoint = endpoint
         self.clock = clock
         self.circuit_breakers = CircuitBreakers(endpoint, circuits, Runtime(clock, CHANCE, CREW, self.facts))
@@ -88,23 +115,23 @@ def clock() -> StandingClock:
 
 
 @pytest.fixture
-def circuits() -> FaultyCircuitStore:
+def circuits() -> CountingStore:
     """The store of circuits, which processes share."""
-    return FaultyCircuitStore()
+    return CountingStore()
 
 
 @pytest.fixture
-def process(circuits: FaultyCircuitStore, clock: StandingClock) -> Process:
+def process(circuits: CountingStore, clock: StandingClock) -> Process:
     """One process."""
     return Process(circuits, clock, Endpoint())
 
 
-def another(process: Process, circuits: FaultyCircuitStore) -> Process:
+def another(process: Process, circuits: CountingStore) -> Process:
     """Another process that calls the same endpoint at the same time."""
     return Process(circuits, process.clock, process.endpoint)
 
 
-def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: FaultyCircuitStore) -> None:
+def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: CountingStore) -> None:
     """The sixth call is not made: its task is held back until the circuit's time is over, and it says why."""
     process.fail()
     held = process.call(Succeeded(b"1"))
@@ -117,7 +144,7 @@ def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: Fau
     assert circuits.read(OWNER, HOST, consistent=True).reason == "Http503"
 
 
-def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circuits: FaultyCircuitStore) -> None:
+def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circuits: CountingStore) -> None:
     """A host that fails one owner's calls, for whatever reason, is called for the others, also by other processes."""
     process.fail()
     assert isinstance(process.call(), Postponed)
@@ -144,7 +171,7 @@ def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
             process.clock.at += 30 * SECOND
             return super().run(work_)
 
-    slow = Process(FaultyCircuitStore(), process.clock, Slow())
+    slow = Process(CountingStore(), process.clock, Slow())
     assert slow.call(Succeeded(b"1")) == Succeeded(b"1")
     for _ in range(3 * CIRCUIT_THRESHOLD):
         assert not isinstance(slow.call(failure("Timeout", ""), seconds=50), Postponed)
@@ -163,7 +190,7 @@ def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
 
 
 def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
-    process: Process, circuits: FaultyCircuitStore
+    process: Process, circuits: CountingStore
 ) -> None:
     """A hundred calls in a moment read once; a call a second reads once in five; single failures write nothing."""
     for number in range(100):
@@ -175,7 +202,7 @@ def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
     assert (circuits.readings, circuits.savings) == (1 + 12, 0)
 
 
-def test_another_process_learns_of_it_within_seconds(process: Process, circuits: FaultyCircuitStore) -> None:
+def test_another_process_learns_of_it_within_seconds(process: Process, circuits: CountingStore) -> None:
     """What one process has found out, the others need not find out by failing."""
     other = another(process, circuits)
     other.call(Succeeded(b"1"))
@@ -186,7 +213,7 @@ def test_another_process_learns_of_it_within_seconds(process: Process, circuits:
     assert other.facts.counts["circuits_opened"] == 0
 
 
-def test_of_all_processes_one_makes_the_probe(process: Process, circuits: FaultyCircuitStore) -> None:
+def test_of_all_processes_one_makes_the_probe(process: Process, circuits: CountingStore) -> None:
     """While it is under way everybody else is held back, in this process and in others; well again, all are called."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
@@ -198,7 +225,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Faulty
             outcomes.extend([other.call(), process.circuit_breakers.run(work_)] if not outcomes else [])
             return super().run(work_)
 
-    slow = CircuitBreakers(Slow(), circuits, Runtime(process.clock, CHANCE, CREW, Facts()))
+    slow = CircuitBreakers(Slow(), circuits, Runtime(process.clock, CHANCE, CREW, FakeTelemetry()))
     assert slow.run(work(url=URL)) == Succeeded(b"1")
     assert [type(outcome) for outcome in outcomes] == [Postponed, Postponed]
     assert process.endpoint.calls == CIRCUIT_THRESHOLD
@@ -207,7 +234,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Faulty
     assert circuits.read(OWNER, HOST, consistent=True).state(process.clock.now()) is CircuitState.CLOSED
 
 
-def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process, circuits: FaultyCircuitStore) -> None:
+def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process, circuits: CountingStore) -> None:
     """One failure is enough then; a probe that says nothing of the host leaves it to the next."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
@@ -218,7 +245,7 @@ def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process
     assert (circuit.openings, circuit.open_until - process.clock.now()) == (2, 2 * CIRCUIT_OPEN)
 
 
-def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, circuits: FaultyCircuitStore) -> None:
+def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, circuits: CountingStore) -> None:
     """Its process died: after its deadline another one is made."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
@@ -238,7 +265,7 @@ def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
     assert [isinstance(process.call(phase=phase), Postponed) for phase in (Phase.PREPARE, Phase.ROLLBACK)] == [True] * 2
 
 
-def test_without_its_store_a_circuit_lets_calls_through(process: Process, circuits: FaultyCircuitStore) -> None:
+def test_without_its_store_a_circuit_lets_calls_through(process: Process, circuits: CountingStore) -> None:
     """An outage of the store is no reason to call nobody, and raises nothing."""
     circuits.available = False
     process.fail(3 * CIRCUIT_THRESHOLD)
@@ -253,27 +280,9 @@ def test_a_process_keeps_no_more_hosts_in_mind_than_it_may(process: Process) -> 
     assert len(process.circuit_breakers._known) <= MAX_CIRCUITS_KNOWN
 
 
-def test_an_old_reading_does_not_undo_what_was_written_here(process: Process, circuits: FaultyCircuitStore) -> None:
+def test_an_old_reading_does_not_undo_what_was_written_here(process: Process, circuits: CountingStore) -> None:
     """An eventually consistent reading may be older than the opening; the circuit stays open."""
     process.fail()
     process.clock.at += 6 * SECOND
     circuits.read = lambda owner, host, **_: Circuit(owner, host)  # type: ignore[method-assign] # a replica that lags behind
     assert isinstance(process.call(Succeeded(b"1")), Postponed)
-
-
-def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
-    """A hundred tasks, a host that is away for ten minutes: few calls reach it, none is failed, all succeed after."""
-    world = SwitchedWorld()
-    back_at = world.time.now() + 10 * MINUTE
-    world.behave = lambda _work: Succeeded(b"1") if world.time.now() >= back_at else DOWN
-    policy = RetryPolicy(max_attempts=10, initial_seconds=1)
-    for number in range(100):
-        world.create(TaskSpec("report", target=HttpTarget(URL), retry=policy, delay=number * 100))
-    world.pass_time(5 * MINUTE)
-    early = len(world.effects)
-    assert early <= 60
-    assert world.states()[State.POSTPONED] == 100
-    assert any((world.get(task).waits_for or "").startswith("the circuit of") for task in world.tasks._tasks.values())
-    world.pass_time(15 * MINUTE)
-    assert world.states() == {State.SUCCEEDED: 100}
-    assert world.facts.counts["circuits_closed"] == 1

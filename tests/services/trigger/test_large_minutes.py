@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.memory.cursors import MemoryCursorStore
-from duetime.adapters.memory.shards import MemoryShardStore
+from duetime.adapters.dynamodb.cursors import DynamoCursorStore
+from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.domain.dispatch.timers import Entry, Precision
-from duetime.domain.limits import GROUP_HOLD, MINUTE_PAGE, TICK_BUDGET
+from duetime.domain.limits import MINUTE_PAGE
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Priority, TaskSpec
-from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, minute_of, start_of
+from duetime.domain.tasks.task import Priority
+from duetime.domain.times import MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.runtime import Runtime
 from duetime.ports.tasks import MinutePage
 from duetime.services.shards import Shards
 from duetime.services.trigger.dispatcher import Dispatcher
 from duetime.services.trigger.due_messages import DueMessages
-from tests.virtual.world import LOOK_AHEAD, START, Facts, World
+from tests.adapters.tables import new_table
+from tests.clocks import NOW
+from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.telemetry import FakeTelemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
     from duetime.ports.queues import Outgoing
 
 SHARDS = 16
-LARGE = minute_of(START) + 10
+LOOK_AHEAD = 180 * SECOND
+LARGE = minute_of(NOW) + 10
 """The minute with the many tasks."""
 SMALL = 10
 """Tasks of each shard in each minute after it."""
@@ -47,16 +51,18 @@ class Deployment:
 
     def __init__(self, number: int, pace: Millis) -> None:
         self.per_shard, self.pace = number // SHARDS, pace
-        self.time = START
+        self.time = NOW
         self.sends = 0
         self.refused: frozenset[int] = frozenset()
         self.sent: dict[tuple[int, Priority], list[Millis]] = defaultdict(list)
         self.seen: dict[tuple[int, int], bytearray] = {}
-        self.facts = Facts()
+        self.facts = FakeTelemetry()
         self.dispatcher = self._dispatching(self)
 
     def _dispatching(self, ports: Any) -> Dispatcher:  # noqa: ANN401 - it stands in for every port
-        cursors, shards = MemoryCursorStore(), Shards(MemoryShardStore(), ports, SHARDS)
+        fake: Any = FakeDynamoDB(self.now)
+        table = new_table(fake)
+        cursors, shards = DynamoCursorStore(fake, table), Shards(DynamoShardStore(fake, table), ports, SHARDS)
         stores: Any = SimpleNamespace(tasks=ports, cursors=cursors)
         runtime = Runtime(ports, ports, ports, self.facts)
         due_messages = DueMessages(ports, ports, ports, runtime, LOOK_AHEAD, Precision.NORMAL)
@@ -150,49 +156,3 @@ def test_only_what_was_refused_is_sent_again() -> None:
     deployment.run(lambda: deployment.dispatched() >= 20_000)
     for (minute, _), counts in deployment.seen.items():
         assert minute > LARGE or counts.count(1) == len(counts)
-
-
-def _slow_minute(world: World, minute: int, takes: Millis) -> None:
-    """Have one page of a minute take long to be read."""
-    read = world.tasks.read_page
-
-    def slow(asked: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        if asked == minute and consistent and shard == 0:
-            world.take(takes)
-        return read(asked, shard, after, consistent=consistent)
-
-    world.tasks.read_page = slow  # type: ignore[method-assign,assignment]
-
-
-@pytest.mark.parametrize("takes", [130 * SECOND, 10 * MINUTE])
-def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> None:
-    """Each reader is overtaken by the next tick; what it has done counts, and other minutes are read beside it."""
-    world = World()
-    world.pass_time(MINUTE)
-    _slow_minute(world, minute_of(START + 8 * MINUTE), takes)
-    slow = world.create(TaskSpec("report", delay=7 * MINUTE))
-    after = [world.create(TaskSpec("report", delay=delay * MINUTE)) for delay in (8, 9, 14, 29)]
-    world.pass_time(HOUR)
-    assert world.facts.counts["groups_taken_over"]
-    assert all((world.get(task).lateness or 0) < SECOND for task in after)
-    assert all(world.get(task).state is State.SUCCEEDED for task in after)
-    lateness = world.get(slow).lateness
-    assert lateness is not None
-    assert lateness < takes
-
-
-def test_messages_that_take_long_are_each_sent_by_one_reader() -> None:
-    """With every send slower than the hold, two thousand tasks of one minute run, most of them sent once."""
-    world = World()
-    tasks = [world.create(TaskSpec("report", delay=10 * MINUTE)) for _ in range(2000)]
-    later = world.create(TaskSpec("report", delay=20 * MINUTE))
-
-    def slow() -> bool:
-        world.take(GROUP_HOLD + TICK_BUDGET)
-        return False
-
-    world.queues.refuses = slow
-    world.pass_time(HOUR)
-    assert Counter(world.get(task).state for task in tasks) == {State.SUCCEEDED: 2000}
-    assert (world.get(later).lateness or 0) < GROUP_HOLD + TICK_BUDGET
-    assert len(world.queues.sent) < 2 * len(tasks)

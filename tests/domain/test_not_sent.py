@@ -1,0 +1,31 @@
+"""How long a task waits whose call was never sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.limits import LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
+from duetime.domain.tasks.attempt_outcomes import NotSent
+from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord
+from duetime.domain.times import HOUR, SECOND, Millis
+from tests.domain.factories import NOW, task
+
+REFUSED = NotSent("the egress function: TooManyRequestsException")
+
+
+@pytest.mark.parametrize(
+    ("waited", "bound"),
+    [(0, SHORTEST_NOT_SENT_WAIT), (10 * SECOND, 10 * SECOND), (HOUR, LONGEST_NOT_SENT_WAIT)],
+)
+def test_the_wait_of_a_call_that_was_never_sent_is_bounded_and_spread(waited: Millis, bound: Millis) -> None:
+    """As long again as the task has been due, between a second and a minute, spread over its second half."""
+    due = task(due_at=NOW - waited)
+    assert REFUSED.postponed(due, NOW, 0.0).until == NOW + bound
+    assert REFUSED.postponed(due, NOW, 0.999).until >= NOW + bound // 2
+
+
+def test_the_wait_of_a_retry_counts_from_the_attempt_before() -> None:
+    """A task that was due for hours, and whose last attempt has just ended, begins with the shortest wait."""
+    line = AttemptRecord(1, 1, "w", NOW - 5_000, 0, 5_000, AttemptOutcome.RETRIED)
+    retried = task(due_at=NOW - HOUR, attempt_history=(line,))
+    assert REFUSED.postponed(retried, NOW, 0.0).until == NOW + SHORTEST_NOT_SENT_WAIT

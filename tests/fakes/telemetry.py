@@ -1,0 +1,34 @@
+"""Telemetry that is kept, not written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+
+
+@dataclass
+class FakeTelemetry:
+    """`duetime.ports.runtime.Telemetry` for a test to look at."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    measures: list[tuple[str, Millis]] = field(default_factory=list)
+    notes: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a count."""
+        self.counts[name] += number
+
+    def measure(self, name: str, milliseconds: Millis) -> None:
+        """Keep a length of time."""
+        self.measures.append((name, milliseconds))
+
+    def note(self, text: str, **facts: object) -> None:
+        """Keep a note."""
+        self.notes.append((text, facts))
+
+    def flush(self) -> None:
+        """Write nothing."""

@@ -1,0 +1,223 @@
+"""Tasks in scenarios: how tests create and control them, and what has become of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.scenarios.scenario import PLAIN, SECOND, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.domain.tasks.states import State
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from tests.fakes.sqs import Held
+    from tests.fakes.telemetry import FakeTelemetry
+    from tests.simulation.account import Invocation
+    from tests.simulation.faults import Call
+    from tests.simulation.machines import Machine
+    from tests.simulation.users import Reply
+
+RECOVERY = 180 * SECOND
+"""After a fault a task is late by no more than this, plus the lease."""
+ONCE = {"max_attempts": 1}
+"""A retry policy: no retry."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One call of a target, as the outside world sees it."""
+
+    task_id: str
+    phase: str
+    at: Millis
+    fence: int
+
+
+class Tasks(Scenario):
+    """A scenario about tasks.
+
+    Attributes:
+        effects: every call of a target, in order.
+        callbacks: every outcome that was posted to a callback URL, in order.
+        answer_callback: the status with which the receiver answers a callback.
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        super().__init__(seed)
+        self.effects: list[Effect] = []
+        self.callbacks: list[tuple[str, str]] = []
+        self.answer_callback: Callable[[], int] = lambda: 200
+        self._facts: dict[Machine, FakeTelemetry] = {}
+
+    # What users do.
+
+    def create(self, delay: Millis = 0, kind: str = PLAIN, **fields: Any) -> str:  # noqa: ANN401 - JSON
+        """Create a task that is due after a delay; its id."""
+        body = {"type": kind, "timeout_seconds": 60, **fields}
+        if "at" not in body:
+            body["delay_seconds"] = delay / SECOND
+        made = self.ask("POST", "/v1/tasks", body)
+        assert made.status == 201, made.body
+        return str(made.body["id"])
+
+    def do(self, task_id: str, verb: str, body: object = None) -> Reply:
+        """Ask for an action on a task: `pause`, `resume`, `run`, `retry`, `rollback`, `notify`, `heartbeat`."""
+        return self.ask("POST", f"/v1/tasks/{task_id}/{verb}", body)
+
+    def change(self, task_id: str, **fields: Any) -> Reply:  # noqa: ANN401 - JSON
+        """Change a task."""
+        return self.ask("PATCH", f"/v1/tasks/{task_id}", fields)
+
+    def cancel(self, task_id: str, *, force: bool = False) -> Reply:
+        """Cancel a task."""
+        return self.ask("DELETE", f"/v1/tasks/{task_id}", query="force=true" if force else "")
+
+    def send_event(self, event_id: str, at: str, **fields: Any) -> None:  # noqa: ANN401 - JSON
+        """Put an event on the queue of the intake."""
+        event = {"id": event_id, "source": "orders", "time": at, "detail": {"type": PLAIN, **fields}}
+        self.sqs.send_message(QueueUrl=self.intake, MessageBody=json.dumps(event))
+
+    # What has become of tasks.
+
+    def tally(self) -> Counter[State]:
+        """How many tasks there are in each state."""
+        return Counter(task.state for task in self.watching.tasks())
+
+    def state(self, task_id: str) -> State:
+        """The state of a task."""
+        return self.record(task_id).state
+
+    def outcomes(self, task_id: str) -> list[str]:
+        """How the attempts of a task ended."""
+        return [str(line.outcome) for line in self.record(task_id).attempt_history]
+
+    def phases(self, task_id: str = "") -> list[str]:
+        """The phases that targets were called for, of all tasks or of one."""
+        return [each.phase for each in self.effects if task_id in {"", each.task_id}]
+
+    def effect_times(self, task_id: str) -> list[Millis]:
+        """When the target of a task was called."""
+        return [each.at for each in self.effects if each.task_id == task_id]
+
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+        """Note a call of a target, then do as the test says."""
+        self.effects.append(Effect(context.task_id, phase, self.now, context.fence))
+        return super().act(phase, context, payload)
+
+    def called_back(self, task_id: str, state: str) -> int:
+        """Note a callback, then answer as the test says."""
+        super().called_back(task_id, state)
+        self.callbacks.append((task_id, state))
+        return self.answer_callback()
+
+    def attempt(self, context: Any) -> int:  # noqa: ANN401 - a handler's or an endpoint's
+        """The number of the attempt that calls a target."""
+        return self.record(context.task_id).attempt
+
+    def hang(self, attempts: int = 1, otherwise: Callable[[], object] = lambda: "done") -> None:
+        """Have targets return only after hours in so many first attempts of each task."""
+        self.target = lambda _phase, context: (
+            self.take(10 * 3600 * SECOND) if self.attempt(context) <= attempts else otherwise()
+        )
+
+    def fail(self, attempts: int = 99, phase: str = "run", error: type[Exception] = ValueError) -> None:
+        """Have one phase raise in so many first attempts of each task."""
+
+        def behave(called: str, context: Any) -> str:  # noqa: ANN401 - same
+            if called == phase and self.attempt(context) <= attempts:
+                raise error(f"{called} {self.attempt(context)}")
+            return "done"
+
+        self.target = behave
+
+    def last(self, seconds: float) -> None:
+        """Have targets take so long."""
+
+        def behave(_phase: str, _context: object) -> str:
+            self.take(round(seconds * SECOND))
+            return "done"
+
+        self.target = behave
+
+    # What goes wrong.
+
+    def lose_messages(self) -> None:
+        """Lose every message that is queued or in flight."""
+        for queue in self.sqs.queues.values():
+            queue.messages.clear()
+
+    def messages(self) -> list[Held]:
+        """Every message that is queued or in flight."""
+        return [message for queue in self.sqs.queues.values() for message in queue.messages]
+
+    def busy(self, function: str = "worker") -> list[Machine]:
+        """The processes of a function that work on something."""
+        return [each for each in self.machines if each.function == function and each.strand is not None]
+
+    def kill(self, function: str = "worker") -> None:
+        """End every process of a function that works on something."""
+        for machine in self.busy(function):
+            machine.die()
+
+    def receive_again(self) -> None:
+        """Have the queues read again."""
+        self.receiving = True
+        for poller in self._pollers.values():
+            self.time.nudge(poller)
+
+    def refuse(self, matches: Callable[[Call], object]) -> list[Call]:
+        """Refuse every call that matches from now on; the list gets those calls."""
+        refused: list[Call] = []
+
+        def refuse(call: Call) -> None:
+            if matches(call):
+                refused.append(call)
+                call.refuse()
+
+        self.before_call = refuse
+        return refused
+
+    def refuse_sends(self) -> list[Call]:
+        """Have the queues take no messages from now on."""
+        return self.refuse(lambda call: call.operation == "send_message_batch")
+
+    # What it costs and what is counted.
+
+    def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
+        """Begin an invocation, and keep what its process counts."""
+        invocation = super().invoke(function, event)
+        assert invocation.strand is not None
+        machine: Any = invocation.strand.home
+        self._facts[machine] = machine.facts
+        return invocation
+
+    def counts(self) -> Counter[str]:
+        """What all processes have counted."""
+        return sum((facts.counts for facts in self._facts.values()), Counter[str]())
+
+    def notes(self) -> list[str]:
+        """What all processes have noted."""
+        return [text for facts in self._facts.values() for text, _ in facts.notes]
+
+    def sent(self) -> int:
+        """How many messages were sent to the queues of work."""
+        answers = [line[4] for line in self.lines if line[2] == "send_message_batch"]
+        return sum(len(answer.get("Successful", ())) for answer in answers if isinstance(answer, dict))
+
+    def worker_ends(self) -> int:
+        """How many workers ended their process."""
+        return sum(1 for line in self.lines if line[2] == "ends itself")
+
+    def done(self, task_id: str) -> Task:
+        """A task that has succeeded."""
+        task = self.record(task_id)
+        assert task.state == "succeeded", task
+        return task
+
+
+__all__ = ["ONCE", "RECOVERY", "Effect", "Tasks"]

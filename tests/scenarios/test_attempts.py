@@ -1,0 +1,566 @@
+"""Attempts: those that fail, those whose workers die, hang or are cut off, and those that follow them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import (
+    LEASE_RETURN_MARGIN,
+    LONGEST_NOT_SENT_WAIT,
+    MAX_CLOCK_DIFFERENCE,
+    OVERDUE_GRACE,
+    PROCESS_END_TIME,
+)
+from duetime.handlers import Accepted, Unretriable
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
+from tests.simulation.account import PULLED
+from tests.simulation.endpoints import URL
+from tests.simulation.users import LEASE
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+    from tests.simulation.machines import Machine
+
+HTTP = {"kind": "http", "url": URL}
+
+
+@pytest.fixture
+def tasks() -> Tasks:
+    """An account in which tasks may be late."""
+    made = Tasks()
+    made.faulty = True
+    return made
+
+
+def _writes_record(call: Call) -> bool:
+    return call.machine.function == "worker" and call.operation == "update_item"
+
+
+# Failures.
+
+
+def test_a_retry_waits_and_runs_again(tasks: Tasks) -> None:
+    """A failing target is tried again after a jittered wait, under a new fence, and the history tells all."""
+    with tasks:
+        tasks.fail(2)
+        task_id = tasks.create()
+        tasks.run(MINUTE)
+        task = tasks.done(task_id)
+        assert (task.attempt, task.fence, task.error) == (3, 3, None)
+        assert tasks.outcomes(task_id) == ["retried", "retried", "succeeded"]
+
+
+def test_a_far_retry_is_found_by_the_trigger(tasks: Tasks) -> None:
+    """A retry an hour ahead leaves a timer in its minute and no message on a queue."""
+    with tasks:
+        tasks.fail(1)
+        task_id = tasks.create(retry={"initial_seconds": 3600, "max_seconds": 3600})
+        tasks.run(SECOND)
+        retry_at = tasks.record(task_id).next_at
+        if retry_at - tasks.now > 20 * MINUTE:
+            assert tasks.messages() == []
+        tasks.time.run_until(retry_at + SECOND)
+        first, second = tasks.effect_times(task_id)
+        assert tasks.state(task_id) == "succeeded"
+        assert retry_at <= second <= retry_at + 50
+        assert second - first <= HOUR + SECOND
+
+
+def test_spent_attempts_fail_the_task_with_its_last_error(tasks: Tasks) -> None:
+    """Five attempts by default, then `failed`, with class and message."""
+    with tasks:
+        tasks.fail()
+        task_id = tasks.create()
+        tasks.run(5 * MINUTE)
+        task = tasks.record(task_id)
+        assert (task.state, task.attempt, len(tasks.effects)) == ("failed", 5, 5)
+        assert task.error is not None
+        assert (task.error.kind, task.error.message) == ("ValueError", "run 5")
+        assert task.finished_at is not None
+
+
+def test_an_unretriable_error_is_not_retried(tasks: Tasks) -> None:
+    """One attempt, and the task has failed."""
+    with tasks:
+        tasks.fail(error=Unretriable)
+        task_id = tasks.create()
+        tasks.run(5 * MINUTE)
+        assert (tasks.state(task_id), len(tasks.effects)) == ("failed", 1)
+
+
+def test_old_lines_of_the_history_move_out_of_the_record(tasks: Tasks) -> None:
+    """Eight attempts: the record keeps the last five lines; the API tells all of them."""
+    with tasks:
+        tasks.fail(7)
+        task_id = tasks.create(retry={"max_attempts": 9, "initial_seconds": 0})
+        tasks.run(MINUTE)
+        assert [line.attempt for line in tasks.record(task_id).attempt_history] == [4, 5, 6, 7, 8]
+        told = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
+        assert [line["attempt"] for line in told] == list(range(1, 9))
+
+
+# Workers that die.
+
+
+def test_a_worker_killed_in_an_attempt_is_replaced_after_its_lease(tasks: Tasks) -> None:
+    """The message comes back by itself, and no second run starts while the first may live."""
+    with tasks:
+        tasks.hang()
+        task_id = tasks.create(timeout_seconds=800)
+        tasks.run(5 * SECOND)
+        tasks.kill()
+        tasks.run(LEASE + RECOVERY)
+        first, second = tasks.effects
+        assert LEASE + MAX_CLOCK_DIFFERENCE <= second.at - first.at <= LEASE + LEASE_RETURN_MARGIN + 6 * SECOND
+        assert second.fence > first.fence
+        assert tasks.done(task_id).attempt == 2
+        assert tasks.outcomes(task_id) == ["lost", "succeeded"]
+
+
+def test_a_worker_and_its_message_lost_together_are_found_by_a_scan(tasks: Tasks) -> None:
+    """Nothing is left but the record with a lease that is over: a scan sends it again."""
+    with tasks:
+        tasks.hang()
+        task_id = tasks.create(timeout_seconds=800)
+        tasks.run(5 * SECOND)
+        tasks.kill()
+        tasks.lose_messages()
+        tasks.run(LEASE + RECOVERY)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_worker_killed_before_its_claim_costs_no_attempt(tasks: Tasks) -> None:
+    """The message was received but nothing was claimed: it runs once, as its first attempt."""
+    with tasks:
+        task_id = tasks.create(10 * SECOND)
+        tasks.time.run_until(tasks.record(task_id).due_at - 200)
+        assert tasks.busy()
+        tasks.kill()
+        tasks.run(RECOVERY)
+        assert (tasks.done(task_id).attempt, len(tasks.effects)) == (1, 1)
+
+
+def test_the_last_attempt_lost_fails_the_task(tasks: Tasks) -> None:
+    """A crash counts as an attempt: with one allowed, nothing runs again and the record says why."""
+    with tasks:
+        tasks.hang(9)
+        task_id = tasks.create(retry=ONCE, timeout_seconds=800)
+        tasks.run(5 * SECOND)
+        tasks.kill()
+        tasks.run(LEASE + RECOVERY)
+        task = tasks.record(task_id)
+        assert (task.state, task.attempt, len(tasks.effects)) == ("failed", 1, 1)
+        assert task.error is not None
+        assert task.error.kind == "WorkerLost"
+        assert tasks.outcomes(task_id) == ["lost"]
+
+
+@pytest.mark.slow
+def test_a_task_that_outlives_its_scans_is_looked_at_every_day(tasks: Tasks) -> None:
+    """Its messages of days are lost, long after the last scan of its minute: the timer of the next day still comes."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create(deadline_seconds=25 * 3600)
+        tasks.run(SECOND)
+        assert tasks.record(task_id).deferred
+        # Every timer of its deadline is lost: what is left are those that scans set.
+        for item in tasks.items():
+            partition, sort = item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]
+            if schema.TIMER_MARK in sort:
+                tasks.table.write(tasks.now, (partition, sort), None)
+        tasks.target = lambda _phase, _context: "done"
+        tasks.run(25 * HOUR)
+        tasks.lose_messages()
+        tasks.run(24 * HOUR)
+        assert tasks.state(task_id) == "succeeded"
+
+
+# Leases and heartbeats.
+
+
+def test_a_long_task_keeps_its_lease() -> None:
+    """Ten minutes of work under a lease of 30 s: heartbeats renew it and hide its message, and nobody else sees it."""
+    with Tasks() as tasks:
+        tasks.last(600)
+        task_id = tasks.create(timeout_seconds=800)
+        tasks.run(15 * MINUTE)
+        assert (tasks.done(task_id).attempt, len(tasks.effects)) == (1, 1)
+        assert tasks.counts()["refused"] == 0
+
+
+def test_a_short_task_costs_no_heartbeat() -> None:
+    """What ends within a third of its lease is written three times: created, claimed, finished."""
+    with Tasks() as tasks:
+        tasks.last(9)
+        task_id = tasks.create()
+        tasks.run(MINUTE)
+        assert tasks.record(task_id).version == 3
+
+
+def test_progress_is_written_with_a_heartbeat_and_with_the_outcome() -> None:
+    """What the target reports can be read while it runs, and what it reported last is not lost."""
+    with Tasks() as tasks:
+
+        def report(_phase: str, context: Context) -> str:
+            context.progress(50, "half way")
+            context.heartbeat()
+            tasks.take(MINUTE)
+            context.progress(100, "all done")
+            return "done"
+
+        tasks.target = report
+        task_id = tasks.create(timeout_seconds=100)
+        tasks.run(5 * SECOND)
+        for percent, message in ((50, "half way"), (100, "all done")):
+            progress = tasks.record(task_id).progress
+            assert progress is not None
+            assert (progress.percent, progress.message) == (percent, message)
+            tasks.run(MINUTE)
+
+
+@pytest.mark.parametrize("ends", ["success", "retry", "failure"])
+def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, ends: str) -> None:
+    """An outcome that is under way for so long that another attempt runs when it arrives changes nothing."""
+    with tasks:
+
+        def behave(_phase: str, context: Context) -> str:
+            if context.fence == 2:
+                tasks.take(10 * MINUTE)
+                return "second"
+            if ends != "success":
+                raise (ValueError if ends == "retry" else Unretriable)("first")
+            return "first"
+
+        tasks.target = behave
+        task_id = tasks.create(timeout_seconds=800)
+
+        def is_outcome(call: Call) -> bool:
+            return _writes_record(call) and bool(tasks.effects)
+
+        def delay(call: Call) -> None:
+            assert call.machine.strand is not None
+            tasks.suspend(call.machine, 3 * MINUTE)
+
+        delayed = tasks.once(is_outcome, delay)
+        tasks.run(5 * MINUTE)
+        assert delayed
+        running = tasks.record(task_id)
+        assert (running.state, running.attempt, running.fence) == ("running", 2, 2)
+        tasks.run(10 * MINUTE)
+        task = tasks.done(task_id)
+        assert task.result is not None
+        assert (task.fence, task.result.data, len(tasks.effects)) == (2, b'"second"', 2)
+
+
+def test_an_attempt_that_is_cut_off_stops_itself_and_is_replaced(tasks: Tasks) -> None:
+    """Its worker cannot reach the table any more: the process ends, and after the lease another one takes over."""
+    with tasks:
+        tasks.target = lambda _phase, context: tasks.take(5 * MINUTE if context.fence == 1 else SECOND)
+        task_id = tasks.create(timeout_seconds=800)
+        tasks.run(SECOND)
+        (machine,) = tasks.busy()
+        machine.cut_off_until = tasks.now + HOUR
+        tasks.run(10 * MINUTE)
+        assert (tasks.done(task_id).attempt, tasks.record(task_id).fence) == (2, 2)
+        assert tasks.worker_ends() == 1
+        first, second = tasks.effects
+        assert second.at - first.at >= LEASE + MAX_CLOCK_DIFFERENCE
+
+
+def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over(tasks: Tasks) -> None:
+    """Ten tasks run when no call of their worker is answered any more: none runs again beside its first run."""
+    with tasks:
+        tasks.target = lambda _phase, context: tasks.take(5 * MINUTE if context.fence == 1 else SECOND)
+        made = [tasks.create(10 * SECOND, timeout_seconds=800) for _ in range(10)]
+        tasks.time.run_until(tasks.record(made[-1]).due_at + SECOND)
+        machines = tasks.busy()
+        strands = [machine.strand for machine in machines]
+        leases_end = min(tasks.record(task_id).lease_ends_at or 0 for task_id in made)
+
+        def hang(call: Call) -> None:
+            if call.machine in machines:
+                tasks.take(17 * SECOND)
+                call.refuse()
+
+        tasks.before_call = hang
+        assert tasks.run_until(lambda: all(strand is None or strand.done for strand in strands), step=100)
+        gone_at = tasks.now
+        assert gone_at <= leases_end
+        tasks.run(10 * MINUTE)
+        assert {tasks.done(task_id).attempt for task_id in made} == {2}
+        assert min(effect.at for effect in tasks.effects[10:]) > gone_at
+
+
+@pytest.mark.parametrize("how", ["late heartbeat", "late finish", "away at the end", "away at the claim"])
+def test_a_table_that_is_away_for_a_while_costs_no_outcome(tasks: Tasks, how: str) -> None:
+    """A heartbeat, the outcome or a claim is written again and again: the task runs once, under one lease."""
+    away = {
+        "late heartbeat": (5 * SECOND, 14 * SECOND),
+        "late finish": (20 * SECOND, LEASE + 2 * SECOND),
+        "away at the end": (22 * SECOND, 28 * SECOND),
+        "away at the claim": (-SECOND, 4 * SECOND),
+    }[how]
+    with tasks:
+        tasks.last(24)
+        due_at = tasks.now + 3 * SECOND
+        refused = tasks.refuse(lambda call: _writes_record(call) and away[0] <= tasks.now - due_at <= away[1])
+        task_id = tasks.create(3 * SECOND)
+        tasks.run(5 * MINUTE)
+        assert refused
+        task = tasks.done(task_id)
+        assert (task.attempt, len(tasks.effects)) == (1, 1)
+
+
+# Targets that do not end.
+
+TIMEOUT = 5
+OVERDUE = TIMEOUT * SECOND
+
+
+class Stuck(Tasks):
+    """An account in which the first target hangs, and SQS hangs for the process that it is in.
+
+    Attributes:
+        gone_at: when the process of the first target was gone.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faulty = True
+        self.gone_at: Millis | None = None
+        self.target = self.hang_first
+        self.before_call = self.stall
+        self.machine: Machine | None = None
+
+    def hang_first(self, _phase: str, _context: Context) -> str:
+        """Hang once."""
+        if len(self.effects) > 1:
+            return "done"
+        home: Any = self.time.process().home
+        self.machine = home
+        try:
+            self.take(9 * MINUTE)
+        finally:
+            self.gone_at = self.now
+        return "done"
+
+    def stall(self, call: Call) -> None:
+        """Let sends of the stuck process take long."""
+        is_late = bool(self.effects) and self.now > self.effects[0].at + OVERDUE
+        if is_late and call.machine is self.machine and call.operation == "send_message_batch":
+            self.take(20 * SECOND)
+
+
+def test_a_target_that_does_not_end_is_ended_with_its_process() -> None:
+    """A thread cannot be stopped: the timeout is written, the process ends, and the task is tried again."""
+    with Tasks() as tasks:
+        tasks.hang()
+        task_id = tasks.create(timeout_seconds=5)
+        tasks.run(MINUTE)
+        assert tasks.worker_ends() == 1
+        assert tasks.done(task_id).attempt == 2
+        assert tasks.effects[1].at - tasks.effects[0].at >= 5 * SECOND
+
+
+def test_the_batch_of_a_stuck_target_may_end_first(tasks: Tasks) -> None:
+    """Others in the same batch finish before their process ends; none is run twice."""
+    with tasks:
+        stuck = tasks.create(10 * SECOND, timeout_seconds=5)
+        others = [tasks.create(10 * SECOND) for _ in range(5)]
+        tasks.target = lambda _phase, context: tasks.take(
+            9 * SECOND if context.task_id != stuck else HOUR if context.fence == 1 else 0
+        )
+        tasks.run(2 * MINUTE)
+        assert tasks.worker_ends() == 1
+        assert [tasks.done(task_id).attempt for task_id in [stuck, *others]] == [2, 1, 1, 1, 1, 1]
+
+
+def test_the_next_attempt_waits_for_the_process_of_a_stuck_one() -> None:
+    """Its retry is written, but sending it takes long: the process ends nevertheless, and first."""
+    with Stuck() as tasks:
+        task_id = tasks.create(timeout_seconds=TIMEOUT, retry={"initial_seconds": 0})
+        tasks.run(5 * MINUTE)
+        first, second = tasks.effect_times(task_id)
+        assert tasks.gone_at is not None
+        assert tasks.gone_at <= first + OVERDUE + OVERDUE_GRACE + PROCESS_END_TIME + SECOND
+        assert second > tasks.gone_at
+        assert tasks.state(task_id) == "succeeded"
+
+
+@pytest.mark.parametrize("verb", ["run", "retry"])
+def test_nobody_hurries_what_a_dying_process_still_does(verb: str) -> None:
+    """Run now and retry, asked for each 200 ms, begin nothing before the stuck process is gone."""
+    with Stuck() as tasks:
+        task_id = tasks.create(
+            timeout_seconds=TIMEOUT, retry=ONCE if verb == "retry" else {"initial_seconds": 0, "max_attempts": 5}
+        )
+        tasks.run(OVERDUE)
+        for _ in range(100):
+            tasks.send("POST", f"/v1/tasks/{task_id}/{verb}")
+            tasks.run(200)
+        tasks.run(5 * MINUTE)
+        assert tasks.gone_at is not None
+        first, second = tasks.effect_times(task_id)
+        assert first < tasks.gone_at < second
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_stuck_target_is_undone_when_its_process_is_gone() -> None:
+    """The rollback that follows a last attempt does not begin beside it."""
+    with Stuck() as tasks:
+        task_id = tasks.create(kind=UNDONE, timeout_seconds=TIMEOUT, retry=ONCE, rollback=True)
+        tasks.run(5 * MINUTE)
+        assert tasks.gone_at is not None
+        assert tasks.phases() == ["run", "rollback"]
+        assert tasks.effects[1].at > tasks.gone_at
+        assert tasks.state(task_id) == "rolled_back"
+
+
+def test_the_lock_of_a_stuck_target_is_free_when_its_process_is_gone() -> None:
+    """Who waits for the lock does not begin beside it, and does not wait for its lease either."""
+    with Stuck() as tasks:
+        task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE, lock={"key": "key"})
+        second = tasks.create(SECOND, lock={"key": "key"})
+        tasks.run(5 * MINUTE)
+        assert tasks.gone_at is not None
+        assert tasks.gone_at < tasks.effects[1].at < tasks.effects[0].at + OVERDUE + LEASE
+        assert (tasks.state(task_id), tasks.state(second)) == ("failed", "succeeded")
+        assert tasks.record(task_id).finished_at is not None
+
+
+def test_a_stuck_target_is_reported_as_failed_at_once() -> None:
+    """Its outcome is there for all to read before its process is gone; only what follows it waits."""
+    with Stuck() as tasks:
+        task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE)
+        tasks.run(OVERDUE + OVERDUE_GRACE + 2 * SECOND)
+        task = tasks.record(task_id)
+        assert task.finished_at is None
+        assert task.error is not None
+        assert (task.state, task.error.kind) == ("failed", "Timeout")
+
+
+# Calls that were never sent.
+
+
+class Throttled(Tasks):
+    """An account whose calls of HTTP endpoints are throttled before they are sent.
+
+    Attributes:
+        until: until when.
+        phase: of which phase.
+    """
+
+    def __init__(self, phase: str = "run") -> None:
+        super().__init__()
+        self.faulty = True
+        self.until: Millis = 0
+        self.phase = phase
+        self.refused_at: list[Millis] = []
+
+    def is_refused(self, url: str) -> bool:
+        """Whether a call is not sent."""
+        if self.now >= self.until or not url.endswith(f"action={self.phase}"):
+            return False
+        self.refused_at.append(self.now)
+        return True
+
+
+@pytest.fixture
+def throttled(monkeypatch: pytest.MonkeyPatch) -> Throttled:
+    """An account whose egress is throttled when the test says so."""
+    from duetime.adapters.targets.http_messages import EGRESS_UNAVAILABLE, NoResponse  # noqa: PLC0415 - only here
+    from tests.simulation.endpoints import SimulatedCaller  # noqa: PLC0415 - only here
+
+    made, call = Throttled(), SimulatedCaller.call
+
+    def maybe(caller: Any, wanted: Any) -> Any:  # noqa: ANN401 - as the caller has them
+        if made.is_refused(wanted.url):
+            return NoResponse(EGRESS_UNAVAILABLE, "the call was not handed on: TooManyRequestsException")
+        return call(caller, wanted)
+
+    monkeypatch.setattr(SimulatedCaller, "call", maybe)
+    return made
+
+
+def test_a_call_that_was_never_sent_costs_no_attempt(throttled: Throttled) -> None:
+    """However long it is throttled, a task of one attempt runs when it no longer is, as the first; tries get rarer."""
+    with throttled as tasks:
+        tasks.until = tasks.now + HOUR
+        task_id = tasks.create(target=HTTP, retry=ONCE)
+        tasks.run(10 * MINUTE)
+        held = tasks.record(task_id)
+        assert (held.state, held.attempt, held.attempt_history) == ("postponed", 0, ())
+        assert "TooManyRequestsException" in (held.waits_for or "")
+        tasks.run(HOUR)
+        assert tasks.done(task_id).attempt == 1
+        assert tasks.outcomes(task_id) == ["succeeded"]
+        assert tasks.counts()["calls_not_sent"] == len(tasks.refused_at)
+        waits = [later - earlier for earlier, later in pairwise(tasks.refused_at)]
+        assert waits[0] <= 2 * SECOND
+        assert max(waits) <= LONGEST_NOT_SENT_WAIT + 2 * SECOND
+        assert len(waits) < 150
+
+
+@pytest.mark.parametrize("phase", ["prepare", "rollback"])
+def test_no_phase_is_counted_whose_call_was_never_sent(throttled: Throttled, phase: str) -> None:
+    """What is to be prepared or undone waits as well, and costs no attempt of its own."""
+    with throttled as tasks:
+        tasks.phase, tasks.until = phase, tasks.now + 10 * MINUTE
+        task_id = tasks.create(target=HTTP | {"phases": ["prepare", "rollback"]}, retry=ONCE)
+        if phase == "rollback":
+            tasks.run(SECOND)
+            assert tasks.do(task_id, "rollback").status == 202
+        tasks.run(20 * MINUTE)
+        assert tasks.refused_at
+        task = tasks.record(task_id)
+        assert (task.state, task.attempt) == ("rolled_back" if phase == "rollback" else "succeeded", 1)
+
+
+@pytest.mark.parametrize(("duration", "failed"), [(3 * SECOND, 0), (MINUTE, 1)])
+def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
+    throttled: Throttled, duration: Millis, failed: int
+) -> None:
+    """A few times, for some seconds: then the outcome stands without it, and is finished."""
+    with throttled as tasks:
+        tasks.phase, tasks.until = "clean", tasks.now + duration
+        task_id = tasks.create(target=HTTP | {"phases": ["clean"]})
+        tasks.run(MINUTE)
+        assert tasks.record(task_id).finished_at is not None
+        assert tasks.counts()["cleans_failed"] == failed
+
+
+@pytest.mark.parametrize("kind", ["worker", "pulled", "deferred"])
+def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, kind: str) -> None:
+    """It was under way while a later one renewed the lease; it is refused, and the lease stays as that one left it."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted() if kind == "deferred" else tasks.take(HOUR)
+        task_id = tasks.create(kind=PULLED if kind == "pulled" else PLAIN, timeout_seconds=800, deadline_seconds=60)
+        tasks.run(SECOND)
+        path, body = f"/v1/tasks/{task_id}/heartbeat", {"fence": 1}
+        if kind == "pulled":
+            wanted = {"types": [PULLED], "lease_seconds": 30, "worker": "w", "wait_seconds": 0}
+            (lease,) = tasks.ask("POST", "/v1/leases", wanted).body["leases"]
+            path, body = f"/v1/leases/{lease['lease']}/heartbeat", {}
+
+        def is_heartbeat(call: Call) -> bool:
+            return call.operation == "update_item" and call.request["Key"][schema.SORT_KEY]["S"] == task_id
+
+        late = tasks.once(is_heartbeat, lambda call: call.refuse())
+        for _ in range(2):
+            tasks.run(15 * SECOND)
+            if kind != "worker":
+                tasks.ask("POST", path, body)
+        assert late
+        before = tasks.record(task_id)
+        with pytest.raises(ClientError, match="ConditionalCheckFailed"):
+            tasks.dynamodb.update_item(**late[0].request)
+        assert tasks.record(task_id) == before
+        assert before.lease_ends_at is not None

@@ -1,0 +1,126 @@
+"""Dead letters: what becomes of a task whose message was received too often."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.sqs.messages import body_of
+from duetime.domain.dispatch.timers import Message
+from duetime.domain.tasks.task import Priority
+from duetime.handlers import Accepted
+from tests.fakes.sqs import Held
+from tests.scenarios.scenario import MINUTE, SECOND
+from tests.scenarios.tasks import Tasks
+from tests.simulation.account import PULLED
+from tests.simulation.users import LEASE
+
+if TYPE_CHECKING:
+    from tests.fakes.sqs import Queue
+
+
+@pytest.fixture
+def tasks() -> Tasks:
+    """An account in which messages may become dead letters, and no recovery scan comes first."""
+    made = Tasks()
+    made.faulty, made.ticking = True, False
+    return made
+
+
+def _queue(tasks: Tasks, name: str) -> Queue:
+    return next(queue for queue in tasks.sqs.queues.values() if queue.name == name)
+
+
+def _give_up(tasks: Tasks, task_id: str, queue: str = "normal", generation: int | None = None) -> None:
+    """Have SQS give up the message of a task, and lose every other one."""
+    tasks.lose_messages()
+    task = tasks.record(task_id)
+    current = task.generation if generation is None else generation
+    body = body_of(Message(task.id, current, task.next_at, Priority.NORMAL, task.owner))
+    letter = Held("letter", body, task.owner, tasks.now, tasks.now, source=_queue(tasks, queue).arn)
+    _queue(tasks, "dead").messages.append(letter)
+    tasks.receive_again()
+
+
+def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks) -> None:
+    """Somebody runs it: a message is sent that comes after the lease, and the record is left alone."""
+    with tasks:
+        tasks.last(20)
+        task_id = tasks.create()
+        tasks.run(SECOND)
+        record = tasks.record(task_id)
+        _give_up(tasks, task_id)
+        tasks.run(SECOND)
+        assert tasks.record(task_id) == record
+        (message,) = _queue(tasks, "normal").messages
+        assert message.visible_at >= (record.lease_ends_at or 0) + 5 * SECOND
+
+
+def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
+    """The fresh message takes it over."""
+    with tasks:
+        tasks.hang()
+        task_id = tasks.create(timeout_seconds=800)
+        tasks.run(SECOND)
+        tasks.kill()
+        tasks.receiving = False
+        tasks.run(2 * LEASE)
+        _give_up(tasks, task_id)
+        tasks.run(MINUTE)
+        assert tasks.done(task_id).attempt == 2
+
+
+def test_a_letter_that_concerns_no_open_work_is_deleted(tasks: Tasks) -> None:
+    """Another generation, a paused or a finished task: nothing is written and nothing sent."""
+    with tasks:
+        changed, paused, cancelled = (tasks.create(30 * MINUTE) for _ in range(3))
+        tasks.change(changed, delay_seconds=2400)
+        tasks.do(paused, "pause")
+        tasks.cancel(cancelled)
+        before = [tasks.record(task_id) for task_id in (changed, paused, cancelled)]
+        for task_id in (changed, paused, cancelled):
+            _give_up(tasks, task_id, generation=0)
+            tasks.run(SECOND)
+            assert tasks.messages() == []
+        assert [tasks.record(task_id) for task_id in (changed, paused, cancelled)] == before
+
+
+def test_an_unfinished_outcome_is_finished_by_a_worker(tasks: Tasks) -> None:
+    """What follows the outcome is left to a worker, by a fresh message."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create(callback_url="https://hooks.example.org/ended")
+        tasks.run(SECOND)
+        fence = tasks.record(task_id).fence
+        tasks.refuse_sends()
+        assert tasks.do(task_id, "notify", {"fence": fence, "outcome": "succeeded", "result": 1}).status == 200
+        tasks.before_call = None
+        assert tasks.record(task_id).finished_at is None
+        _give_up(tasks, task_id)
+        tasks.run(MINUTE)
+        assert tasks.record(task_id).finished_at is not None
+        assert tasks.callbacks == [(task_id, "succeeded")]
+
+
+def test_a_letter_whose_fresh_message_is_refused_comes_again(tasks: Tasks) -> None:
+    """While the queue acknowledges nothing, the dead letter is kept."""
+    with tasks:
+        tasks.last(20)
+        task_id = tasks.create()
+        tasks.run(SECOND)
+        tasks.refuse_sends()
+        _give_up(tasks, task_id)
+        tasks.run(10 * SECOND)
+        (letter,) = _queue(tasks, "dead").messages
+        assert letter.received == 1
+
+
+def test_a_dead_letter_of_a_pulled_task_is_sent_to_its_queue(tasks: Tasks) -> None:
+    """Given up by the queue, it is sent again to where pull workers find it."""
+    with tasks:
+        task_id = tasks.create(kind=PULLED)
+        _give_up(tasks, task_id, "pulled")
+        tasks.run(MINUTE)
+        (message,) = _queue(tasks, "pulled").messages
+        assert task_id in message.body

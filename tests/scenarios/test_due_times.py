@@ -1,0 +1,204 @@
+"""When tasks begin: at their due times, whoever finds them, and at once after an absence of the trigger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.dispatch.shards import GROUP_SIZE
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.task import Priority
+from duetime.domain.times import to_iso
+from duetime.settings import Variable
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.tasks import Tasks
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+    from tests.simulation.machines import Machine
+
+NEXT_TO_NOTHING = 50
+"""Milliseconds that a claim takes at most."""
+
+
+@pytest.mark.parametrize("delay", [0, 300, 1 * SECOND, 90 * SECOND, 4 * MINUTE, 20 * MINUTE, 3 * HOUR])
+def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
+    """From 300 ms to hours ahead, sent by the API or the trigger: within milliseconds, never early."""
+    with Tasks() as tasks:
+        task_id = tasks.create(delay)
+        tasks.time.run_until(tasks.record(task_id).due_at + 2 * SECOND)
+        task = tasks.done(task_id)
+        (began,) = tasks.effect_times(task_id)
+        assert task.due_at <= began <= task.due_at + NEXT_TO_NOTHING + (delay < SECOND) * 150
+        assert (task.attempt, task.fence, task.lateness) == (1, 1, (task.started_at or 0) - task.due_at)
+
+
+def test_a_task_due_in_the_past_runs_now_and_is_marked_late() -> None:
+    """A due time an hour ago is accepted; the record tells how late it was."""
+    with Tasks() as tasks:
+        task_id = tasks.create(at=to_iso(tasks.now - HOUR))
+        tasks.run(SECOND)
+        assert HOUR <= (tasks.done(task_id).lateness or 0) <= HOUR + SECOND
+
+
+def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:
+    """Three hundred tasks over ten minutes, on all queues: each once, none early, none late."""
+    with Tasks() as tasks:
+        made = [
+            (tasks.now + 2 * index * SECOND, tasks.create(2 * index * SECOND, priority=list(Priority)[index % 3].value))
+            for index in range(300)
+        ]
+        tasks.run(11 * MINUTE)
+        assert sorted(effect.task_id for effect in tasks.effects) == sorted(task_id for _, task_id in made)
+        late = [effect.at - tasks.record(effect.task_id).due_at for effect in tasks.effects]
+        assert min(late) >= 0
+        assert max(late) <= NEXT_TO_NOTHING + 150
+
+
+def test_a_task_the_trigger_finds_costs_one_message() -> None:
+    """A task beyond the look-ahead is sent once: by the trigger's first reading, not again by the next."""
+    with Tasks() as tasks:
+        tasks.create(10 * MINUTE)
+        tasks.run(15 * MINUTE)
+        assert tasks.sent() == 1
+
+
+def test_a_task_sent_by_the_api_is_not_sent_again_by_the_trigger() -> None:
+    """The record says that its message is on its way."""
+    with Tasks() as tasks:
+        tasks.create(150 * SECOND)
+        tasks.run(10 * MINUTE)
+        assert tasks.sent() == 1
+
+
+def test_missed_ticks_are_caught_up() -> None:
+    """After twenty minutes without a trigger, everything that fell due meanwhile runs at once."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        tasks.run(MINUTE)
+        made = [tasks.create((5 + minute) * MINUTE) for minute in range(10)]
+        tasks.ticking = False
+        tasks.run(20 * MINUTE)
+        assert not tasks.effects
+        tasks.ticking = True
+        tasks.run(2 * MINUTE)
+        assert sorted(effect.task_id for effect in tasks.effects) == sorted(made)
+
+
+def test_after_missed_ticks_what_is_still_to_come_is_on_time() -> None:
+    """The tick that comes again reads on from its cursor: no minute ahead is left to the recovery scans."""
+    with Tasks() as tasks:
+        made = [tasks.create((20 + minute) * MINUTE) for minute in range(5)]
+        tasks.run(MINUTE)
+        tasks.ticking = False
+        tasks.run(18 * MINUTE)
+        tasks.ticking = True
+        tasks.run(7 * MINUTE)
+        assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in made)
+
+
+class Deployments(Tasks):
+    """An account whose functions may have different numbers of shards.
+
+    Attributes:
+        known: the number that new processes of a function are given.
+    """
+
+    def __init__(self, shards: int) -> None:
+        super().__init__()
+        self.known = {"api": shards, "trigger": shards, "intake": shards}
+
+    def deploy(self, function: str, shards: int) -> None:
+        """Deploy one function with another number of shards; the others keep theirs."""
+        self.known[function] = shards
+        for machine in self.machines:
+            if machine.function == function:
+                machine.dead = machine.strand is None or machine.dead
+
+    def _free_machine(self, function: str) -> Machine:
+        self.environ[Variable.SHARDS] = str(self.known.get(function, self.known["api"]))
+        return super()._free_machine(function)
+
+
+def _shard(task_id: str) -> int:
+    return TaskId(task_id).shard
+
+
+def test_many_shards_are_read_by_invocations_of_their_own() -> None:
+    """Forty shards are three groups; tasks in all of them run."""
+    with Deployments(40) as tasks:
+        for index in range(100):
+            tasks.create(10 * MINUTE + index)
+        tasks.run(12 * MINUTE)
+        assert tasks.tally() == {"succeeded": 100}
+        assert {_shard(effect.task_id) // GROUP_SIZE for effect in tasks.effects} == {0, 1, 2}
+
+
+NUMBERS = [(4, 16), (16, 24), (4, 40)]
+
+
+@pytest.mark.parametrize(("before", "after"), NUMBERS)
+@pytest.mark.parametrize("gap", [MINUTE, 15 * MINUTE])
+def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, after: int, gap: Millis) -> None:
+    """Tasks of new shards run on time from the first on, however long the trigger's deploy takes."""
+    with Deployments(before) as tasks:
+        tasks.run(10 * MINUTE)
+        tasks.deploy("api", after)
+        made = [tasks.create((120 + 60 * number) * SECOND) for number in range(25)]
+        tasks.run(gap)
+        tasks.deploy("trigger", after)
+        tasks.run(30 * MINUTE - gap)
+        assert max(map(_shard, made)) >= before
+        assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in made)
+
+
+@pytest.mark.parametrize(("after", "before"), NUMBERS)
+def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
+    """A deploy that is rolled back, or a number that is lowered: what lies in the other shards runs on time."""
+    with Deployments(before) as tasks:
+        made = [tasks.create(20 * MINUTE) for _ in range(50)]
+        tasks.deploy("api", after)
+        tasks.deploy("trigger", after)
+        made += [tasks.create(21 * MINUTE) for _ in range(20)]
+        tasks.run(25 * MINUTE)
+        assert max(map(_shard, made)) >= after
+        assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in made)
+
+
+@pytest.mark.parametrize("late", [30 * MINUTE, 3 * HOUR])
+def test_the_first_tick_of_a_stack_reads_everything_before_it(late: Millis) -> None:
+    """However long the trigger of a new stack does not tick: what was created before runs with its first ticks."""
+    with Tasks() as tasks:
+        tasks.faulty, tasks.ticking = True, False
+        made = [tasks.create(delay * MINUTE) for delay in (1, 5, 12, 20)]
+        tasks.refuse_sends()
+        made.append(tasks.create())
+        tasks.before_call = None
+        tasks.run(late)
+        tasks.ticking = True
+        tasks.run(3 * MINUTE)
+        assert {tasks.state(task_id) for task_id in made} == {"succeeded"}
+
+
+def test_an_event_is_one_task_while_shards_grow() -> None:
+    """Delivered before a deploy and again after it, by a process that knows more shards, it makes the same task."""
+    with Deployments(16) as tasks:
+        origin = to_iso(tasks.now)
+        for number in range(5):
+            tasks.send_event(f"order-{number}", origin)
+        tasks.run(MINUTE)
+        first = {task.id for task in tasks.watching.tasks()}
+        assert len(first) == 5
+        tasks.deploy("api", 48)
+        tasks.deploy("intake", 48)
+        for _ in range(2):
+            tasks.run(65 * MINUTE)
+            for number in range(5):
+                tasks.send_event(f"order-{number}", origin)
+            tasks.run(MINUTE)
+            assert {task.id for task in tasks.watching.tasks()} == first
+        for number in range(60):
+            tasks.send_event(f"later-{number}", to_iso(tasks.now))
+        tasks.run(MINUTE)
+        assert max(task.id.shard for task in tasks.watching.tasks()) >= 16

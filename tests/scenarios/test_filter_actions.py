@@ -1,0 +1,111 @@
+"""Cancelling and changing by a filter: bounded, counted, and good to repeat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.services.bulk import filtered_tasks
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.tasks import Tasks
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+
+CANCEL, CHANGE = "/v1/tasks/cancel", "/v1/tasks/change"
+PLAINS: dict[str, Any] = {"filter": {"type": PLAIN}, "limit": 100}
+
+
+def _fill(tasks: Tasks, count: int) -> list[str]:
+    """Create so many tasks, a second apart."""
+    return [tasks.create(HOUR + number * SECOND) for number in range(count)]
+
+
+def _all_pieces(tasks: Tasks, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Cancel piece by piece, to the end."""
+    pieces = [tasks.ask("POST", CANCEL, body).body]
+    while token := pieces[-1]["next_token"]:
+        pieces.append(tasks.ask("POST", CANCEL, body | {"next_token": token}).body)
+    return pieces
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_a_filter_action_goes_on_where_it_stopped_and_is_complete(order: str) -> None:
+    """25 tasks in pieces of at most 4: each is cancelled once, in the order asked for; again it changes nothing."""
+    with Tasks() as tasks:
+        made = sorted(_fill(tasks, 25), reverse=order == "desc")
+        body = PLAINS | {"limit": 4, "order": order}
+        first = tasks.ask("POST", CANCEL, body).body
+        assert [tasks.state(task_id) for task_id in made] == ["cancelled"] * 4 + ["scheduled"] * 21
+        rest = _all_pieces(tasks, body | {"next_token": first["next_token"]})
+        assert [piece["changed"] for piece in (first, *rest)] == [4] * 6 + [1]
+        records = [tasks.record(task_id) for task_id in made]
+        assert {task.version for task in records} == {2}
+        again = tasks.ask("POST", CANCEL, PLAINS).body
+        assert (again["examined"], again["matched"], again["changed"]) == (25, 0, 0)
+        assert [tasks.record(task_id) for task_id in made] == records
+
+
+def test_a_piece_examines_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter that matches nothing among very many tasks hands out a token instead of timing out."""
+    monkeypatch.setattr(filtered_tasks, "MAX_EXAMINED", 100)
+    with Tasks() as tasks:
+        _fill(tasks, 105)
+        body = {"filter": {"name": "none"}, "limit": 100}
+        pieces = _all_pieces(tasks, body)
+        assert [(piece["examined"], piece["matched"]) for piece in pieces] == [(100, 0), (5, 0)]
+
+
+def test_tasks_that_were_changed_by_a_filter_run_at_their_new_time() -> None:
+    """The due time moves with all that this needs."""
+    with Tasks() as tasks:
+        _fill(tasks, 3)
+        changed = tasks.ask("POST", CHANGE, PLAINS | {"change": {"name": "later", "delay_seconds": 7200}}).body
+        assert (changed["matched"], changed["changed"]) == (3, 3)
+        tasks.run(HOUR + MINUTE)
+        assert not tasks.effects
+        tasks.run(HOUR)
+        assert tasks.tally() == {"succeeded": 3}
+
+
+def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
+    """What was done is answered, with where to go on; if nothing was done the request fails."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        made = _fill(tasks, 10)
+        writes: list[str] = []
+
+        def refuse_later(call: Call) -> None:
+            if call.operation == "update_item" and (call.partition or "").startswith("20"):
+                writes.append(call.request["Key"][schema.SORT_KEY]["S"])
+                if len(writes) > 4:
+                    call.refuse()
+
+        tasks.before_call = refuse_later
+        body = PLAINS
+        first = tasks.ask("POST", CANCEL, body).body
+        assert first.get("changed") == 4, first
+        assert tasks.ask("POST", CANCEL, body | {"next_token": first["next_token"]}).status == 503
+        tasks.before_call = None
+        assert tasks.ask("POST", CANCEL, body | {"next_token": first["next_token"]}).body["changed"] == 6
+        assert {tasks.state(task_id) for task_id in made} == {"cancelled"}
+
+
+def test_records_that_are_gone_do_not_hold_up_a_filter_action() -> None:
+    """The list may still name what has expired: a whole page of it is passed over."""
+    with Tasks() as tasks:
+        made = sorted(_fill(tasks, 130), reverse=True)
+        gone = set(made[:110])
+
+        def expire(_call: Call) -> None:
+            for item in list(tasks.table.every()):
+                if item[schema.SORT_KEY]["S"] in gone:
+                    tasks.table.watch = lambda _old, _new: None
+                    tasks.table.write(tasks.now, (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]), None)
+                    tasks.table.watch = tasks.watching.written
+
+        tasks.once(lambda call: call.operation == "batch_get_item", expire)
+        first = _all_pieces(tasks, PLAINS)
+        assert (sum(piece["changed"] for piece in first), first[-1]["next_token"]) == (20, None)

@@ -1,0 +1,57 @@
+"""Minutes whose reading or sending outlasts the hold of the trigger: nothing else waits for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.ids import partition_of
+from duetime.domain.limits import GROUP_HOLD, TICK_BUDGET
+from duetime.domain.times import minute_of
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.tasks import Tasks
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+    from tests.simulation.faults import Call
+
+
+@pytest.mark.parametrize("takes", [130 * SECOND, 4 * MINUTE])
+def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> None:
+    """Each reader is overtaken by the next tick; what it has done counts, and other minutes are read beside it."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        tasks.run(MINUTE)
+        slow = tasks.create(7 * MINUTE)
+        after = [tasks.create(delay * MINUTE) for delay in (8, 9, 14, 29)]
+        partition = partition_of(minute_of(tasks.record(slow).due_at), 0)
+
+        def wait(call: Call) -> None:
+            values = str(call.request.get("ExpressionAttributeValues"))
+            if call.machine.function == "trigger" and call.operation == "query" and partition in values:
+                tasks.take(takes)
+
+        tasks.before_call = wait
+        tasks.run(HOUR)
+        assert tasks.counts()["groups_taken_over"]
+        assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in after)
+        assert (tasks.done(slow).lateness or 0) < takes
+
+
+def test_messages_that_take_long_are_each_sent_by_one_reader() -> None:
+    """With every send slower than the hold, the tasks of one minute run, most of them sent once."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        made = [tasks.create(10 * MINUTE) for _ in range(300)]
+        later = tasks.create(20 * MINUTE)
+
+        def wait(call: Call) -> None:
+            if call.machine.function == "trigger" and call.operation == "send_message_batch":
+                tasks.take(GROUP_HOLD + TICK_BUDGET)
+
+        tasks.before_call = wait
+        tasks.run(HOUR)
+        assert tasks.tally() == {"succeeded": len(made) + 1}
+        assert (tasks.done(later).lateness or 0) < GROUP_HOLD + TICK_BUDGET
+        assert tasks.sent() < 2 * len(made)

@@ -1,0 +1,420 @@
+"""Prepare, run, clean, rollback, deferral and callback: one contract for every kind of target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import CALLBACK_TRIES, CONTENT_OUTLIVES_RECORD, LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
+from duetime.domain.tasks.task import ContentPlace
+from duetime.handlers import Accepted, Unretriable
+from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, Tasks
+from tests.simulation import works
+from tests.simulation.endpoints import CALLBACK_URL, URL
+from tests.simulation.users import LEASE
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+
+CLEANED = {"kind": "http", "url": URL, "phases": ["clean"]}
+PREPARED = {"kind": "http", "url": URL, "phases": ["prepare"]}
+
+
+@pytest.fixture
+def tasks() -> Tasks:
+    """An account in which tasks may be late."""
+    made = Tasks()
+    made.faulty = True
+    return made
+
+
+def _slow(tasks: Tasks, phase: str, duration: Millis, fence: int = 0) -> None:
+    """Have one phase take long, under one fence or all."""
+    tasks.target = lambda called, context: (
+        tasks.take(duration) if called == phase and fence in {0, context.fence} else "done"
+    )
+
+
+# Prepare, run, clean.
+
+
+def test_phases_run_in_their_order() -> None:
+    """Prepare, run, clean, all under one attempt; the task is finished only after the last."""
+    with Tasks() as tasks:
+        tasks.last(1)
+        task_id = tasks.create(kind=PHASED)
+        tasks.run(500)
+        assert tasks.state(task_id) == "preparing"
+        tasks.run(SECOND)
+        assert tasks.state(task_id) == "running"
+        tasks.run(SECOND)
+        assert (tasks.state(task_id), tasks.record(task_id).finished_at) == ("succeeded", None)
+        tasks.run(SECOND)
+        task = tasks.record(task_id)
+        assert tasks.phases() == ["prepare", "run", "clean"]
+        assert (task.attempt, task.fence, {effect.fence for effect in tasks.effects}) == (1, 1, {1})
+        assert task.finished_at is not None
+
+
+def test_a_failed_prepare_fails_the_attempt(tasks: Tasks) -> None:
+    """`run` is not called; the next attempt prepares again."""
+    with tasks:
+        tasks.fail(1, "prepare")
+        task_id = tasks.create(target=PREPARED)
+        tasks.run(MINUTE)
+        assert tasks.phases() == ["prepare", "prepare", "run"]
+        assert tasks.done(task_id).attempt == 2
+
+
+@pytest.mark.parametrize("phase", ["prepare", "clean", "rollback"])
+def test_a_worker_lost_in_a_phase_is_replaced(tasks: Tasks, phase: str) -> None:
+    """After the lease, under a new fence; the outcome stands while it is cleaned up, and that is no attempt."""
+    with tasks:
+        lost_under = 1 if phase != "rollback" else 3
+
+        def behave(called: str, context: Context) -> str:
+            if called == phase and context.fence == lost_under:
+                tasks.take(HOUR)
+            if called == "run" and phase == "rollback":
+                raise ValueError
+            return "done"
+
+        tasks.target = behave
+        task_id = tasks.create(
+            kind=PHASED if phase == "clean" else PLAIN,
+            target={"kind": "handler"} if phase == "clean" else {"kind": "http", "url": URL, "phases": [phase]},
+            timeout_seconds=800,
+            retry={"max_attempts": 2, "initial_seconds": 0},
+            rollback=phase == "rollback",
+        )
+        tasks.run(3 * SECOND)
+        tasks.kill()
+        tasks.run(LEASE + MINUTE)
+        task = tasks.record(task_id)
+        assert task.finished_at is not None
+        first, second = (effect.at for effect in tasks.effects if effect.phase == phase)
+        assert second >= first + LEASE + MAX_CLOCK_DIFFERENCE
+        expected = {
+            "prepare": ("succeeded", 2, 2, ["prepare", "prepare", "run"]),
+            "clean": ("succeeded", 1, 2, ["prepare", "run", "clean", "clean"]),
+            "rollback": ("rolled_back", 2, 4, ["run", "run", "rollback", "rollback"]),
+        }[phase]
+        assert (task.state, task.attempt, task.fence, tasks.phases()) == expected
+
+
+def test_a_target_cleans_up_after_a_failure_too() -> None:
+    """Whatever the outcome was, `clean` follows it; its own failure changes nothing but is counted."""
+    with Tasks() as tasks:
+
+        def fail(phase: str, _context: Context) -> str:
+            if phase == "prepare":
+                return "done"
+            raise Unretriable("everything fails")
+
+        tasks.target = fail
+        task_id = tasks.create(kind=PHASED)
+        tasks.run(SECOND)
+        task = tasks.record(task_id)
+        assert tasks.phases() == ["prepare", "run", "clean"]
+        assert (task.state, task.finished_at is not None) == ("failed", True)
+        assert tasks.counts()["cleans_failed"] == 1
+
+
+def test_cleaning_up_is_never_done_by_two_at_once(tasks: Tasks) -> None:
+    """A duplicate message that comes while the target cleans up waits until that attempt's lease is over."""
+    with tasks:
+        _slow(tasks, "clean", 20 * SECOND)
+        task_id = tasks.create(kind=PHASED)
+        tasks.run(SECOND)
+        tasks.deliver_in_flight_again()
+        tasks.run(5 * MINUTE)
+        assert tasks.phases(task_id) == ["prepare", "run", "clean"]
+
+
+def test_a_target_that_hangs_in_cleaning_up_is_finished_without(tasks: Tasks) -> None:
+    """Its process is ended, once, and the outcome stands; its callback is given up, which is counted."""
+    with tasks:
+        _slow(tasks, "clean", HOUR)
+        task_id = tasks.create(kind=PHASED, timeout_seconds=5, callback_url=CALLBACK_URL)
+        tasks.run(10 * MINUTE)
+        task = tasks.record(task_id)
+        assert (task.state, task.finished_at is not None, tasks.worker_ends()) == ("succeeded", True, 1)
+        assert tasks.phases() == ["prepare", "run", "clean"]
+        assert tasks.callbacks == []
+        assert tasks.counts()["callbacks_failed"] == 1
+
+
+# Rollback.
+
+
+def test_a_final_failure_is_undone_if_that_was_asked_for(tasks: Tasks) -> None:
+    """After the last attempt the target rolls back, under a lease of its own, and the error stays readable."""
+    with tasks:
+        tasks.fail()
+        task_id = tasks.create(kind=UNDONE, retry={"max_attempts": 2}, rollback=True)
+        tasks.run(MINUTE)
+        task = tasks.record(task_id)
+        assert tasks.phases() == ["run", "run", "rollback"]
+        assert (task.state, task.attempt, task.fence) == ("rolled_back", 1, 3)
+        assert task.error is not None
+        assert task.error.kind == "ValueError"
+        assert tasks.outcomes(task_id) == ["retried", "failed", "rolled_back"]
+
+
+def test_a_final_failure_is_not_undone_unasked(tasks: Tasks) -> None:
+    """A target that could roll back is left alone, and one that cannot is not asked to."""
+    with tasks:
+        tasks.fail()
+        unasked = tasks.create(kind=UNDONE, retry=ONCE)
+        unable = tasks.create(retry=ONCE, rollback=True)
+        tasks.run(SECOND)
+        assert [tasks.state(task_id) for task_id in (unasked, unable)] == ["failed", "failed"]
+        assert "rollback" not in tasks.phases()
+
+
+def test_a_rollback_is_retried_and_may_fail_for_good(tasks: Tasks) -> None:
+    """Its own attempts, by the same policy; then `failed`, with the rollback's error."""
+    with tasks:
+
+        def fail(phase: str, _context: Context) -> str:
+            raise ValueError(f"{phase} failed")
+
+        tasks.target = fail
+        task_id = tasks.create(kind=UNDONE, retry={"max_attempts": 2}, rollback=True)
+        tasks.run(MINUTE)
+        task = tasks.record(task_id)
+        assert tasks.phases() == ["run"] * 2 + ["rollback"] * 2
+        assert task.error is not None
+        assert (task.state, task.error.message) == ("failed", "rollback failed")
+
+
+# Deferral.
+
+
+def _notify(tasks: Tasks, task_id: str, result: object = 7, fence: int = 1) -> int:
+    return tasks.do(task_id, "notify", {"fence": fence, "outcome": "succeeded", "result": result}).status
+
+
+def test_a_deferred_task_waits_for_its_notification(tasks: Tasks) -> None:
+    """It stays running, holds no message, and ends as it is told."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create(deadline_seconds=1800)
+        tasks.run(10 * MINUTE)
+        running = tasks.record(task_id)
+        assert (running.state, running.deferred) == ("running", True)
+        assert abs((running.lease_ends_at or 0) - tasks.effects[0].at - 1800 * SECOND) < 100
+        assert tasks.messages() == []
+        assert _notify(tasks, task_id) == 200
+        tasks.run(SECOND)
+        task = tasks.done(task_id)
+        assert task.result is not None
+        assert (task.result.data, task.finished_at is not None) == (b"7", True)
+        tasks.run(HOUR)
+        assert len(tasks.effects) == 1
+
+
+@pytest.mark.parametrize("deadline", [20, 600])
+def test_a_deferred_task_is_tried_again_after_its_deadline(tasks: Tasks, deadline: int) -> None:
+    """Nobody notified: the timer at its deadline brings the next attempt, or the failure of the last."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create(deadline_seconds=deadline, retry={"max_attempts": 2})
+        tasks.run(HOUR // 2)
+        task = tasks.record(task_id)
+        first, second = tasks.effect_times(task_id)
+        late = second - first - deadline * SECOND
+        assert MAX_CLOCK_DIFFERENCE <= late <= LEASE_RETURN_MARGIN + SECOND
+        assert task.error is not None
+        assert (task.state, task.attempt, task.error.kind) == ("failed", 2, "DeadlineExceeded")
+
+
+def test_a_deferral_whose_timer_cannot_be_set_is_not_written(tasks: Tasks) -> None:
+    """The timer comes before the long lease: else a worker that dies between the two leaves the task to nobody."""
+    with tasks:
+        tasks.target = lambda _phase, context: Accepted() if context.fence == 1 else "done"
+        refused = tasks.refuse(
+            lambda call: call.operation in {"put_item", "update_item"} and schema.TIMER_MARK in str(call.request)
+        )
+        task_id = tasks.create(deadline_seconds=1800)
+        tasks.run(10 * SECOND)
+        assert refused
+        assert not tasks.record(task_id).deferred
+        tasks.before_call = None
+        tasks.kill()
+        tasks.run(LEASE + 3 * MINUTE)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_notification_that_comes_before_the_deferral_wins(tasks: Tasks) -> None:
+    """The target notifies before its deferral is written: that outcome counts, and is not run again."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        notified: list[int] = []
+
+        def is_deferral(call: Call) -> bool:
+            return call.machine.function == "worker" and bool(tasks.effects) and call.service == "dynamodb"
+
+        def notify(_call: Call) -> None:
+            body = {"fence": 1, "outcome": "succeeded", "result": "early"}
+            reply = tasks.users.ask("POST", f"/v1/tasks/{tasks.effects[0].task_id}/notify", body)
+            notified.append(reply.status if reply else 0)
+
+        tasks.once(is_deferral, notify)
+        task_id = tasks.create()
+        tasks.run(2 * HOUR)
+        assert notified == [200]
+        task = tasks.done(task_id)
+        assert task.result is not None
+        assert (task.result.data, len(tasks.effects)) == (b'"early"', 1)
+
+
+def test_what_follows_an_early_notification_waits_for_the_call_to_end(tasks: Tasks) -> None:
+    """The target notifies while its call goes on: cleaning up begins only when nobody works on it any more."""
+    with tasks:
+
+        def notify_and_go_on(phase: str, context: Context) -> str:
+            if phase == "run":
+                body = {"fence": context.fence, "outcome": "succeeded", "result": 1}
+                tasks.users.ask("POST", f"/v1/tasks/{context.task_id}/notify", body)
+                tasks.take(20 * SECOND)
+            return "done"
+
+        tasks.target = notify_and_go_on
+        task_id = tasks.create(kind=PHASED)
+        tasks.run(5 * MINUTE)
+        _prepare, run, clean = tasks.effects
+        assert clean.at >= run.at + 20 * SECOND
+        assert tasks.record(task_id).finished_at is not None
+        # What other targets must not do, this one does.
+        assert "succeeded while" in tasks.watching.violations.pop()
+
+
+# Callbacks.
+
+
+def test_a_worker_that_dies_in_between_has_the_callback_repeated(tasks: Tasks) -> None:
+    """At least once: whoever does what follows the outcome posts it again; the target is not called again."""
+    with tasks:
+
+        def die_first() -> int:
+            if len(tasks.callbacks) == 1:
+                tasks.kill()
+                tasks.take(HOUR)
+            return 200
+
+        tasks.answer_callback = die_first
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(HOUR)
+        assert tasks.callbacks == [(task_id, "succeeded")] * 2
+        assert tasks.record(task_id).finished_at is not None
+        assert len(tasks.effects) == 1
+
+
+@pytest.mark.parametrize("took", [0, 5 * SECOND])
+def test_a_callback_is_tried_a_few_times_within_the_lease(took: Millis) -> None:
+    """With pauses that double, however slow; the lease is renewed meanwhile, and the outcome stands."""
+    with Tasks() as tasks:
+
+        def refuse() -> int:
+            tasks.take(took)
+            return 503
+
+        tasks.answer_callback = refuse
+        task_id = tasks.create(callback_url=CALLBACK_URL, timeout_seconds=1)
+        tasks.run(MINUTE)
+        assert len(tasks.callbacks) == CALLBACK_TRIES
+        task = tasks.done(task_id)
+        assert (task.fence, task.finished_at is not None, tasks.worker_ends()) == (1, True, 0)
+        assert tasks.counts()["callbacks_failed"] == 1
+        assert "a callback was given up" in tasks.notes()
+
+
+def test_a_callback_that_comes_through_late_is_no_failure() -> None:
+    """The second try is heard: nothing is counted, and there is no third."""
+    with Tasks() as tasks:
+        tasks.answer_callback = lambda: 503 if len(tasks.callbacks) == 1 else 200
+        tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(MINUTE)
+        assert len(tasks.callbacks) == 2
+        assert tasks.counts()["callbacks_failed"] == 0
+
+
+def test_an_outcome_that_a_target_notifies_is_called_back_by_a_worker(tasks: Tasks) -> None:
+    """The API writes the outcome, and has no way to call anybody: a message sees to the rest."""
+    with tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(SECOND)
+        assert _notify(tasks, task_id) == 200
+        tasks.run(5 * MINUTE)
+        assert tasks.callbacks == [(task_id, "succeeded")]
+        assert tasks.record(task_id).finished_at is not None
+
+
+def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
+    """Who cancels is answered; that is one write and no worker."""
+    with Tasks() as tasks:
+        task_id = tasks.create(HOUR, callback_url=CALLBACK_URL)
+        tasks.cancel(task_id)
+        tasks.run(2 * HOUR)
+        assert tasks.callbacks == []
+
+
+def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
+    """Failed, opened again and then well: two outcomes, each posted."""
+    with tasks:
+        tasks.fail(error=Unretriable)
+        task_id = tasks.create(callback_url=CALLBACK_URL)
+        tasks.run(MINUTE)
+        tasks.target = lambda _phase, _context: "done"
+        assert tasks.do(task_id, "retry").status == 200
+        tasks.run(MINUTE)
+        assert tasks.callbacks == [(task_id, "failed"), (task_id, "succeeded")]
+
+
+# Contents outside the record.
+
+
+def test_what_follows_an_outcome_is_done_by_whoever_comes_next(tasks: Tasks) -> None:
+    """A worker that dies between the outcome and what follows it leaves that to its message."""
+    with tasks:
+        task_id = tasks.create(payload=works.LARGE)
+        died = tasks.once(
+            lambda call: (
+                call.machine.function == "worker" and schema.CONTENT_PREFIX in str(call.request) and bool(tasks.effects)
+            ),
+            lambda call: call.machine.die(),
+        )
+        tasks.run(SECOND)
+        assert died
+        assert (tasks.state(task_id), tasks.record(task_id).finished_at) == ("succeeded", None)
+        tasks.run(2 * MINUTE)
+        assert tasks.record(task_id).finished_at is not None
+        assert len(tasks.effects) == 1
+
+
+def test_a_payload_outside_the_record_is_handed_on_and_expires_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit lies outside, reaches the target whole, and is removed after the record is."""
+    with Tasks() as tasks:
+        seen: list[object] = []
+        act = tasks.act
+
+        def look(phase: str, context: object, payload: object) -> object:
+            seen.append(payload)
+            return act(phase, context, payload)
+
+        monkeypatch.setattr(tasks, "act", look)
+        task_id = tasks.create(payload=works.LARGE)
+        tasks.run(SECOND)
+        task = tasks.done(task_id)
+        assert seen == [works.LARGE]
+        assert task.payload.place is not ContentPlace.RECORD
+        ttls = [int(item[schema.TTL]["N"]) for item in tasks.items(schema.CONTENT_PREFIX) if schema.TTL in item]
+        assert task.expires_at is not None
+        assert ttls == [(task.expires_at + CONTENT_OUTLIVES_RECORD) // SECOND]

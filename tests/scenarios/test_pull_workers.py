@@ -1,0 +1,258 @@
+"""Pull workers: leases that are lost, queues without workers, and what becomes of messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
+from tests.simulation import works
+from tests.simulation.account import PULLED
+from tests.simulation.endpoints import CALLBACK_URL, URL
+
+if TYPE_CHECKING:
+    from tests.simulation.faults import Call
+    from tests.simulation.users import Reply
+
+LEASE = 30 * SECOND
+ENDPOINT = {"kind": "http", "url": URL}
+BOOM = {"error": {"class": "Boom", "message": "no"}}
+
+
+class Pulled(Tasks):
+    """An account with tasks that pull workers lease."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faulty = True
+
+    def create_pulled(self, delay: int = 0, **fields: Any) -> str:  # noqa: ANN401 - JSON
+        """Create a task of the pulled type."""
+        return self.create(delay, PULLED, **fields)
+
+    def lease(self, wait: int = 0, worker: str = "w", most: int = 1) -> list[dict[str, Any]]:
+        """Ask for leases."""
+        wanted = {"types": [PULLED], "lease_seconds": 30, "worker": worker, "wait_seconds": wait, "max": most}
+        reply = self.ask("POST", "/v1/leases", wanted)
+        assert reply.status == 200, reply.body
+        leases: list[dict[str, Any]] = reply.body["leases"]
+        return leases
+
+    def lease_one(self, within: int = HOUR, worker: str = "w") -> dict[str, Any]:
+        """Ask again and again until there is a lease."""
+        until = self.now + within
+        while self.now < until:
+            for lease in self.lease(20, worker):
+                return lease
+        raise AssertionError("no lease")
+
+    def tell(self, lease: dict[str, Any], verb: str, body: object = None) -> Reply:
+        """Report on a lease."""
+        return self.ask("POST", f"/v1/leases/{lease['lease']}/{verb}", body)
+
+
+@pytest.fixture
+def tasks() -> Pulled:
+    """An account with a pulled type."""
+    return Pulled()
+
+
+def test_a_pulled_task_is_leased_on_time(tasks: Pulled) -> None:
+    """Through the trigger and its queue, it is handed out at its due time, and no worker function sees it."""
+    with tasks:
+        task_id = tasks.create_pulled(12 * MINUTE)
+        due_at = tasks.record(task_id).due_at
+        tasks.time.run_until(due_at - 10 * SECOND)
+        (lease,) = tasks.lease(20)
+        assert due_at <= tasks.now <= due_at + 100
+        assert tasks.tell(lease, "complete", {"result": 1}).status == 200
+        assert (tasks.done(task_id).lease_holder, tasks.record(task_id).attempt) == ("w", 1)
+        assert not any(machine.function == "worker" for machine in tasks.machines)
+
+
+def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> None:
+    """Not before the lease is over and clocks may differ, and within seconds after; the old lease is refused."""
+    with tasks:
+        task_id = tasks.create_pulled()
+        old = tasks.lease_one(worker="dies")
+        ends_at = tasks.record(task_id).lease_ends_at or 0
+        new = tasks.lease_one(worker="takes over")
+        assert ends_at + MAX_CLOCK_DIFFERENCE <= tasks.now <= ends_at + LEASE_RETURN_MARGIN + 4 * SECOND
+        # The message stayed away all the while: nobody was sent off in vain.
+        assert tasks.counts()["refused"] == 0
+        assert tasks.tell(old, "complete", {"result": 9}).status == 409
+        assert tasks.tell(new, "complete", {"result": 1}).status == 200
+        assert (tasks.done(task_id).attempt, tasks.record(task_id).lease_holder) == (2, "takes over")
+        assert tasks.outcomes(task_id) == ["lost", "succeeded"]
+
+
+def test_an_overdue_attempt_is_told_so_and_replaced(tasks: Pulled) -> None:
+    """Its heartbeats are refused after the timeout, which they say, and another attempt begins."""
+    with tasks:
+        task_id = tasks.create_pulled(timeout_seconds=40)
+        lease = tasks.lease_one()
+        began = tasks.now
+        tasks.run(20 * SECOND)
+        assert tasks.tell(lease, "heartbeat").status == 200
+        tasks.run(20 * SECOND)
+        refused = tasks.tell(lease, "heartbeat")
+        assert (refused.status, refused.body["code"]) == (409, "attempt_overdue")
+        tasks.lease_one()
+        late = tasks.now - began - 40 * SECOND
+        assert MAX_CLOCK_DIFFERENCE - 100 <= late <= LEASE_RETURN_MARGIN + LEASE
+        assert tasks.record(task_id).attempt == 2
+
+
+def test_the_last_attempt_lost_fails_the_task(tasks: Pulled) -> None:
+    """With one attempt allowed nobody is handed the task again, and the record says why."""
+    with tasks:
+        task_id = tasks.create_pulled(retry=ONCE)
+        tasks.lease_one()
+        tasks.run(LEASE + LEASE_RETURN_MARGIN + SECOND)
+        assert tasks.lease() == []
+        task = tasks.record(task_id)
+        assert task.error is not None
+        assert (task.state, task.attempt, task.error.kind) == ("failed", 1, "WorkerLost")
+
+
+def test_a_task_that_nobody_pulls_waits_and_is_not_lost(tasks: Pulled) -> None:
+    """After hours without a worker, and with its message lost, the first one that comes gets it."""
+    with tasks:
+        task_id = tasks.create_pulled()
+        tasks.run(MINUTE)
+        tasks.lose_messages()
+        tasks.run(3 * HOUR)
+        assert tasks.state(task_id) == "scheduled"
+        assert tasks.lease_one(RECOVERY)["task"]["id"] == task_id
+
+
+def test_a_changed_target_leaves_the_old_queue(tasks: Pulled) -> None:
+    """From pull workers to an endpoint and back: each time only the last one named gets the task."""
+    with tasks:
+        there = tasks.create_pulled(MINUTE)
+        back = tasks.create_pulled(MINUTE, target=ENDPOINT)
+        assert tasks.change(there, target=ENDPOINT).status == 200
+        assert tasks.change(back, target={"kind": "pull"}).status == 200
+        lease = tasks.lease_one()
+        assert lease["task"]["id"] == back
+        assert tasks.tell(lease, "complete", {"result": 1}).status == 200
+        tasks.run(MINUTE)
+        assert [effect.task_id for effect in tasks.effects] == [there]
+        assert tasks.tally() == {"succeeded": 2}
+
+
+def test_a_timer_of_a_pulled_task_leads_to_its_queue(tasks: Pulled) -> None:
+    """A due time moved to another minute is found by its timer, and sent to the pull workers."""
+    with tasks:
+        task_id = tasks.create_pulled(20 * MINUTE)
+        tasks.change(task_id, delay_seconds=2400)
+        tasks.run(39 * MINUTE)
+        assert tasks.lease_one(2 * MINUTE)["task"]["id"] == task_id
+
+
+def test_a_result_outside_the_record_needs_no_follow_up(tasks: Pulled) -> None:
+    """It is written with its expiry: the outcome is the last write."""
+    with tasks:
+        task_id = tasks.create_pulled()
+        assert tasks.tell(tasks.lease_one(), "complete", {"result": works.LARGE}).status == 200
+        assert tasks.done(task_id).finished_at is not None
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_what_follows_an_outcome_is_done_by_the_worker_functions(tasks: Pulled, *, is_lost: bool) -> None:
+    """By a message, and if that is lost by a recovery scan: without any pull worker."""
+    with tasks:
+        task_id = tasks.create_pulled(payload=works.LARGE, callback_url=CALLBACK_URL)
+        lease = tasks.lease_one()
+        if is_lost:
+            tasks.refuse_sends()
+        assert tasks.tell(lease, "complete", {"result": 1}).status == 200
+        tasks.before_call = None
+        assert tasks.done(task_id).finished_at is None
+        tasks.run(LEASE + RECOVERY + MINUTE if is_lost else 20 * SECOND)
+        assert tasks.record(task_id).finished_at is not None
+        assert tasks.callbacks == [(task_id, "succeeded")]
+        assert not tasks.effects
+
+
+def test_an_outcome_reported_twice_is_known_even_when_the_next_attempt_has_begun(tasks: Pulled) -> None:
+    """The first worker's repeat of its failure is no conflict, and does not touch the second's attempt."""
+    with tasks:
+        task_id = tasks.create_pulled(retry={"initial_seconds": 0})
+        first = tasks.lease_one()
+        assert tasks.tell(first, "fail", BOOM).status == 200
+        tasks.lease_one()
+        before = tasks.record(task_id)
+        assert before.fence == 2
+        assert tasks.tell(first, "fail", BOOM).status == 200
+        assert tasks.record(task_id) == before
+
+
+def test_an_attempt_that_was_cancelled_may_be_reported_so_twice(tasks: Pulled) -> None:
+    """A worker that respected a cancel may say so again; the history has one line."""
+    with tasks:
+        task_id = tasks.create_pulled()
+        lease = tasks.lease_one()
+        assert tasks.cancel(task_id, force=True).status == 202
+        for _ in range(2):
+            assert tasks.tell(lease, "cancel").status == 200
+        assert (tasks.state(task_id), tasks.outcomes(task_id)) == ("cancelled", ["cancelled"])
+
+
+def test_what_was_asked_of_a_lost_attempt_is_respected_at_the_next_claim(tasks: Pulled) -> None:
+    """A cancel that the dead worker never heard of ends the task before anybody is handed it."""
+    with tasks:
+        task_id = tasks.create_pulled()
+        tasks.lease_one()
+        assert tasks.cancel(task_id, force=True).status == 202
+        tasks.run(LEASE + LEASE_RETURN_MARGIN + SECOND)
+        assert tasks.lease() == []
+        assert tasks.state(task_id) == "cancelled"
+
+
+def test_a_lock_taken_by_force_is_noticed_by_the_next_heartbeat(tasks: Pulled) -> None:
+    """The worker learns that it should stop."""
+    with tasks:
+        tasks.create_pulled(lock={"key": "db"})
+        lease = tasks.lease_one()
+        tasks.watching.freed("db")
+        assert tasks.ask("DELETE", "/v1/locks/db").status == 200
+        refused = tasks.tell(lease, "heartbeat")
+        assert (refused.status, refused.body["code"]) == (409, "lock_lost")
+
+
+def test_a_lease_whose_payload_cannot_be_read_is_put_back(tasks: Pulled) -> None:
+    """An attempt that could not begin costs none: it is checked again in a second."""
+    with tasks:
+        task_id = tasks.create_pulled(payload=works.LARGE)
+
+        def reads_payload(call: Call) -> bool:
+            return call.operation == "get_item" and (call.partition or "").startswith(schema.CONTENT_PREFIX)
+
+        refused = tasks.once(reads_payload, lambda call: call.refuse())
+        assert tasks.lease() == []
+        assert refused
+        assert (tasks.state(task_id), tasks.record(task_id).attempt) == ("postponed", 0)
+        assert tasks.lease_one(5 * SECOND)["task"]["payload"] == works.LARGE
+
+
+def test_leases_that_were_taken_are_answered_although_the_queue_fails_then(tasks: Pulled) -> None:
+    """What is leased must reach its worker."""
+    with tasks:
+        tasks.create_pulled()
+        received: list[Call] = []
+
+        def refuse_the_second(call: Call) -> None:
+            if call.operation == "receive_message":
+                received.append(call)
+                if len(received) > 1:
+                    call.refuse()
+
+        tasks.before_call = refuse_the_second
+        assert len(tasks.lease(5, most=2)) == 1
+        wanted = {"types": [PULLED], "lease_seconds": 30, "worker": "w", "wait_seconds": 0}
+        assert tasks.ask("POST", "/v1/leases", wanted).status == 503

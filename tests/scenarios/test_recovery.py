@@ -1,0 +1,383 @@
+"""Messages that are lost, doubled, refused or out of date, and scans and ticks that find what they left behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.sqs.messages import body_of
+from duetime.domain.dispatch.timers import Message
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import GROUP_HOLD, RECOVERY_SCAN_BACKLOG, RECOVERY_SCAN_DELAYS
+from duetime.domain.tasks.task import Priority
+from duetime.domain.times import minute_of
+from tests.fakes.sqs import Held
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+from tests.scenarios.tasks import RECOVERY, Tasks
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+    from tests.fakes.sqs import Queue
+    from tests.simulation.faults import Call
+
+
+@pytest.fixture
+def tasks() -> Tasks:
+    """An account in which tasks may be late."""
+    made = Tasks()
+    made.faulty = True
+    return made
+
+
+def _queue(tasks: Tasks, name: str) -> Queue:
+    return next(queue for queue in tasks.sqs.queues.values() if queue.name == name)
+
+
+def _grow(tasks: Tasks, name: str) -> None:
+    """Make a queue that nobody takes from longer than a scan may add to."""
+    queue = _queue(tasks, name)
+    tasks.unread_until[queue.url] = tasks.now + 10 * HOUR
+    body = body_of(Message(TaskId(tasks.create(10 * HOUR)), 0, 0, Priority.LOW, "local"))
+    spare = [Held(f"spare-{number}", body, None, tasks.now, tasks.now) for number in range(RECOVERY_SCAN_BACKLOG + 1)]
+    queue.messages.extend(spare)
+
+
+def _create_unsent(tasks: Tasks, **fields: object) -> str:
+    """A task whose message is lost: the API dies between record and message, or the queue loses it."""
+    before = {message.id for message in tasks.messages()}
+    task_id = tasks.create(**fields)  # type: ignore[arg-type]  # fields of the body
+    for queue in tasks.sqs.queues.values():
+        queue.messages = [message for message in queue.messages if message.id in before]
+    return task_id
+
+
+# Messages.
+
+
+@pytest.mark.parametrize("delay", [10 * SECOND, 10 * MINUTE])
+def test_a_message_that_is_lost_is_sent_again_by_the_first_scan(tasks: Tasks, delay: Millis) -> None:
+    """The record says that the API or the trigger has sent it, and the scan finds the task unclaimed."""
+    with tasks:
+        task_id = tasks.create(delay)
+        tasks.run(max(0, delay - MINUTE))
+        tasks.lose_messages()
+        tasks.run(min(delay, MINUTE) + RECOVERY)
+        assert tasks.done(task_id).attempt == 1
+        assert len(tasks.effects) == 1
+
+
+def test_duplicate_messages_run_a_task_once() -> None:
+    """Ten copies of a message: one claim, nine refusals, and no message stays behind."""
+    with Tasks() as tasks:
+        tasks.last(2)
+        tasks.create(5 * SECOND)
+        (message,) = tasks.messages()
+        queue = _queue(tasks, "normal")
+        for number in range(9):
+            queue.messages.append(Held(f"copy-{number}", message.body, None, tasks.now, message.visible_at))
+        tasks.receive_again()
+        tasks.run(5 * MINUTE)
+        assert len(tasks.effects) == 1
+        assert tasks.messages() == []
+
+
+def test_a_message_of_an_older_generation_runs_nothing() -> None:
+    """After a change of its due time the old message is deleted, and the task runs at the new time only."""
+    with Tasks() as tasks:
+        task_id = tasks.create(10 * SECOND)
+        tasks.change(task_id, delay_seconds=600)
+        changed = tasks.record(task_id)
+        tasks.run(MINUTE)
+        assert tasks.record(task_id) == changed
+        assert tasks.messages() == []
+        tasks.run(11 * MINUTE)
+        assert tasks.effect_times(task_id) == pytest.approx([changed.due_at], abs=50)
+
+
+def test_a_due_time_changed_back_and_forth_runs_once() -> None:
+    """Fifteen minutes later, then an hour, then back to a minute: one run, at the latest due time."""
+    with Tasks() as tasks:
+        task_id = tasks.create(5 * MINUTE)
+        for delay in (900, 3600, 60):
+            tasks.change(task_id, delay_seconds=delay)
+        due_at = tasks.record(task_id).due_at
+        tasks.run(70 * MINUTE)
+        assert tasks.effect_times(task_id) == pytest.approx([due_at], abs=50)
+
+
+def _puts_timer(call: Call) -> bool:
+    return call.operation in {"put_item", "update_item"} and schema.TIMER_MARK in str(call.request)
+
+
+def test_a_timer_without_its_change_does_no_harm(tasks: Tasks) -> None:
+    """A change that dies after it has set the timer leaves the task at its old due time: it runs once, then."""
+    with tasks:
+        task_id = tasks.create(30 * MINUTE)
+        before = tasks.record(task_id)
+
+        def is_change(call: Call) -> bool:
+            return call.operation == "update_item" and call.request["Key"][schema.SORT_KEY]["S"] == task_id
+
+        died = tasks.once(is_change, lambda call: call.machine.die())
+        tasks.send("PATCH", f"/v1/tasks/{task_id}", {"delay_seconds": 600})
+        tasks.run(SECOND)
+        assert died
+        assert tasks.record(task_id) == before
+        assert any(schema.TIMER_MARK in item[schema.SORT_KEY]["S"] for item in tasks.items())
+        tasks.run(HOUR)
+        assert tasks.effect_times(task_id) == pytest.approx([before.due_at], abs=50)
+
+
+def test_a_change_whose_timer_cannot_be_set_is_not_made(tasks: Tasks) -> None:
+    """The timer is written before the record: else a change that dies between the two would leave it to nobody."""
+    with tasks:
+        task_id = tasks.create(30 * MINUTE)
+        before = tasks.record(task_id)
+        assert tasks.refuse(_puts_timer) == []
+        assert tasks.change(task_id, delay_seconds=600).status == 503
+        assert tasks.record(task_id) == before
+
+
+def test_a_change_of_priority_moves_the_task_to_the_other_queue() -> None:
+    """The message on the old queue is of an older generation."""
+    with Tasks() as tasks:
+        task_id = tasks.create(MINUTE)
+        tasks.change(task_id, priority="high")
+        assert task_id in _queue(tasks, "high").messages[0].body
+        tasks.run(2 * MINUTE)
+        assert len(tasks.effects) == 1
+
+
+def test_a_creation_that_comes_after_its_own_minute_is_not_lost(tasks: Tasks) -> None:
+    """A repeated request creates the record long after the minute in its id: a timer lies where a scan still reads."""
+    with tasks:
+        tasks.refuse(lambda call: call.operation == "put_item" and (call.partition or "")[:2] == "20")
+        body, key = {"type": PLAIN, "delay_seconds": 60}, {"Idempotency-Key": "once"}
+        assert tasks.ask("POST", "/v1/tasks", body, headers=key).status == 503
+        tasks.before_call = None
+        tasks.run(10 * SECOND)
+        first = tasks.ask("POST", "/v1/tasks", body, headers=key).body
+        again = tasks.ask("POST", "/v1/tasks", body, headers=key).body
+        assert first["id"] == again["id"]
+        assert minute_of(tasks.record(first["id"]).due_at) * MINUTE <= tasks.now + 50 * SECOND
+        tasks.run(5 * MINUTE)
+        assert len(tasks.effects) == 1
+
+
+# The trigger.
+
+
+def test_a_queue_that_refuses_messages_holds_the_cursor(tasks: Tasks) -> None:
+    """The trigger moves on only after every message was acknowledged: the next tick sends them all, in time."""
+    with tasks:
+        task_id = tasks.create(11 * MINUTE)
+        tasks.refuse_sends()
+        tasks.run(9 * MINUTE)
+        tasks.before_call = None
+        tasks.run(3 * MINUTE)
+        assert (tasks.done(task_id).lateness or 0) < SECOND
+
+
+def test_a_minute_that_cannot_be_read_is_read_by_the_next_tick(tasks: Tasks) -> None:
+    """While the table throttles, the cursor stands and the group is let go: the next tick goes on at once."""
+    with tasks:
+        task_id = tasks.create(6 * MINUTE)
+        refused = tasks.refuse(lambda call: call.machine.function == "trigger" and call.operation == "query")
+        tasks.run(4 * MINUTE)
+        assert refused
+        tasks.before_call = None
+        tasks.run(3 * MINUTE)
+        assert (tasks.done(task_id).lateness or 0) < SECOND
+
+
+def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
+    """Its hold ends by itself: a later tick reads on where it stopped."""
+    with tasks:
+        task_id = tasks.create(8 * MINUTE)
+        tasks.once(
+            lambda call: call.machine.function == "trigger" and call.operation == "query",
+            lambda call: call.machine.die(),
+        )
+        tasks.run(9 * MINUTE)
+        assert (tasks.done(task_id).lateness or 0) < SECOND
+
+
+@pytest.mark.parametrize("stall", [SECOND, 2 * GROUP_HOLD])
+def test_overlapping_ticks_run_nothing_twice(tasks: Tasks, stall: Millis) -> None:
+    """Of five at once one reads. If it stalls, a later one takes over, and whatever is sent twice is claimed once."""
+    with tasks:
+        tasks.last(10)
+        due = (tasks.now // MINUTE + 6) * MINUTE
+        made = [tasks.create(due - tasks.now + 10 * index) for index in range(10)]
+        # The next tick is the first to read the minute that they are due in.
+        tasks.time.run_until(due - 3 * MINUTE - 1)
+        tasks.ticking = False
+        tasks.run(1)
+        tasks.before_call = lambda call: (
+            tasks.take(stall) if call.operation == "send_message_batch" and call.machine.function == "trigger" else None
+        )
+        for _ in range(5):
+            tasks.invoke("trigger", {})
+        tasks.run(GROUP_HOLD)
+        assert tasks.counts()["groups_held_elsewhere"] == 4
+        tasks.invoke("trigger", {})
+        tasks.run(10 * MINUTE)
+        assert sorted(effect.task_id for effect in tasks.effects) == sorted(made)
+        assert tasks.sent() == (10 if stall < GROUP_HOLD else 20)
+
+
+def test_an_outage_of_hours_is_scanned_to_the_end(tasks: Tasks) -> None:
+    """Messages lost while the trigger was down for three hours are found: scans skip no minute."""
+    with tasks:
+        tasks.run(SECOND)
+        made = [tasks.create(20 * SECOND + index * MINUTE) for index in range(3)]
+        tasks.lose_messages()
+        tasks.ticking = False
+        tasks.run(3 * HOUR)
+        tasks.ticking = True
+        tasks.run(3 * MINUTE)
+        assert {tasks.state(task_id) for task_id in made} == {"succeeded"}
+
+
+# Recovery scans.
+
+
+@pytest.mark.parametrize(
+    "scan", [0, 1, *(pytest.param(number, marks=pytest.mark.slow) for number in range(2, len(RECOVERY_SCAN_DELAYS)))]
+)
+def test_no_scan_skips_a_minute_after_an_outage(tasks: Tasks, scan: int) -> None:
+    """What was sent by those before, and lost again, is found by the next one, though it comes most of an hour late."""
+    with tasks:
+        tasks.receiving = False
+        made = [tasks.create(index * MINUTE) for index in range(3)]
+        tasks.run(RECOVERY_SCAN_DELAYS[scan] - MINUTE)
+        tasks.ticking = False
+        tasks.lose_messages()
+        tasks.run(50 * MINUTE)
+        tasks.ticking = True
+        tasks.receive_again()
+        tasks.run(2 * MINUTE)
+        assert {tasks.state(task_id) for task_id in made} == {"succeeded"}
+
+
+def test_a_scan_waits_while_the_queue_is_long(tasks: Tasks) -> None:
+    """A backlog is not fed with copies of itself: the scan's cursor stays until the queue is short."""
+    with tasks:
+        task_id = _create_unsent(tasks, delay=2 * SECOND)
+        _grow(tasks, "normal")
+        sent = tasks.sent()
+        tasks.run(10 * MINUTE)
+        assert tasks.sent() == sent
+        assert tasks.counts()["patrols_waiting"] >= 5
+        _queue(tasks, "normal").messages.clear()
+        tasks.unread_until.clear()
+        tasks.receive_again()
+        tasks.run(5 * MINUTE)
+        assert tasks.state(task_id) == "succeeded"
+
+
+@pytest.mark.parametrize("long", ["low", "pulled"])
+@pytest.mark.parametrize("scan", [0, 1])
+def test_a_long_queue_holds_up_the_recovery_of_no_other(tasks: Tasks, long: str, scan: int) -> None:
+    """A task whose messages were lost runs after the next scan, though another queue has been long since before."""
+    with tasks:
+        _grow(tasks, long)
+        tasks.run(2 * MINUTE)
+        task_id = tasks.create(priority="high", delay=2 * SECOND)
+        until = tasks.now + RECOVERY_SCAN_DELAYS[scan] - MINUTE
+        tasks.unread_until[_queue(tasks, "high").url] = until
+        tasks.time.run_until(until - 1)
+        _queue(tasks, "high").messages.clear()
+        tasks.receive_again()
+        tasks.run(4 * MINUTE)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
+    """Tasks of other queues are dispatched meanwhile; its own are when it takes messages again."""
+    with tasks:
+        low = [tasks.create(delay * MINUTE, priority="low") for delay in (6, 9)]
+        others = [tasks.create(delay * MINUTE) for delay in (6, 9, 20)]
+        tasks.refuse(lambda call: call.operation == "send_message_batch" and "low" in call.request["QueueUrl"])
+        tasks.run(22 * MINUTE)
+        assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in others)
+        assert {tasks.state(task_id) for task_id in low} == {"scheduled"}
+        tasks.before_call = None
+        tasks.run(3 * MINUTE)
+        assert {tasks.state(task_id) for task_id in low} == {"succeeded"}
+
+
+def test_a_scan_sends_nothing_that_was_not_dispatched_yet(tasks: Tasks) -> None:
+    """While a queue's tasks wait for their first reading, no recovery scan sends them a second time."""
+    with tasks:
+        made = [tasks.create(6 * MINUTE) for _ in range(15)]
+        tasks.refuse_sends()
+        tasks.run(16 * MINUTE)
+        tasks.before_call = None
+        tasks.run(4 * MINUTE)
+        assert {tasks.state(task_id) for task_id in made} == {"succeeded"}
+        assert tasks.sent() == len(made)
+
+
+def test_a_scan_that_cannot_send_does_not_move_on(tasks: Tasks) -> None:
+    """What a recovery scan finds while its queue takes no messages is sent by the same scan as soon as it does."""
+    with tasks:
+        tasks.refuse_sends()
+        task_id = tasks.create(priority="high")
+        tasks.run(20 * MINUTE)
+        tasks.before_call = None
+        tasks.run(3 * MINUTE)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_what_waits_for_a_long_queue_is_recovered_when_it_is_short(tasks: Tasks) -> None:
+    """Its scan goes on from where it was left, however far the others have come by then."""
+    with tasks:
+        _grow(tasks, "low")
+        tasks.refuse_sends()
+        task_id = tasks.create(priority="low")
+        tasks.before_call = None
+        tasks.run(2 * HOUR)
+        assert tasks.state(task_id) == "scheduled"
+        assert tasks.counts()["patrols_waiting"] > 0
+        _queue(tasks, "low").messages.clear()
+        tasks.unread_until.clear()
+        tasks.receive_again()
+        tasks.run(5 * MINUTE)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_lost_message_of_a_pulled_task_is_sent_again_to_its_queue(tasks: Tasks) -> None:
+    """A scan puts it where pull workers find it."""
+    with tasks:
+        task_id = _create_unsent(tasks, kind=PULLED)
+        tasks.run(RECOVERY + MINUTE)
+        assert [task_id in message.body for message in _queue(tasks, "pulled").messages] == [True]
+
+
+def test_a_lost_retry_is_sent_again_by_the_scan_of_its_own_minute(tasks: Tasks) -> None:
+    """A quick retry has no timer: the first scan of the task's own minute stands in for it."""
+    with tasks:
+        tasks.fail(1)
+        task_id = tasks.create(retry={"initial_seconds": 60})
+        tasks.run(500)
+        assert tasks.state(task_id) == "postponed"
+        tasks.lose_messages()
+        tasks.run(MINUTE + RECOVERY)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_lost_message_of_a_rollback_is_sent_again_by_a_scan(tasks: Tasks) -> None:
+    """A task that waits for its rollback is looked after by the scans too."""
+    with tasks:
+        task_id = tasks.create(kind=UNDONE)
+        tasks.run(SECOND)
+        tasks.receiving = False
+        assert tasks.do(task_id, "rollback").status == 202
+        tasks.lose_messages()
+        tasks.receive_again()
+        tasks.run(4 * MINUTE)
+        assert tasks.state(task_id) == "rolled_back"

@@ -1,0 +1,221 @@
+"""Switches and circuits: what is stopped does not begin, and comes back by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import LOCK_CHECK_INTERVAL, LONGEST_STOP, MAX_SWITCHES, SHORTEST_STOP, SWITCHES_LIFE
+from duetime.handlers import Accepted
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, Tasks
+from tests.simulation.endpoints import URL
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+    from tests.simulation.users import Reply
+
+PATH = "/v1/switches"
+ALL: dict[str, Any] = {"scope": "everything"}
+PLAINS: dict[str, Any] = {"scope": "type", "name": PLAIN}
+MINE: dict[str, Any] = {"scope": "owner", "name": "local"}
+
+
+class Switched(Tasks):
+    """An account whose operator sets switches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faulty = True
+
+    def put(self, key: dict[str, Any], **fields: Any) -> Reply:  # noqa: ANN401 - JSON
+        """Set a switch."""
+        return self.ask("PUT", PATH, key | fields)
+
+    def stop(self, key: dict[str, Any]) -> None:
+        """Stop something."""
+        assert self.put(key, stopped=True, reason="an incident").status == 200
+
+    def lift(self, key: dict[str, Any]) -> Reply:
+        """Remove a switch."""
+        query = "&".join(f"{name}={value}" for name, value in key.items())
+        return self.ask("DELETE", PATH, query=query)
+
+
+@pytest.mark.parametrize("key", [ALL, PLAINS, MINE], ids=["everything", "type", "owner"])
+def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(key: dict[str, Any]) -> None:
+    """Checked about once a minute, it spends no attempt, and its record says why; lifted, all of it runs."""
+    with Switched() as tasks:
+        tasks.stop(key)
+        made = [tasks.create() for _ in range(4)]
+        tasks.run(HOUR // 2)
+        assert not tasks.effects
+        held = tasks.record(made[0])
+        assert (held.state, held.attempt, held.started_at) == ("postponed", 0, None)
+        assert (held.waits_for or "").endswith("is stopped: an incident")
+        assert HOUR // 2 // (LONGEST_STOP + 5 * SECOND) <= held.fence <= HOUR // 2 // SHORTEST_STOP
+        assert tasks.lift(key).status == 200
+        tasks.run(90 * SECOND)
+        assert tasks.tally() == {"succeeded": 4}
+        task = tasks.done(made[0])
+        assert (task.attempt, task.waits_for, len(task.attempt_history)) == (1, None, 1)
+
+
+def test_what_is_not_stopped_runs() -> None:
+    """A stop of another type, and of another owner, holds nothing of this one."""
+    with Switched() as tasks:
+        tasks.stop({"scope": "type", "name": UNDONE})
+        tasks.stop({"scope": "owner", "name": "you"})
+        task_id = tasks.create()
+        tasks.run(SECOND)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
+    """A worker that has read the switches goes by them no longer than their life; no attempt is broken off."""
+    with Switched() as tasks:
+        tasks.last(60)
+        running = tasks.create(timeout_seconds=100)
+        tasks.run(SECOND)
+        tasks.stop(PLAINS)
+        later = tasks.create(SWITCHES_LIFE)
+        tasks.run(2 * MINUTE)
+        assert (tasks.state(running), tasks.state(later)) == ("succeeded", "postponed")
+
+
+def test_a_rollback_is_stopped_too() -> None:
+    """Undoing calls the target as well: it waits, and is done when the stop is lifted."""
+    with Switched() as tasks:
+        key = {"scope": "type", "name": UNDONE}
+
+        def fail(phase: str, _context: Context) -> str:
+            if phase == "run":
+                tasks.take(SWITCHES_LIFE + 3 * SECOND)
+                raise ValueError
+            return "done"
+
+        tasks.target = fail
+        task_id = tasks.create(kind=UNDONE, rollback=True, retry=ONCE)
+        tasks.run(SECOND)
+        tasks.stop(key)
+        tasks.run(10 * MINUTE)
+        assert (tasks.phases(), tasks.state(task_id)) == (["run"], "rolling_back")
+        tasks.lift(key)
+        tasks.run(90 * SECOND)
+        assert tasks.state(task_id) == "rolled_back"
+
+
+def test_a_held_task_can_be_cancelled() -> None:
+    """It is a postponed task like any other."""
+    with Switched() as tasks:
+        tasks.stop(PLAINS)
+        task_id = tasks.create()
+        tasks.run(10 * SECOND)
+        assert tasks.cancel(task_id).body["state"] == "cancelled"
+        tasks.lift(PLAINS)
+        tasks.run(5 * MINUTE)
+        assert not tasks.effects
+
+
+def test_a_cap_holds_a_type_to_so_many_at_once() -> None:
+    """Of twelve tasks of a second each at most three run together; a task of another type is not held up."""
+    with Switched() as tasks:
+        tasks.put(PLAINS, max_concurrent=3)
+        running = [0, 0]
+
+        def work(_phase: str, context: Context) -> str:
+            if tasks.record(context.task_id).type == PLAIN:
+                running[0] += 1
+                running[1] = max(running)
+                tasks.take(SECOND)
+                running[0] -= 1
+            return "done"
+
+        tasks.target = work
+        for _ in range(12):
+            tasks.create(2 * SECOND)
+        other = tasks.create(2 * SECOND, kind=UNDONE)
+        tasks.run(3 * SECOND)
+        assert tasks.state(other) == "succeeded"
+        tasks.run(10 * MINUTE)
+        assert tasks.tally() == {"succeeded": 13}
+        assert running == [0, 3]
+
+
+def test_a_cap_that_is_set_stops_nothing_that_runs() -> None:
+    """A task that began without the cap's lock lives on: its heartbeats count, and it ends as it would."""
+    with Switched() as tasks:
+        tasks.target = lambda _phase, _context: Accepted()
+        task_id = tasks.create()
+        tasks.run(SECOND)
+        tasks.put(PLAINS, max_concurrent=1)
+        tasks.run(SWITCHES_LIFE)
+        assert tasks.do(task_id, "heartbeat", {"fence": 1}).status == 200
+        assert tasks.do(task_id, "notify", {"fence": 1, "outcome": "succeeded", "result": 1}).status == 200
+        tasks.run(SECOND)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
+    """Those that wait for a place check again by themselves, within the interval of locks."""
+    with Switched() as tasks:
+        tasks.put(PLAINS, max_concurrent=1)
+        tasks.target = lambda _phase, _context: tasks.take(13 * MINUTE if len(tasks.effects) == 1 else 0)
+        for _ in range(5):
+            tasks.create(timeout_seconds=840)
+        tasks.run(SECOND)
+        tasks.lift(PLAINS)
+        tasks.run(LOCK_CHECK_INTERVAL + SECOND)
+        assert tasks.tally()["succeeded"] == 4  # type: ignore[index]  # a state is a text
+
+
+def test_there_may_be_so_many_switches() -> None:
+    """One more is refused; those that are there can still be changed and lifted; what is not there is told."""
+    with Switched() as tasks:
+        for number in range(MAX_SWITCHES):
+            assert tasks.put({"scope": "type", "name": f"type-{number}"}, stopped=True).status == 200
+        assert tasks.put(ALL, stopped=True).body["code"] == "switches_full"
+        first = {"scope": "type", "name": "type-0"}
+        assert tasks.put(first, max_concurrent=1).status == 200
+        assert tasks.lift(first).status == 200
+        assert tasks.lift(first).body["code"] == "switch_unknown"
+        assert tasks.put(ALL, stopped=True).status == 200
+
+
+def test_two_operators_at_once_both_have_their_way() -> None:
+    """A change that comes between reading and writing is read, not overwritten."""
+    with Switched() as tasks:
+        tasks.stop({"scope": "type", "name": "first"})
+
+        def put_first(_call: Call) -> None:
+            tasks.users.ask("PUT", PATH, ALL | {"stopped": True})
+
+        first = tasks.once(
+            lambda call: call.operation in {"put_item", "update_item"} and call.partition == schema.SWITCH_PREFIX,
+            put_first,
+        )
+        tasks.stop(PLAINS)
+        assert first
+        assert len(tasks.ask("GET", PATH).body["switches"]) == 3
+
+
+def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
+    """A few calls of each process reach a host that is down for ten minutes; no task fails, all succeed after."""
+    with Switched() as tasks:
+        tasks.endpoint_down_until = tasks.now + 10 * MINUTE
+        made = [
+            tasks.create(
+                100 * number, target={"kind": "http", "url": URL}, retry={"max_attempts": 10, "initial_seconds": 1}
+            )
+            for number in range(50)
+        ]
+        tasks.run(5 * MINUTE)
+        assert tasks.faults["endpoint down"] <= 100
+        assert {tasks.state(task_id) for task_id in made} == {"postponed"}
+        assert any((tasks.record(task_id).waits_for or "").startswith("the circuit of") for task_id in made)
+        tasks.run(15 * MINUTE)
+        assert tasks.tally() == {"succeeded": 50}
+        assert tasks.counts()["circuits_closed"] == 1

@@ -1,0 +1,400 @@
+"""Pause, resume, run, retry, notify, heartbeat, change and cancel, while tasks wait, run and end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import MAX_CHECKPOINT_BYTES
+from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, Tasks
+from tests.simulation import works
+from tests.simulation.endpoints import URL
+from tests.simulation.users import LEASE
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.handlers import Context
+
+BOOM = {"outcome": "failed", "error": {"class": "Boom", "message": "no"}}
+
+
+@pytest.fixture
+def tasks() -> Tasks:
+    """An account in which tasks may be late."""
+    made = Tasks()
+    made.faulty = True
+    return made
+
+
+# Before an attempt begins.
+
+
+def test_a_paused_task_does_not_run_until_it_is_resumed(tasks: Tasks) -> None:
+    """Held beyond its due time, nothing runs and nothing is lost; resumed, it runs at once."""
+    with tasks:
+        task_id = tasks.create(5 * MINUTE)
+        assert tasks.do(task_id, "pause").body["state"] == "paused"
+        tasks.run(2 * HOUR)
+        assert not tasks.effects
+        tasks.do(task_id, "resume")
+        tasks.run(SECOND)
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_task_resumed_in_time_keeps_its_due_time() -> None:
+    """Paused and resumed before it is due: it runs when it was to run."""
+    with Tasks() as tasks:
+        task_id = tasks.create(30 * MINUTE)
+        due_at = tasks.record(task_id).due_at
+        tasks.do(task_id, "pause")
+        tasks.run(10 * MINUTE)
+        tasks.do(task_id, "resume")
+        tasks.run(HOUR)
+        assert tasks.effect_times(task_id) == pytest.approx([due_at], abs=50)
+
+
+@pytest.mark.parametrize("how", ["pause", "cancel"])
+def test_what_is_asked_before_the_claim_wins_over_a_message_under_way(how: str) -> None:
+    """The worker holds the message already: nothing runs, and no message stays behind."""
+    with Tasks() as tasks:
+        task_id = tasks.create(4 * SECOND)
+        tasks.time.run_until(tasks.record(task_id).due_at - 300)
+        assert tasks.busy()
+        if how == "pause":
+            assert tasks.do(task_id, "pause").status == 200
+        else:
+            assert tasks.cancel(task_id).status == 200
+            assert tasks.record(task_id).expires_at is not None
+        tasks.run(5 * MINUTE)
+        assert (tasks.state(task_id), tasks.effects) == ("paused" if how == "pause" else "cancelled", [])
+        assert tasks.messages() == []
+
+
+def test_a_task_can_be_run_now() -> None:
+    """Due in an hour or paused: it runs at once, once."""
+    with Tasks() as tasks:
+        later, paused = tasks.create(HOUR), tasks.create(HOUR)
+        tasks.do(paused, "pause")
+        began = tasks.now
+        for task_id in (later, paused):
+            assert tasks.do(task_id, "run").status == 200
+        tasks.run(SECOND)
+        assert sorted(effect.task_id for effect in tasks.effects) == sorted([later, paused])
+        assert max(effect.at for effect in tasks.effects) < began + SECOND
+        tasks.run(2 * HOUR)
+        assert len(tasks.effects) == 2
+
+
+def test_a_changed_payload_reaches_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attempt is given what the record holds at its claim."""
+    with Tasks() as tasks:
+        seen: list[object] = []
+        act = tasks.act
+
+        def look(phase: str, context: object, payload: object) -> object:
+            seen.append(payload)
+            return act(phase, context, payload)
+
+        monkeypatch.setattr(tasks, "act", look)
+        task_id = tasks.create(2 * SECOND, payload=1)
+        tasks.change(task_id, payload=2)
+        tasks.run(5 * SECOND)
+        assert seen == [2]
+
+
+def _contents(tasks: Tasks) -> dict[str, bool]:
+    """Whether each content outside a record expires, by its name."""
+    items = tasks.items(schema.CONTENT_PREFIX)
+    return {item[schema.SORT_KEY]["S"].rpartition("#")[2]: schema.TTL in item for item in items}
+
+
+def test_a_change_that_is_refused_leaves_no_payload_behind() -> None:
+    """It would lie outside the record for ever: no record names it, and nothing lets it expire."""
+    with Tasks() as tasks:
+        task_id = tasks.create(MINUTE)
+        assert tasks.change(task_id, delay_seconds=11 * 366 * 86_400, payload=works.LARGE).status == 422
+        assert tasks.change(task_id, target={"kind": "pull"}, payload=works.LARGE).status == 422
+        assert (tasks.record(task_id).version, _contents(tasks)) == (1, {})
+
+
+def test_of_two_payloads_the_unused_one_expires() -> None:
+    """After a change the old one expires, after a change that lost to a cancel the new one does too."""
+    with Tasks() as tasks:
+        payloads = [works.LARGE[number:] for number in range(3)]
+        task_id = tasks.create(HOUR, payload=payloads[0])
+        tasks.change(task_id, payload=payloads[1])
+        assert sorted(_contents(tasks).values()) == [False, True]
+
+        def cancel(_call: object) -> None:
+            tasks.users.ask("DELETE", f"/v1/tasks/{task_id}")
+
+        tasks.once(
+            lambda call: call.operation == "update_item" and call.request["Key"][schema.SORT_KEY]["S"] == task_id,
+            cancel,
+        )
+        assert tasks.change(task_id, payload=payloads[2]).status == 409
+        assert tasks.state(task_id) == "cancelled"
+        assert list(_contents(tasks).values()) == [True] * 3
+
+
+def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
+    """As at its creation: whether the rollback is new or the endpoint is, the field is named."""
+    unable: dict[str, Any] = {"kind": "http", "url": URL}
+    able = unable | {"phases": ["rollback"]}
+    with Tasks() as tasks:
+        task_id = tasks.create(MINUTE, target=unable)
+        assert tasks.change(task_id, rollback=True).status == 422
+        assert tasks.change(task_id, rollback=True, target=able).status == 200
+        refused = tasks.change(task_id, target=unable)
+        assert (refused.status, [fault["field"] for fault in refused.body["errors"]]) == (422, ["rollback"])
+        assert tasks.record(task_id).rollback
+
+
+# While an attempt runs.
+
+
+def _yields(tasks: Tasks, checkpoint: object) -> None:
+    """Targets work a minute, in steps, and yield to a pause; called with a checkpoint they end at once."""
+
+    def behave(_phase: str, context: Context) -> object:
+        for _ in range(60 if context.checkpoint is None else 0):
+            if context.asked == "pause":
+                raise AttemptPaused(checkpoint)
+            tasks.take(SECOND)
+        return context.checkpoint
+
+    tasks.target = behave
+
+
+def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint(tasks: Tasks) -> None:
+    """Asked at a heartbeat, it leaves a checkpoint; the attempt that goes on is given it, and none is counted."""
+    with tasks:
+        _yields(tasks, {"row": 17})
+        task_id = tasks.create(timeout_seconds=600, retry=ONCE)
+        tasks.run(5 * SECOND)
+        assert tasks.do(task_id, "pause").body["asked"] == "pause"
+        tasks.run(LEASE)
+        paused = tasks.record(task_id)
+        assert (paused.state, paused.attempt, paused.stop_request) == ("paused", 0, None)
+        tasks.do(task_id, "resume")
+        tasks.run(MINUTE)
+        task = tasks.done(task_id)
+        assert task.result is not None
+        assert (task.attempt, task.fence, task.result.data) == (1, 2, b'{"row":17}')
+        assert tasks.outcomes(task_id) == ["paused", "succeeded"]
+
+
+def test_a_checkpoint_that_is_too_large_fails_the_attempt(tasks: Tasks) -> None:
+    """The limit is told, and nothing of it is kept."""
+    with tasks:
+        _yields(tasks, "x" * MAX_CHECKPOINT_BYTES)
+        task_id = tasks.create(timeout_seconds=600)
+        tasks.run(5 * SECOND)
+        tasks.do(task_id, "pause")
+        tasks.run(LEASE)
+        task = tasks.record(task_id)
+        assert task.error is not None
+        assert (task.state, task.error.kind, task.checkpoint) == ("failed", "CheckpointTooLarge", None)
+
+
+def test_a_pause_that_is_taken_back_changes_nothing(tasks: Tasks) -> None:
+    """Resumed before the attempt heard of it: it runs on."""
+    with tasks:
+        _yields(tasks, {"row": 1})
+        task_id = tasks.create(timeout_seconds=600)
+        tasks.run(SECOND)
+        tasks.do(task_id, "pause")
+        tasks.do(task_id, "resume")
+        tasks.run(2 * MINUTE)
+        assert (tasks.state(task_id), len(tasks.effects)) == ("succeeded", 1)
+
+
+def test_a_request_outlives_the_worker_that_was_asked(tasks: Tasks) -> None:
+    """The worker dies before it hears of the pause: whoever takes the task over respects it before it runs anything."""
+    with tasks:
+        tasks.hang(9)
+        task_id = tasks.create(timeout_seconds=600)
+        tasks.run(SECOND)
+        tasks.do(task_id, "pause")
+        tasks.kill()
+        tasks.run(LEASE + MINUTE)
+        assert (tasks.state(task_id), len(tasks.effects)) == ("paused", 1)
+
+
+def _failed_while_asked_to_pause(tasks: Tasks, initial_seconds: int = 60) -> str:
+    """A task whose attempt was asked to pause and has failed instead; its retry waits."""
+
+    def fail_once(_phase: str, context: Context) -> str:
+        tasks.take(5 * SECOND)
+        if context.fence == 1:
+            raise ValueError
+        return "done"
+
+    tasks.target = fail_once
+    task_id = tasks.create(retry={"initial_seconds": initial_seconds})
+    tasks.run(SECOND)
+    tasks.do(task_id, "pause")
+    tasks.run(5 * SECOND)
+    return task_id
+
+
+def test_a_pause_outlives_the_attempt_that_failed_under_it(tasks: Tasks) -> None:
+    """The target fails instead of yielding: there is a retry, and it respects the pause first."""
+    with tasks:
+        task_id = _failed_while_asked_to_pause(tasks, 5)
+        tasks.run(MINUTE)
+        assert (tasks.state(task_id), len(tasks.effects)) == ("paused", 1)
+
+
+def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
+    """The attempt that was asked to pause has failed: resumed before its retry respects the request, it runs on."""
+    with tasks:
+        task_id = _failed_while_asked_to_pause(tasks)
+        waiting = tasks.record(task_id)
+        assert (waiting.state, waiting.stop_request) == ("postponed", "pause")
+        tasks.do(task_id, "resume")
+        resumed = tasks.record(task_id)
+        assert (resumed.state, resumed.stop_request, resumed.next_at) == ("postponed", None, waiting.next_at)
+        tasks.run(2 * MINUTE)
+        assert (tasks.state(task_id), len(tasks.effects)) == ("succeeded", 2)
+
+
+def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once(tasks: Tasks) -> None:
+    """Its retry waited with the request: held meanwhile and resumed, it runs on, and is not paused again."""
+    with tasks:
+        task_id = _failed_while_asked_to_pause(tasks)
+        tasks.do(task_id, "pause")
+        assert (tasks.state(task_id), tasks.record(task_id).stop_request) == ("paused", None)
+        tasks.do(task_id, "resume")
+        tasks.run(2 * MINUTE)
+        assert (tasks.state(task_id), len(tasks.effects)) == ("succeeded", 2)
+
+
+def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
+    """The attempt says so itself, and what was asked is no longer open."""
+    with Tasks() as tasks:
+
+        def stop_when_asked(_phase: str, context: Context) -> str:
+            while context.asked != "cancel":
+                tasks.take(SECOND)
+                context.heartbeat()
+            raise AttemptCancelled
+
+        tasks.target = stop_when_asked
+        task_id = tasks.create(timeout_seconds=600)
+        tasks.run(5 * SECOND)
+        assert tasks.cancel(task_id, force=True).status == 202
+        tasks.run(5 * SECOND)
+        task = tasks.record(task_id)
+        assert (task.state, task.stop_request, task.finished_at is not None) == ("cancelled", None, True)
+        assert tasks.outcomes(task_id) == ["cancelled"]
+
+
+# Deferred attempts.
+
+
+def _deferred(tasks: Tasks, **fields: Any) -> str:  # noqa: ANN401 - JSON
+    """A task whose target has accepted it."""
+    tasks.target = lambda _phase, _context: Accepted()
+    task_id = tasks.create(**fields)
+    tasks.run(SECOND)
+    assert tasks.record(task_id).deferred
+    return task_id
+
+
+def _notify(tasks: Tasks, task_id: str, end: object, fence: int = 1) -> int:
+    """Notify of an end: a result, or a failure."""
+    how = BOOM if end is BOOM else {"outcome": "succeeded", "result": end}
+    return tasks.do(task_id, "notify", {"fence": fence, **how}).status
+
+
+def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(tasks: Tasks) -> None:
+    """It is retried by the policy; notified again it is answered, notified otherwise it is refused."""
+    with tasks:
+        task_id = _deferred(tasks, retry={"max_attempts": 2, "initial_seconds": 1})
+        for _ in range(2):
+            assert _notify(tasks, task_id, BOOM) == 200
+            assert tasks.state(task_id) == "postponed"
+        tasks.run(5 * SECOND)
+        running = tasks.record(task_id)
+        assert (running.state, running.fence) == ("running", 2)
+        assert _notify(tasks, task_id, BOOM) == 200
+        assert _notify(tasks, task_id, 7) == 409
+        assert tasks.record(task_id) == running
+
+
+def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Tasks) -> None:
+    """Its user had it rolled back before the target heard that it was notified: the same is answered all the same."""
+    with tasks:
+        task_id = _deferred(tasks, kind=UNDONE)
+        tasks.last(10)
+        assert _notify(tasks, task_id, 7) == 200
+        tasks.run(SECOND)
+        assert tasks.do(task_id, "rollback").status == 202
+        assert (_notify(tasks, task_id, 7), _notify(tasks, task_id, 8)) == (200, 409)
+        assert tasks.state(task_id) == "rolling_back"
+
+
+def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> None:
+    """Only a worker knows that the handler can: it is asked to, if that was wanted, and the error stays readable."""
+    with tasks:
+        task_id = _deferred(tasks, kind=UNDONE, rollback=True, retry=ONCE)
+        tasks.target = lambda _phase, _context: "done"
+        _notify(tasks, task_id, BOOM)
+        assert tasks.state(task_id) == "rolling_back"
+        tasks.run(SECOND)
+        task = tasks.record(task_id)
+        assert task.error is not None
+        assert (task.state, task.error.kind, tasks.phases()) == ("rolled_back", "Boom", ["run", "rollback"])
+
+
+def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollback(tasks: Tasks) -> None:
+    """It fails with its own error and its own attempts; asked for by its user, the rollback fails by itself."""
+    with tasks:
+        task_id = _deferred(tasks, rollback=True, retry={"max_attempts": 2, "initial_seconds": 0})
+        for fence in (1, 2):
+            assert _notify(tasks, task_id, BOOM, fence) == 200
+            tasks.run(5 * SECOND)
+        task = tasks.record(task_id)
+        assert task.error is not None
+        assert (task.state, task.attempt, task.error.kind) == ("failed", 2, "Boom")
+        assert task.finished_at is not None
+        assert tasks.outcomes(task_id) == ["retried", "failed"]
+        assert tasks.do(task_id, "rollback").status == 202
+        tasks.run(SECOND)
+        asked = tasks.record(task_id)
+        assert asked.error is not None
+        assert (asked.state, asked.error.kind) == ("failed", "RollbackUnknown")
+
+
+def test_a_notified_attempt_is_entered_with_its_own_times(tasks: Tasks) -> None:
+    """The second attempt's start is its own, not the first one's."""
+    with tasks:
+        task_id = _deferred(tasks, deadline_seconds=300, retry={"max_attempts": 2})
+        first = tasks.effects[0].at
+        tasks.run(310 * SECOND)
+        second: Task = tasks.record(task_id)
+        tasks.run(20 * SECOND)
+        assert _notify(tasks, task_id, 7, second.fence) == 200
+        line = tasks.record(task_id).attempt_history[-1]
+        assert line.started_at >= first + 300 * SECOND
+        assert line.took == pytest.approx(25 * SECOND, abs=6 * SECOND)
+        assert tasks.outcomes(task_id) == ["lost", "succeeded"]
+
+
+def test_a_heartbeat_gives_a_deferred_attempt_its_whole_deadline_again(tasks: Tasks) -> None:
+    """Sent every forty seconds, a deadline of sixty never passes; not sent, it does, and the next attempt begins."""
+    with tasks:
+        task_id = _deferred(tasks, deadline_seconds=60)
+        for _ in range(5):
+            tasks.run(40 * SECOND)
+            assert tasks.do(task_id, "heartbeat", {"fence": 1}).status == 200
+        assert len(tasks.effects) == 1
+        tasks.run(61 * SECOND)
+        assert _notify(tasks, task_id, 7) == 409
+        tasks.run(9 * SECOND)
+        assert len(tasks.effects) == 2

@@ -1,0 +1,52 @@
+"""What a process goes by while switches cannot be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+from duetime.domain.errors import Unavailable
+from duetime.domain.limits import SWITCHES_LIFE
+from duetime.domain.switches import Switch, SwitchKey, SwitchScope
+from duetime.ports.runtime import Runtime
+from duetime.services.switches.gate import SwitchGate
+from tests.adapters.clouds import CREW
+from tests.adapters.tables import new_table
+from tests.clocks import StandingClock
+from tests.domain.factories import task
+from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.telemetry import FakeTelemetry
+from tests.simulation.virtual_time import SeededRandom
+
+if TYPE_CHECKING:
+    from duetime.domain.switches import Switches
+
+
+class FaultyStore(DynamoSwitchStore):
+    """Switches in a table, which can be away."""
+
+    def __init__(self) -> None:
+        fake: Any = FakeDynamoDB()
+        super().__init__(fake, new_table(fake))
+        self.readable = True
+
+    def read(self, *, consistent: bool) -> Switches:
+        """Read all switches, unless that is not possible just now."""
+        if not self.readable:
+            raise Unavailable("away")
+        return super().read(consistent=consistent)
+
+
+def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
+    """An outage of the table neither lets loose what is stopped nor stops what is not."""
+    store, clock = FaultyStore(), StandingClock()
+    gate = SwitchGate(store, Runtime(clock, SeededRandom(), CREW, FakeTelemetry()))
+    stop = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="an incident")
+    store.save(store.read(consistent=True).with_switch(stop), "n")
+    for readable in (True, False):
+        store.readable = readable
+        clock.at += 10 * SWITCHES_LIFE
+        held = gate.held(task())
+        assert held is not None
+        assert "an incident" in held.reason
+        assert gate.held(task(type="mail")) is None
