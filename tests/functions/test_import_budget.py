@@ -10,7 +10,7 @@ from infra.environments import FunctionName
 BUDGET = {
     "api": (271, 256),
     "trigger": (140, 206),
-    "worker": (198, 208),
+    "worker": (203, 208),
     "topology": (163, 206),
     "bulk": (170, 206),
     "deadletter": (122, 206),

@@ -134,7 +134,7 @@ def locked(life: Life) -> None:
         if (
             held := composed(LockServices).manager.take(task, composed(LockServices).manager.claims(task)[0])
         ) is not None:
-            composed(WorkerServices).batch_worker.attempt_runner.outcome_writer.postpone(task, held)
+            composed(WorkerServices).batch_worker.attempt_runner.phases.outcome_writer.postpone(task, held)
 
 
 def switched(life: Life) -> None:
@@ -178,7 +178,7 @@ def graphs(life: Life) -> None:
     assert made.status == 201, made.text
     now = life.stack.clock.at
     task = claimed_by_a_worker(made.body["id"], life.stack.clock)
-    composed(WorkerServices).batch_worker.attempt_runner.outcome_writer.finish(
+    composed(WorkerServices).batch_worker.attempt_runner.phases.outcome_writer.finish(
         Run(task, now, now), Deferred(), frozenset()
     )
     life.stack.call("topology", {"state": "plan", "task_id": task.id.text, "fence": 1})

@@ -40,7 +40,7 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
     assert task is not None
     held = composed(LockServices).manager.take(task, composed(LockServices).manager.claims(task)[0])
     assert held is not None
-    composed(WorkerServices).batch_worker.attempt_runner.outcome_writer.postpone(task, held)
+    composed(WorkerServices).batch_worker.attempt_runner.phases.outcome_writer.postpone(task, held)
     return task_id
 
 

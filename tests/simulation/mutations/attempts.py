@@ -77,9 +77,9 @@ MUTANTS = (
     ),
     Mutant(
         "PREPARE and BEGIN are written without a fence",
-        "services/worker/attempt.py",
-        "result = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard(fence=task.fence)))",
-        "result = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard()))",
+        "services/worker/attempt_lease.py",
+        "result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard(fence=task.fence)))",
+        "result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard()))",
     ),
     Mutant(
         "a deferral is written without its fence",
@@ -101,7 +101,7 @@ MUTANTS = (
     ),
     Mutant(
         "an attempt that was asked to stop is taken over and run",
-        "services/worker/attempt.py",
+        "services/worker/attempt_phases.py",
         "        if requested := _requested(task):\n            return requested\n        if held",
         "        if held",
     ),
@@ -119,7 +119,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lost attempt is made again beyond what is allowed",
-        "services/worker/attempt.py",
+        "services/worker/attempt_phases.py",
         "if task.attempt > task.retry.max_attempts:\n            return self.outcome_writer.give_up",
         "if task.attempt > task.retry.max_attempts + 1:\n            return self.outcome_writer.give_up",
     ),
@@ -143,7 +143,7 @@ MUTANTS = (
     ),
     Mutant(
         "each phase of an attempt has its timeout anew",
-        "services/worker/attempt.py",
+        "services/worker/target_caller.py",
         "if delivery_state.started_at is None:\n            delivery_state.started_at = now",
         "delivery_state.started_at = now",
     ),
@@ -155,7 +155,7 @@ MUTANTS = (
     ),
     Mutant(
         "a target is called when its task is claimed, not when it is due",
-        "services/worker/attempt.py",
+        "services/worker/attempt_phases.py",
         "        self.runtime.clock.sleep_until(task.next_at)\n        started",
         "        started",
     ),
@@ -179,7 +179,7 @@ MUTANTS = (
     ),
     Mutant(
         "a running attempt is not told what its user asks",
-        "services/worker/attempt.py",
+        "services/worker/target_caller.py",
         "stop_request=lambda: delivery_state.stop_request,",
         "stop_request=lambda: None,",
     ),

@@ -26,13 +26,13 @@ MUTANTS = (
     Mutant(
         "the holds of a worker's locks are not renewed",
         "services/worker/batch.py",
-        "has_locks = inside.attempt_runner.renew_locks(delivery_state, task, until)",
+        "has_locks = inside.attempt_runner.phases.locks.renew(delivery_state, task, until)",
         "has_locks = True",
     ),
     Mutant(
         "a task that its target has accepted keeps its lock no longer than a lease",
-        "services/worker/attempt.py",
-        "if self.renew_locks(delivery_state, task, until):\n            return Deferred()",
+        "services/worker/attempt_phases.py",
+        "if self.locks.renew(delivery_state, task, until):\n            return Deferred()",
         "if True:\n            return Deferred()",
     ),
     Mutant(

@@ -19,7 +19,11 @@ from duetime.services.outcomes.callbacks import CallbackSender
 from duetime.services.outcomes.completion_steps import InlineCompletion
 from duetime.services.outcomes.rollback import RollbackWriter
 from duetime.services.worker.attempt import AttemptRunner
+from duetime.services.worker.attempt_lease import AttemptLease
+from duetime.services.worker.attempt_locks import AttemptLocks
+from duetime.services.worker.attempt_phases import AttemptPhases
 from duetime.services.worker.batch import BatchWorker
+from duetime.services.worker.target_caller import TargetCaller
 
 
 class WorkerServices(Part):
@@ -41,20 +45,36 @@ class WorkerServices(Part):
     @cached_property
     def _attempt_runner(self) -> AttemptRunner:
         core, gates, topologies = self.part(CoreServices), self.part(StartGateServices), self.part(TopologyServices)
-        outcome_writer = self.part(OutcomeServices).writer_with(self._completion)
         return AttemptRunner(
             stores=core.stores,
+            completion=self._completion,
+            phases=self._phases,
+            runtime=self.runtime,
+            handler_availability=gates.handler_availability,
+            topology_checker=topologies.watchdog,
+        )
+
+    @cached_property
+    def _phases(self) -> AttemptPhases:
+        core = self.part(CoreServices)
+        locks = AttemptLocks(self.part(LockServices).manager)
+        lease = AttemptLease(core.stores.tasks, locks, self.runtime, self.settings.lease_ms)
+        outcome_writer = self.part(OutcomeServices).writer_with(self._completion)
+        caller = TargetCaller(
+            contents=core.stores.contents,
             targets=self.part(TargetServices).circuit_breakers,
+            input_reader=self.part(TopologyServices).node_inputs,
+            lease=lease,
+            runtime=self.runtime,
+        )
+        return AttemptPhases(
             outcome_writer=outcome_writer,
             rollback_writer=RollbackWriter(outcome_writer, core.enqueuer, self.runtime),
-            completion=self._completion,
-            lock_manager=self.part(LockServices).manager,
+            start_gate=self.part(StartGateServices).gates,
+            caller=caller,
+            locks=locks,
+            lease=lease,
             runtime=self.runtime,
-            lease=self.settings.lease_ms,
-            start_gate=gates.gates,
-            handler_availability=gates.handler_availability,
-            input_reader=topologies.node_inputs,
-            topology_checker=topologies.watchdog,
         )
 
     @cached_property

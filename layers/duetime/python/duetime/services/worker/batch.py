@@ -19,7 +19,7 @@ from duetime.domain.limits import (
 )
 from duetime.domain.tasks.states import Move
 from duetime.domain.times import SECOND, Millis
-from duetime.services.worker.attempt import DeliveryState, Watch
+from duetime.services.worker.delivery_state import DeliveryState, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -162,7 +162,7 @@ class _Batch:
             # One that comes late must not take back what a later one has given.
             guard = Guard(fence=task.fence, leased_until_before=until)
             result = inside.tasks.apply(Write(task.id, Move.HEARTBEAT, inside.runtime.nonce(), guard, sets))
-            has_locks = inside.attempt_runner.renew_locks(delivery_state, task, until)
+            has_locks = inside.attempt_runner.phases.locks.renew(delivery_state, task, until)
         except Unavailable as error:
             inside.runtime.telemetry.note(
                 "a lease was not renewed", error=str(error), delivery=delivery_state.delivery.id

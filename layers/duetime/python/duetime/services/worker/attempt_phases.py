@@ -1,0 +1,164 @@
+"""The phases of an attempt: prepare, run, roll back; and what is written down at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import ConditionFailed, WriteResult
+from duetime.domain.errors import Unavailable
+from duetime.domain.tasks.attempt_outcomes import (
+    Deferred,
+    Ending,
+    Run,
+    Stopped,
+    Succeeded,
+    Yielded,
+    failure,
+    has_unreported_error,
+)
+from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import LockScope, Phase, StopRequest
+from duetime.domain.topologies.watchdog_times import deferred_until
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.attempts import StartGate
+    from duetime.ports.runtime import Runtime
+    from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.outcomes.rollback import RollbackWriter
+    from duetime.services.worker.attempt_lease import AttemptLease
+    from duetime.services.worker.attempt_locks import AttemptLocks
+    from duetime.services.worker.delivery_state import DeliveryState, Watch
+    from duetime.services.worker.target_caller import TargetCaller
+
+
+_STORE_PAUSE: Millis = 200
+"""First pause before a write that the store did not answer is made again; it doubles."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptPhases:
+    """Takes claimed tasks through the phases of an attempt, and writes down how they ended.
+
+    Attributes:
+        start_gate: whether an operator, its handler or its schedule keeps a task from beginning.
+    """
+
+    outcome_writer: OutcomeWriter
+    rollback_writer: RollbackWriter
+    start_gate: StartGate
+    caller: TargetCaller
+    locks: AttemptLocks
+    lease: AttemptLease
+    runtime: Runtime
+
+    def work(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
+        """Make one attempt at a task: prepare and run, and write down how it ended."""
+        phases = self.caller.targets.phases(task)
+        if task.attempt > task.retry.max_attempts:
+            return self.outcome_writer.give_up(task, phases)
+        self.lease.begin(delivery_state, task)
+        self.runtime.clock.sleep_until(task.next_at)
+        started = self.runtime.now()
+        self.runtime.telemetry.measure("lateness", max(0, started - task.next_at))
+        ending = self._ending(delivery_state, task, phases, watch)
+        delivery_state.ended = True
+        if isinstance(ending, ConditionFailed):
+            return ending
+        if isinstance(ending, Deferred):
+            ending = self._keep_locks(delivery_state, task, deferred_until(task, started))
+        run = Run(task, started, self.runtime.now(), delivery_state.progress)
+        self.runtime.telemetry.measure("duration", run.ended_at - run.started_at)
+        return self.write(task, run, ending)
+
+    def roll_back(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
+        """Make one attempt at a task's rollback, and write down how it ended."""
+        if task.attempt > task.retry.max_attempts:
+            return self.rollback_writer.give_up(task)
+        self.lease.begin(delivery_state, task)
+        offers = Phase.ROLLBACK in self.caller.targets.phases(task)
+        if not offers and task.rollback and has_unreported_error(task):
+            # Nobody asked for it in so many words, and whoever took the failure did not know what the target offers.
+            delivery_state.ended = True
+            return self.rollback_writer.leave(task)
+        started = self.runtime.now()
+        ending: Ending | ConditionFailed = failure(
+            "RollbackUnknown", "the target offers no `rollback`", retriable=False
+        )
+        if offers:
+            held = (
+                self.start_gate.held(task)
+                or self.locks.take(delivery_state, task, LockScope.TASK)
+                or self.locks.take(delivery_state, task, LockScope.RUN)
+            )
+            ending = held or self.caller.call(delivery_state, task, Phase.ROLLBACK, watch)
+        delivery_state.ended = True
+        if isinstance(ending, ConditionFailed):
+            return ending
+        return self.write(task, Run(task, started, self.runtime.now()), ending)
+
+    def write(self, task: Task, run: Run, ending: Ending) -> WriteResult:
+        """Write an end down, again and again while the lease lasts: what has been done is worth keeping.
+
+        Raises:
+            Unavailable: the store has not answered for a whole lease.
+        """
+        pause = _STORE_PAUSE
+        until = self.runtime.now() + self.lease.duration
+        while True:
+            try:
+                if task.state is State.ROLLING_BACK:
+                    return self.rollback_writer.finish(run, ending)
+                return self.outcome_writer.finish(run, ending, self.caller.targets.phases(task))
+            except Unavailable:
+                if self.runtime.now() + pause >= until:
+                    raise
+                self.runtime.clock.sleep_until(self.runtime.now() + pause)
+                pause *= 2
+
+    def _ending(
+        self, delivery_state: DeliveryState, task: Task, phases: frozenset[Phase], watch: Watch
+    ) -> Ending | ConditionFailed:
+        """Have the target prepare and run, with the lease and the state checked before each phase."""
+        if requested := _requested(task):
+            return requested
+        if held := self.start_gate.held(task) or self.locks.take(delivery_state, task, LockScope.TASK):
+            return held
+        ended = (
+            self._prepare(delivery_state, task, watch)
+            if Phase.PREPARE in phases
+            else self.locks.take(delivery_state, task, LockScope.RUN)
+        )
+        return ended or self.caller.call(delivery_state, task, Phase.RUN, watch)
+
+    def _prepare(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> Ending | ConditionFailed | None:
+        """Have the target prepare; how the attempt ends if it cannot go on to run."""
+        step = self.lease.step(task, Move.PREPARE)
+        if isinstance(step, ConditionFailed):
+            return step
+        prepared = self.caller.call(delivery_state, task, Phase.PREPARE, watch)
+        if not isinstance(prepared, Succeeded):
+            return prepared
+        if held := self.locks.take(delivery_state, task, LockScope.RUN):
+            return held
+        step = self.lease.step(task, Move.BEGIN)
+        return step if isinstance(step, ConditionFailed) else _requested(step.task)
+
+    def _keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis) -> Ending:
+        """Hold the locks until the target's deadline: before the lease is, so that they never end first."""
+        if self.locks.renew(delivery_state, task, until):
+            return Deferred()
+        return failure("LockLost", "a lock was lost before the target's acceptance could be written down")
+
+
+def _requested(task: Task) -> Ending | None:
+    """How an attempt ends whose user asks it to stop or to pause before its target is called."""
+    match task.stop_request:
+        case StopRequest.CANCEL:
+            return Stopped()
+        case StopRequest.PAUSE:
+            return Yielded(None)
+        case None:
+            return None

@@ -1,0 +1,79 @@
+"""State of one delivery, and what its batch offers to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import (
+    CALLBACK_MARGIN,
+)
+from duetime.domain.times import SECOND, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.dispatch.acknowledgement import (
+        DeleteMessage,
+        RedeliverMessage,
+    )
+    from duetime.domain.locks import LockClaim
+    from duetime.domain.tasks.task import Progress, StopRequest, Task
+    from duetime.ports.queues import Delivery
+
+
+@dataclass(slots=True)
+class DeliveryState:
+    """What one delivery is at, shared between the thread that works on it and the one that watches over it.
+
+    Each field has one writer at a time, and a reader that sees it a moment late does no harm: every write to the
+    record is fenced.
+
+    Attributes:
+        task: the record as it was claimed; `None` before the claim and after the end.
+        started_at: when the target was called first in this attempt: its time is for all phases. What follows the
+            outcome has a time of its own.
+        ended: the target has returned; its end is being written down.
+        stop_request: what the user asks of the attempt, as of the last heartbeat.
+        progress: what the target told last, written with the next heartbeat.
+        renew_at: when its lease must be renewed.
+        leased_until: when its lease is over, as far as its own writes were answered.
+        locks: what the attempt holds besides its lease.
+        disposition: what becomes of the message; `None` while that is open.
+    """
+
+    delivery: Delivery
+    task: Task | None = None
+    started_at: Millis | None = None
+    ended: bool = False
+    stop_request: StopRequest | None = None
+    progress: Progress | None = None
+    renew_at: Millis = 0
+    leased_until: Millis = 0
+    locks: tuple[LockClaim, ...] = ()
+    disposition: DeleteMessage | RedeliverMessage | None = None
+
+    def overdue_at(self) -> Millis | None:
+        """When its target must have ended, if it runs."""
+        task, started = self.task, self.started_at
+        if task is None or started is None or self.ended:
+            return None
+        room = CALLBACK_MARGIN if task.is_terminal and task.callback_url else 0
+        return started + task.timeout_seconds * SECOND + room
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What the thread that watches over a batch offers to the one that works on a delivery.
+
+    Attributes:
+        holder: who works, for the attempt history.
+        ends_at: when Lambda ends the function, whatever it does then.
+        is_closing_time: whether nothing new may be claimed any more.
+        beat: renews the lease at once, when the target asks for it.
+    """
+
+    holder: str
+    ends_at: Millis
+    is_closing_time: Callable[[], bool]
+    beat: Callable[[], None]

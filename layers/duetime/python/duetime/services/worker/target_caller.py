@@ -1,0 +1,90 @@
+"""One call of a task's target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import ContentExpired
+from duetime.domain.tasks.attempt_outcomes import (
+    Ending,
+    Failed,
+    NotSent,
+    failure,
+)
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.inputs import InputsTooLarge
+from duetime.ports.targets import Work
+
+if TYPE_CHECKING:
+    from duetime.domain.conditional_writes import ConditionFailed
+    from duetime.domain.tasks.task import Content, Phase, Progress, Task
+    from duetime.ports.attempts import InputReader
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.targets import TargetRunner
+    from duetime.ports.tasks import ContentStore
+    from duetime.services.worker.attempt_lease import AttemptLease
+    from duetime.services.worker.delivery_state import DeliveryState, Watch
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCaller:
+    """Calls targets, with what a task has stored for them."""
+
+    contents: ContentStore
+    targets: TargetRunner
+    input_reader: InputReader
+    lease: AttemptLease
+    runtime: Runtime
+
+    def call(self, delivery_state: DeliveryState, task: Task, phase: Phase, watch: Watch) -> Ending | ConditionFailed:
+        """Have the target do one phase, in what the phases before it have left of the task's timeout.
+
+        Not if the lease is another's by now.
+        """
+
+        def report(progress: Progress | None) -> None:
+            if progress is None:
+                watch.beat()
+            else:
+                delivery_state.progress = progress
+
+        try:
+            inputs = self.input_reader.inputs_of(task) if task.node_ref is not None else None
+            payload = self._read(task, task.payload)
+            checkpoint = None if task.checkpoint is None else self._read(task, task.checkpoint)
+        except (InputsTooLarge, ContentExpired) as error:
+            return failure(type(error).__name__, str(error), retriable=False)
+        if ended := self.lease.confirm(delivery_state, task):
+            return ended
+        now = self.runtime.now()
+        if delivery_state.started_at is None:
+            delivery_state.started_at = now
+        deadline = delivery_state.started_at + task.timeout_seconds * SECOND
+        if now >= deadline:
+            return timeout(task)
+        ending = self.targets.run(
+            Work(
+                phase=phase,
+                task=task,
+                payload=payload,
+                checkpoint=checkpoint,
+                deadline=deadline,
+                seconds=(deadline - now) / SECOND,
+                report=report,
+                stop_request=lambda: delivery_state.stop_request,
+                inputs=inputs,
+            )
+        )
+        if isinstance(ending, NotSent):
+            self.runtime.telemetry.count("calls_not_sent")
+            return ending.postponed(task, self.runtime.now(), self.runtime.random_source.fraction())
+        return ending
+
+    def _read(self, task: Task, content: Content) -> bytes:
+        return self.contents.fetch(task.id, content) if content.data is None else content.data
+
+
+def timeout(task: Task) -> Failed:
+    """The end of an attempt that took longer than it may."""
+    return failure("Timeout", f"the target did not end within {task.timeout_seconds} s")
