@@ -81,7 +81,7 @@ def preview_schedule() -> Response[str]:
     event, owner = asked(router)
     no_query(requests.query(event))
     inside = composed()
-    preview = preview_request(requests.body(event), owner, inside.runtime.clock.now())
+    preview = preview_request(requests.body(event), inside.runtime.clock.now())
     found = preview.occurrences(tuple(inside.schedule_preview.resolve(owner, preview.calendars)))
     return answer(json_text(PreviewResponse(occurrences=[previewed(each) for each in found])))
 

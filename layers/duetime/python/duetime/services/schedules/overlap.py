@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Guard
 from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
+from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.permanent import continued, ended_at, run_after, run_of
-from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
 from duetime.domain.tasks.states import WAITING, Move, State
 from duetime.domain.tasks.task import AttemptOutcome, Cause
