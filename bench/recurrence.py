@@ -11,6 +11,7 @@ from croniter import croniter
 
 from bench.paired_timing import Comparison, compare
 from duetime.domain.schedules.cron_parser import parse_cron
+from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.expansion import catch_up, expand
 from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.recurrence_builder import recurrence_of
@@ -60,7 +61,8 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _schedule(text: str) -> Schedule:
-    return Schedule("bench", "bench", TaskSpec("bench"), parse_cron(text), 0, clock=Clock(zone_named(_ZONE)))
+    spec = ScheduleSpec(Written(cron=text), TaskSpec("bench"), clock=Clock(zone_named(_ZONE)))
+    return Schedule("bench", spec, parse_cron(text), 0)
 
 
 def _instants(text: str) -> Callable[[], None]:

@@ -16,8 +16,7 @@ from duetime.adapters.memory.tasks import MemoryTaskStore
 from duetime.adapters.runtime.clock import SystemRandom
 from duetime.domain.dispatch.timers import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
-from duetime.domain.schedules.definition import ScheduleSpec, Written
-from duetime.domain.schedules.schedule import Overlap
+from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.target_rules import TargetRules
 from duetime.domain.tasks.task import Content, ContentPlace, TaskSpec

@@ -58,7 +58,7 @@ def list_schedules(request: Request[ScheduleListQuery]) -> Response:
 def preview_schedule(request: Request) -> Response:
     """Say what a timing means."""
     inside = composed()
-    preview = decoding.preview_request(request.document(), request.owner, inside.runtime.clock.now())
+    preview = decoding.preview_request(request.document(), inside.runtime.clock.now())
     found = preview.occurrences(tuple(inside.schedule_preview.resolve(request.owner, preview.calendars)))
     return answer(json_text(PreviewResponse(occurrences=[previewed(each) for each in found])))
 

@@ -162,13 +162,15 @@ def writes_to(draw: st.DrawFn, task: Task) -> Write:
     fitting = [move for move, rule in LEGAL.items() if task.state in rule.sources] or list(Move)
     names = draw(st.lists(st.sampled_from(sorted(FIELDS)), unique=True, max_size=6))
     once = draw(st.lists(st.sampled_from(_ONCE), unique=True, max_size=2))
+    sets: Any = {name: draw(FIELDS[name]) for name in names}
+    sets_once: Any = {name: draw(FIELDS[name].filter(lambda value: value is not None)) for name in once}
     return Write(
         task_id=task.id,
         move=draw(st.sampled_from(fitting) | st.sampled_from(fitting) | st.sampled_from(Move)),
         nonce="written",
         guard=draw(guards_near(task)),
-        sets={name: draw(FIELDS[name]) for name in names},
-        sets_once={name: draw(FIELDS[name].filter(lambda value: value is not None)) for name in once},
+        sets=sets,
+        sets_once=sets_once,
         adds=draw(st.dictionaries(st.sampled_from(_COUNTED), st.integers(0, 3), max_size=2)),
     )
 

@@ -134,8 +134,9 @@ def claimed(before: Task) -> Task:
 def ended(before: Task, move: Move, outcome: AttemptOutcome, **sets: Any) -> Task:  # noqa: ANN401 - any field of a task
     """A task after the end of its attempt."""
     run = Run(before, before.next_at + 12, before.next_at + 4_321)
-    sets = run.changes(outcome) | {"finished_at": run.ended_at, "expires_at": run.ended_at + 30 * DAY} | sets
-    return applied(Write(before.id, move, NONCE, Guard(fence=before.fence), sets), before)
+    ends: Any = {"finished_at": run.ended_at, "expires_at": run.ended_at + 30 * DAY, **sets}
+    ends = {**run.changes(outcome), **ends}
+    return applied(Write(before.id, move, NONCE, Guard(fence=before.fence), ends), before)
 
 
 def size_of(any_task: Task) -> int:

@@ -14,10 +14,10 @@ from duetime.domain.incarnations import Incarnation
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
-from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.stored_schedule import Activity, BackfillRun, LastRun, Remark, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect

@@ -30,13 +30,13 @@ from duetime.contract.tasks.queries import read_query
 from duetime.domain.errors import RequestError
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
-from duetime.domain.schedules.definition import Written
+from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.schedule import OnExcluded, Overlap, Schedule
+from duetime.domain.schedules.schedule import Schedule
 from duetime.domain.schedules.stored_schedule import BackfillRun, LastRun, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
-from duetime.domain.schedules.timings import Dialect, parse_timing
+from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.task import Content, ContentPlace, HttpTarget, TaskSpec
 from duetime.domain.times import HOUR, to_iso
 from tests.clocks import NOW
@@ -257,13 +257,13 @@ def test_a_bad_pause_or_backfill_is_refused(decode: Any, body: object, field: st
 )
 def test_a_bad_preview_is_refused(body: object, field: str) -> None:
     """The same fields as a schedule's timing, `from` and `count`, and no others."""
-    assert refusal(preview_request, body, "me", NOW)[2][0][0] == field
+    assert refusal(preview_request, body, NOW)[2][0][0] == field
 
 
 def test_a_preview_explains_what_the_clock_does() -> None:
     """The hour that London leaves out in March is named as skipped, in local time and UTC."""
     body = {"cron": "30 1 * * *", "timezone": "Europe/London", "from": "2027-03-27T00:00:00Z", "count": 3}
-    first, lost, last = (previewed(each) for each in preview_request(read(json.dumps(body)), "me", NOW).occurrences(()))
+    first, lost, last = (previewed(each) for each in preview_request(read(json.dumps(body)), NOW).occurrences(()))
     assert (first["at"], first["local"], first["runs"], first["note"]) == (
         "2027-03-27T01:30:00.000Z",
         "2027-03-27T01:30:00+00:00",
@@ -278,15 +278,15 @@ def test_a_preview_explains_what_the_clock_does() -> None:
 def test_a_preview_begins_with_its_first_moment() -> None:
     """An occurrence at `from` itself is in it; without `from` a rate is counted from now."""
     body = {"cron": "0 9 * * *", "from": "2026-12-01T09:00:00Z", "count": 1}
-    (first,) = preview_request(read(json.dumps(body)), "me", NOW).occurrences(())
+    (first,) = preview_request(read(json.dumps(body)), NOW).occurrences(())
     assert to_iso(first.nominal) == "2026-12-01T09:00:00.000Z"
-    (now,) = preview_request(read('{"rate": "1 hour", "count": 1}'), "me", NOW).occurrences(())
+    (now,) = preview_request(read('{"rate": "1 hour", "count": 1}'), NOW).occurrences(())
     assert now.nominal == NOW
 
 
 def test_a_preview_of_a_permanent_schedule_has_its_first_run_only() -> None:
     """No clock says when the second one comes; the note says what does."""
-    (first,) = preview_request(read('{"permanent": 60, "count": 5}'), "me", NOW).occurrences(())
+    (first,) = preview_request(read('{"permanent": 60, "count": 5}'), NOW).occurrences(())
     assert (first.nominal, "60 s after the end" in first.note) == (NOW, True)
 
 
@@ -305,9 +305,9 @@ def test_a_preview_is_what_the_domain_says_comes(
     """Whatever the timing, over REST it has the occurrences that the trigger places."""
     start = NOW + hours * HOUR
     body = {"cron": cron, "timezone": zone, "dst_gap": gap, "dst_fold": fold, "from": to_iso(start), "count": count}
-    shown = [previewed(each) for each in preview_request(read(json.dumps(body)), "me", NOW).occurrences(())]
-    timing = parse_timing(cron=cron)
-    plain = Schedule("id", "me", TaskSpec("x"), timing, NOW, clock=Clock(zone_named(zone), gap, fold))
+    shown = [previewed(each) for each in preview_request(read(json.dumps(body)), NOW).occurrences(())]
+    spec = ScheduleSpec(Written(cron=cron), TaskSpec("x"), clock=Clock(zone_named(zone), gap, fold))
+    plain = Schedule("id", spec, spec.written.timing, NOW)
     assert [(one["at"], one["runs"], one["note"] or "") for one in shown] == [
         (to_iso(one.nominal), one.runs, one.note) for one in following(plain, start - 1, count)
     ]

@@ -8,8 +8,7 @@ import pytest
 
 from duetime.composition import composed
 from duetime.composition.schedules import ScheduleServices
-from duetime.domain.schedules.definition import ScheduleSpec, Written
-from duetime.domain.schedules.schedule import Overlap
+from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import HOUR, MINUTE
 from tests.functions.stack import OWNER

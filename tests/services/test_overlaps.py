@@ -10,9 +10,9 @@ import pytest
 from duetime.domain.errors import BackfillNotFound, CalendarNotFound, CalendarUsed, FieldInvalid, ScheduleStateConflict
 from duetime.domain.incarnations import Incarnation
 from duetime.domain.schedules.calendars import Calendar, Kind
-from duetime.domain.schedules.definition import ScheduleChange
+from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleChange
 from duetime.domain.schedules.local_time import day_of
-from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.time_zones import UTC_ZONE
 from duetime.domain.tasks.attempt_outcomes import Succeeded, failure
 from duetime.domain.tasks.states import State

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.task_items import task_of
-from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.schedules.definition import Overlap
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.memory.schedules import MemoryScheduleStore
-from duetime.domain.schedules.definition import ScheduleChange, ScheduleSpec, Written
+from duetime.domain.schedules.definition import Overlap, ScheduleChange, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import count_between
-from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.task import Cause, TaskSpec
 from duetime.domain.times import MINUTE
 from tests.simulation.storm import Storm

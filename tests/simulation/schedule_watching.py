@@ -9,8 +9,9 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import Occurrence, count_between
-from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.states import TERMINAL
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import MINUTE, Millis, to_iso

@@ -14,8 +14,7 @@ import pytest
 from cronsim import CronSim, CronSimError
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.definition import ScheduleSpec, Written
-from duetime.domain.schedules.schedule import Overlap
+from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, from_datetime, to_datetime

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -12,11 +11,11 @@ from duetime.domain.schedules.backfill import requested, steps
 from duetime.domain.schedules.calendars import Calendar
 from duetime.domain.schedules.occurrence_ids import derived
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
-from tests.domain.schedules.times import at, scheduled
+from tests.domain.schedules.times import at, changed, scheduled
 
 NOW = at("2026-11-21T12:00")
 WEEKENDS = Calendar("weekends", weekdays=frozenset({5, 6}))
-HOURLY = replace(scheduled("0 * * * *"), calendars=(WEEKENDS,), remaining_runs=0, jitter_seconds=600)
+HOURLY = changed(scheduled("0 * * * *"), calendars=(WEEKENDS,), remaining_runs=0, jitter_seconds=600)
 
 
 def test_a_backfill_goes_at_its_pace() -> None:

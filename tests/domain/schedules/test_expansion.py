@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.calendars import Calendar, Window
+from duetime.domain.schedules.definition import OnExcluded, Overlap
 from duetime.domain.schedules.expansion import catch_up, expand
 from duetime.domain.schedules.occurrences import between
-from duetime.domain.schedules.schedule import OnExcluded, Overlap, Schedule, check, next_permanent_run
+from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.schedules.timings import parse_timing
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from tests.domain.schedules.test_occurrences import moments, schedules
-from tests.domain.schedules.times import at, clock, scheduled
+from tests.domain.schedules.times import at, changed, clock, scheduled
 
 NOW = at("2027-01-01T00:00:30")
 
@@ -27,7 +28,7 @@ def test_catching_up_never_exceeds_its_policy(
     schedule: Schedule, done: Millis, away: Millis, catch_up_seconds: int
 ) -> None:
     """At most one of the missed runs: the latest that may, not later than the window, and none that was excluded."""
-    schedule = replace(schedule, catch_up_seconds=catch_up_seconds)
+    schedule = changed(schedule, catch_up_seconds=catch_up_seconds)
     now = done + away
     caught_up = catch_up(schedule, done, now)
     all_missed = between(schedule, done, now, 10_000)
@@ -59,7 +60,7 @@ def test_a_year_of_every_second_within_calendars_is_caught_up_in_milliseconds() 
     """Excluded days are passed over whole, not second by second."""
     closed = Calendar("closed", weekdays=frozenset(range(7)))
     nights = Calendar("nights", windows=tuple(Window(hour * HOUR, hour * HOUR + 30 * MINUTE) for hour in range(24)))
-    schedule = replace(
+    schedule = changed(
         scheduled("* * * * * *"), calendars=(nights, closed), catch_up_seconds=30 * 86_400, on_excluded=OnExcluded.MOVE
     )
     began = time.process_time()
@@ -75,7 +76,7 @@ def test_the_decision_is_told_in_words() -> None:
     assert catch_up(schedule, NOW - HOUR, NOW).note == (
         "60 occurrences were missed: the one of 2027-01-01T00:00:00+00:00 runs, 59 skipped"
     )
-    late = replace(schedule, catch_up_seconds=10)
+    late = changed(schedule, catch_up_seconds=10)
     assert catch_up(late, NOW - HOUR, NOW).note == (
         "60 occurrences were missed: none runs, for each is excluded, or late by more than 10 s"
     )
@@ -95,7 +96,7 @@ def test_the_last_run_ends_a_schedule() -> None:
     schedule = replace(scheduled("* * * * *"), remaining_runs=3)
     found = expand(schedule, NOW, NOW + 10 * MINUTE)
     assert (len(found.occurrences), found.remaining_runs, found.next_at) == (3, 0, None)
-    ending = replace(scheduled("* * * * *"), end_at=NOW + 2 * MINUTE)
+    ending = changed(scheduled("* * * * *"), end_at=NOW + 2 * MINUTE)
     assert expand(ending, NOW, NOW + HOUR).next_at is None
     assert expand(replace(schedule, remaining_runs=0), NOW, NOW + HOUR).occurrences == ()
 
@@ -112,8 +113,8 @@ def test_a_skipped_occurrence_uses_no_run() -> None:
 def test_a_permanent_schedule_keeps_its_bounds() -> None:
     """Not before its start, not after its end, not when no run remains."""
     schedule = scheduled(parse_timing(permanent=60))
-    assert next_permanent_run(replace(schedule, start_at=NOW + HOUR), NOW) == NOW + HOUR
-    assert next_permanent_run(replace(schedule, end_at=NOW), NOW) is None
+    assert next_permanent_run(changed(schedule, start_at=NOW + HOUR), NOW) == NOW + HOUR
+    assert next_permanent_run(changed(schedule, end_at=NOW), NOW) is None
     assert next_permanent_run(replace(schedule, remaining_runs=0), NOW) is None
     assert catch_up(schedule, 0, NOW).missed == 0
 
@@ -135,6 +136,6 @@ def test_a_permanent_schedule_keeps_its_bounds() -> None:
 def test_fields_that_do_not_fit_are_refused(changes: dict[str, object], field: str) -> None:
     """The error names the field."""
     with pytest.raises(FieldInvalid) as refusal:
-        check(replace(scheduled("* * * * *"), **changes))  # type: ignore[arg-type]  # each case has its own types
+        check(changed(scheduled("* * * * *"), **changes))
     assert refusal.value.field == field
-    assert check(scheduled("* * * * *", clock("Europe/London"))).clock.zone == zone_named("Europe/London")
+    assert check(scheduled("* * * * *", clock("Europe/London"))).spec.clock.zone == zone_named("Europe/London")

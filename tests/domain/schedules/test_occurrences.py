@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.schedules.calendars import Calendar, Span, Window
+from duetime.domain.schedules.definition import OnExcluded
 from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrences import (
     Occurrence,
@@ -19,12 +21,14 @@ from duetime.domain.schedules.occurrences import (
     previous_nominal,
 )
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.schedule import OnExcluded, Schedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import parse_timing
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from tests.domain.schedules import reference
-from tests.domain.schedules.times import at, scheduled
+from tests.domain.schedules.times import at, changed, scheduled
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.schedule import Schedule
 
 TIMINGS = st.one_of(
     reference.EXPRESSIONS.map(lambda each: parse_timing(cron=str(each))),
@@ -47,7 +51,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
         zone_named(draw(st.sampled_from(reference.ZONES))), draw(st.sampled_from(Gap)), draw(st.sampled_from(Fold))
     )
     schedule = scheduled(draw(TIMINGS), clock)
-    return replace(
+    return changed(
         schedule,
         calendars=draw(st.sampled_from([(), (NIGHTS,), (WEEKENDS,), (NIGHTS, WEEKENDS)])),
         on_excluded=draw(st.sampled_from(OnExcluded)),
@@ -92,12 +96,14 @@ def test_occurrences_come_in_order_and_once(schedule: Schedule, start: Millis) -
     assert len({each.key for each in found}) == len(found)
     running = [each for each in found if each.runs]
     assert all(one.due_at < other.at for one, other in pairwise(running))
-    assert all(each.nominal <= each.at <= each.due_at <= each.at + schedule.jitter_seconds * SECOND for each in found)
+    assert all(
+        each.nominal <= each.at <= each.due_at <= each.at + schedule.spec.jitter_seconds * SECOND for each in found
+    )
     assert all(each.note for each in found if not each.runs)
     assert schedule.remaining_runs is None or len(running) <= schedule.remaining_runs
     for each in found:
-        assert schedule.start_at is None or each.nominal >= schedule.start_at
-        assert schedule.end_at is None or each.due_at <= schedule.end_at
+        assert schedule.spec.start_at is None or each.nominal >= schedule.spec.start_at
+        assert schedule.spec.end_at is None or each.due_at <= schedule.spec.end_at
     for calendar in schedule.calendars:
         assert not any(calendar.covering(each.at) for each in running)
 
@@ -141,7 +147,7 @@ def test_what_a_calendar_excludes_is_skipped_and_says_why() -> None:
 
 def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
     """Of all that a weekend holds up the latest runs, at its end; the others say that a later one does."""
-    schedule = replace(scheduled("0 */8 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE)
+    schedule = changed(scheduled("0 */8 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE)
     found = following(schedule, at("2026-11-21T05:00"), 7)
     moved = found[5]
     assert [each.runs for each in found] == [False] * 5 + [True, True]
@@ -157,9 +163,9 @@ def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
 def test_what_can_be_moved_nowhere_is_skipped() -> None:
     """Without a working moment in two years, or before the schedule's end, it does not run and says so."""
     never = Calendar("never", weekdays=frozenset(range(7)))
-    schedule = replace(scheduled("0 0 * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
+    schedule = changed(scheduled("0 0 * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
     assert "no working moment in two years" in following(schedule, at("2026-11-21"), 1)[0].note
-    ending = replace(schedule, calendars=(WEEKENDS,), end_at=at("2026-11-22T12:00"))
+    ending = changed(schedule, calendars=(WEEKENDS,), end_at=at("2026-11-22T12:00"))
     assert "after the schedule's end" in following(ending, at("2026-11-21T12:00"), 1)[0].note
 
 
@@ -178,7 +184,7 @@ def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
     """A thousand occurrences that can be moved nowhere do not search two years each: the trigger serves others too."""
     asked.clear()
     never = _Counted("never", weekdays=frozenset(range(7)))
-    schedule = replace(scheduled("* * * * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
+    schedule = changed(scheduled("* * * * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
     found = following(schedule, at("2026-11-21"), 1_000)
     assert all("no working moment in two years" in each.note for each in found)
     assert 1_000 <= len(asked) <= 1_000 + 2 * 366
@@ -186,7 +192,7 @@ def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
 
 def test_jitter_is_the_same_each_time_and_another_for_another_revision() -> None:
     """The delay derives from schedule, revision and local time: it does not change from one look to the next."""
-    schedule = replace(scheduled("0 * * * *"), jitter_seconds=600)
+    schedule = changed(scheduled("0 * * * *"), jitter_seconds=600)
     delays = [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]
     assert delays == [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]
     assert len(set(delays)) > 40

@@ -8,8 +8,9 @@ import pytest
 
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
+from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.overlap import pauses_schedule, skip_reason, start_decision
-from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.stored_schedule import Activity
 from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
 from duetime.domain.tasks.states import State

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.recurrence_builder import recurrence_of
 from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
 from duetime.domain.schedules.schedule import Schedule
@@ -31,7 +33,16 @@ def clock(zone: str, gap: Gap = Gap.SKIP, fold: Fold = Fold.FIRST) -> Clock:
 def scheduled(timing: Timing | str, where: Clock = UTC_CLOCK) -> Schedule:
     """A schedule of a timing, or of a cron expression."""
     found = parse_timing(cron=timing) if isinstance(timing, str) else timing
-    return Schedule("schedule", "me", TaskSpec("report"), found, at("2026-11-21"), clock=where)
+    # What was written is not parsed again.
+    spec = ScheduleSpec(Written(), TaskSpec("report"), clock=where)
+    return Schedule("schedule", spec, found, at("2026-11-21"))
+
+
+def changed(schedule: Schedule, **changes: Any) -> Schedule:  # noqa: ANN401 - any field of a schedule or its specification
+    """A schedule with other fields, of its own or of what its owner said."""
+    own = {each.name for each in fields(schedule)} & changes.keys()
+    spec = replace(schedule.spec, **{name: value for name, value in changes.items() if name not in own})
+    return replace(schedule, spec=spec, **{name: changes[name] for name in own})
 
 
 def locals_of(timing: Timing | str, where: Clock, after: str, count: int) -> list[str]:

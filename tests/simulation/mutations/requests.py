@@ -57,14 +57,15 @@ MUTANTS = (
     Mutant(
         "a retried task keeps the attempts that were spent",
         "services/tasks/control.py",
-        'opened = {"attempt": 0, ',
-        "opened = {",
+        'opened: TaskChanges = {\n            "attempt": 0,\n',
+        "opened: TaskChanges = {\n",
     ),
     Mutant(
         "a reopened task keeps the expiry of its record",
         "services/tasks/control.py",
-        '"finished_at": None, "expires_at": None, "stop_request": None, "lease_ends_at": None}\n        reopened',
-        '"finished_at": None, "stop_request": None, "lease_ends_at": None}\n        reopened',
+        '            "expires_at": None,\n            "stop_request": None,\n'
+        '            "lease_ends_at": None,\n        }\n        reopened',
+        '            "stop_request": None,\n            "lease_ends_at": None,\n        }\n        reopened',
     ),
     Mutant(
         "a notification is taken whatever its fence",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.states import LEGAL, WAITING, Move
 from duetime.domain.tasks.task import StopRequest, TopologyTarget
+from duetime.domain.tasks.task_changes import TaskChanges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,8 +67,8 @@ class Write:
     move: Move
     nonce: str
     guard: Guard = Guard()
-    sets: Mapping[str, Any] = field(default_factory=dict)
-    sets_once: Mapping[str, Any] = field(default_factory=dict)
+    sets: TaskChanges = field(default_factory=TaskChanges)
+    sets_once: TaskChanges = field(default_factory=TaskChanges)
     adds: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -113,8 +114,8 @@ def permits(write: Write, task: Task) -> bool:
 
 def applied(write: Write, task: Task) -> Task:
     """The record after a write that it permits."""
-    changes = {name: value for name, value in write.sets_once.items() if getattr(task, name) is None}
-    changes |= write.sets
+    changes: dict[str, Any] = {name: value for name, value in write.sets_once.items() if getattr(task, name) is None}
+    changes.update(write.sets)
     changes |= {name: getattr(task, name) + number for name, number in write.adds.items()}
     state = LEGAL[write.move].to or task.state
     return replace(task, state=state, nonce=write.nonce, version=task.version + 1, **changes)

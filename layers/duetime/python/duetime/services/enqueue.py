@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
 from duetime.domain.dispatch.timers import Message, Precision, Timer, delay_seconds, enqueue_plan, is_direct
@@ -11,10 +11,11 @@ from duetime.domain.tasks.states import LEGAL
 from duetime.ports.queues import Outgoing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
@@ -77,7 +78,7 @@ class Enqueuer:
             [Outgoing(message_for(task), delay_seconds(task.next_at, now, self.precision)) for task in due]
         )
 
-    def move(self, task: Task, move: Move, at: Millis, guard: Guard, sets: Mapping[str, Any]) -> WriteResult:
+    def move(self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges) -> WriteResult:
         """Set a new look at an existing task, in its next turn, with the move that causes it.
 
         Args:
@@ -92,8 +93,8 @@ class Enqueuer:
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         generation = task.generation + 1
         if plan.timer:
-            changed = {name: sets[name] for name in ("priority", "target") if name in sets}
-            after = replace(task, state=LEGAL[move].to or task.state, **changed)
+            priority, target = sets.get("priority", task.priority), sets.get("target", task.target)
+            after = replace(task, state=LEGAL[move].to or task.state, priority=priority, target=target)
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
         result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets))

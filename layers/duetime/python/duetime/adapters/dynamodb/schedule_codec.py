@@ -11,9 +11,8 @@ from duetime.adapters.dynamodb import attribute_values
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, encoded
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
-from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.schedule import OnExcluded, Overlap
 from duetime.domain.schedules.stored_schedule import BackfillRun
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect

@@ -21,7 +21,7 @@ from duetime.domain.limits import (
     MAX_PERIOD_DAYS,
     MAX_ZONE_LENGTH,
 )
-from duetime.domain.schedules.schedule import DEFAULT_CATCH_UP_SECONDS, OnExcluded, Overlap
+from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, OnExcluded, Overlap
 from duetime.domain.schedules.time_zones import Fold, Gap
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.times import DAY, SECOND, Millis

@@ -76,7 +76,7 @@ class PreviewSpec:
             return following(schedule, self.after, self.count)
         at = next_permanent_run(schedule, self.after + 1 - timing.pause)
         said = f"and again {timing.pause // SECOND} s after the end of each run"
-        return [] if at is None else [Occurrence(at, at, at, schedule.clock.zone.text_at(at), note=said)]
+        return [] if at is None else [Occurrence(at, at, at, schedule.spec.clock.zone.text_at(at), note=said)]
 
 
 def schedule_name(text: str) -> str:
@@ -132,7 +132,7 @@ def schedule_change(document: Document) -> ScheduleChange:
     return ScheduleChange(fields)
 
 
-def preview_request(document: Document, owner: str, now: Millis) -> PreviewSpec:
+def preview_request(document: Document, now: Millis) -> PreviewSpec:
     """The preview that a body asks for; a rate without a start is counted from its first moment.
 
     Raises:
@@ -141,19 +141,16 @@ def preview_request(document: Document, owner: str, now: Millis) -> PreviewSpec:
     """
     body = read_body(PreviewRequest, document)
     start = now if body.start is None else body.start
-    schedule = Schedule(
-        "preview",
-        owner,
+    spec = ScheduleSpec(
+        _written(body),
         _PREVIEW_TASK,
-        _written(body).timing,
-        start,
         clock=_clock(body),
         on_excluded=body.on_excluded,
         jitter_seconds=body.jitter_seconds,
         start_at=body.start_at,
         end_at=body.end_at,
-        remaining_runs=body.remaining_runs,
     )
+    schedule = Schedule("preview", spec, spec.written.timing, start, remaining_runs=body.remaining_runs)
     return PreviewSpec(check(schedule), tuple(body.calendars), start - 1, body.count)
 
 

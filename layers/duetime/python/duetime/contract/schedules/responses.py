@@ -13,7 +13,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from duetime.contract.tasks.responses import Instant, TargetResponse, TaskOptionsResponse
-from duetime.domain.schedules.schedule import OnExcluded, Overlap, ScheduleState  # noqa: TC001 - same
+from duetime.domain.schedules.definition import OnExcluded, Overlap  # noqa: TC001 - same
+from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
 from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
 from duetime.domain.schedules.timings import Dialect  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same

@@ -102,8 +102,9 @@ def change_of(body: TaskPatch, place: _Place = _ROOT) -> TaskChange:
     given = body.model_fields_set
     if not given:
         raise FieldsInvalid([Fault(path_of(place) if place else BODY, "names no field to change")])
+    fields: Any = {name: value for name, value in _plain_fields(body).items() if name in given}
     return TaskChange(
-        fields={name: value for name, value in _plain_fields(body).items() if name in given},
+        fields=fields,
         due_at=body.at,
         delay=_delay(body),
         payload=_payload(body, place) if "payload" in given else None,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
-from duetime.domain.schedules.schedule import DEFAULT_CATCH_UP_SECONDS, OnExcluded, Overlap
 from duetime.domain.schedules.timings import Dialect, Timing, parse_timing
 
 if TYPE_CHECKING:
@@ -15,9 +15,36 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.times import Millis
 
+DEFAULT_CATCH_UP_SECONDS = 3600
 _TIMING = ("written", "clock", "calendars", "on_excluded", "jitter_seconds", "start_at", "end_at")
 """Fields of `ScheduleSpec` that decide which occurrences there are, and when each is due."""
 _OF_CLOCK = {"timezone": "zone", "dst_gap": "gap", "dst_fold": "fold"}
+
+
+class Overlap(StrEnum):
+    """What becomes of an occurrence that is due while the one before still runs.
+
+    Attributes:
+        SKIP: it does not run.
+        BUFFER_ONE: one waits and runs afterwards.
+        ALLOW_ALL: they run side by side.
+    """
+
+    SKIP = "skip"
+    BUFFER_ONE = "buffer_one"
+    ALLOW_ALL = "allow_all"
+
+
+class OnExcluded(StrEnum):
+    """What becomes of an occurrence at a time that a calendar does not let work run.
+
+    Attributes:
+        SKIP: it does not run.
+        MOVE: it runs at the next working moment, once for all that were moved there.
+    """
+
+    SKIP = "skip"
+    MOVE = "move"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +70,21 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """What a client asks for; its fields are those of `Schedule`.
+    """What a client asks for.
 
     Attributes:
         written: when, as it was written.
         task: what each occurrence runs; its due time does not count.
         name: its id among its owner's schedules; empty to have one made up.
+        clock: in whose zone, and what becomes of times that a clock leaves out or repeats.
         calendars: names of calendars.
+        on_excluded: what becomes of an occurrence that a calendar excludes.
+        jitter_seconds: an occurrence is delayed by up to this much, always by the same, never past the next one.
+        start_at: nothing comes before it; a rate is counted from here.
+        end_at: nothing comes after it.
+        remaining_runs: how many may run; `None` for no limit.
+        catch_up_seconds: how late the latest missed occurrence may still run.
+        pause_on_failure: whether a failed task pauses it.
     """
 
     written: Written

@@ -99,7 +99,7 @@ def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
 
 def _latest(schedule: Schedule, done: Millis, now: Millis) -> Occurrence | None:
     """The latest missed occurrence that runs, and is not later than the catch-up window allows."""
-    earliest = now - schedule.catch_up_seconds * SECOND
+    earliest = now - schedule.spec.catch_up_seconds * SECOND
     nominal = previous_nominal(schedule, now + 1)
     while nominal is not None and nominal > done:
         occurrence = judged(schedule, nominal)
@@ -114,5 +114,5 @@ def _latest(schedule: Schedule, done: Millis, now: Millis) -> Occurrence | None:
 def _words(schedule: Schedule, run: Occurrence | None, missed: int) -> str:
     count = "1 occurrence was missed" if missed == 1 else f"{missed} occurrences were missed"
     if run is None:
-        return f"{count}: none runs, for each is excluded, or late by more than {schedule.catch_up_seconds} s"
+        return f"{count}: none runs, for each is excluded, or late by more than {schedule.spec.catch_up_seconds} s"
     return f"{count}: the one of {run.key} runs" + (f", {missed - 1} skipped" if missed > 1 else "")

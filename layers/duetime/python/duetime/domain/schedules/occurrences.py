@@ -7,15 +7,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.calendars import Span, covering, next_working_moment
+from duetime.domain.schedules.definition import OnExcluded
 from duetime.domain.schedules.local_time import LAST_WALL
 from duetime.domain.schedules.occurrence_ids import derived, revision_of
-from duetime.domain.schedules.schedule import OnExcluded, Schedule
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from duetime.domain.schedules.recurrences import Lost
+    from duetime.domain.schedules.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,12 @@ def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurr
 def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
     """What happens to an instant that the timing means: whether it runs, when, and why."""
     said = schedule.recurrence.note(nominal)
-    key = schedule.clock.zone.text_at(nominal)
+    key = schedule.spec.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
     span = covering(schedule.calendars, nominal)
     if span is not None:
         occurrence = _excluded(schedule, occurrence, span)
-    if not occurrence.runs or not schedule.jitter_seconds:
+    if not occurrence.runs or not schedule.spec.jitter_seconds:
         return replace(occurrence, due_at=occurrence.at)
     return replace(occurrence, due_at=occurrence.at + _delay(schedule, occurrence))
 
@@ -101,15 +102,15 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
     def skipped(why: str) -> Occurrence:
         return replace(occurrence, runs=False, note=_joined(occurrence.note, f"{span.reason}: skipped{why}"))
 
-    if schedule.on_excluded is OnExcluded.SKIP:
+    if schedule.spec.on_excluded is OnExcluded.SKIP:
         return skipped("")
     moment = next_working_moment(schedule.calendars, span.end, schedule.searched)
     if moment is None:
         return skipped(", for there is no working moment in two years")
-    if schedule.end_at is not None and moment > schedule.end_at:
+    if schedule.spec.end_at is not None and moment > schedule.spec.end_at:
         return skipped(", for the next working moment is after the schedule's end")
     later = schedule.recurrence.after(occurrence.nominal)
-    text = schedule.clock.zone.text_at(moment)
+    text = schedule.spec.clock.zone.text_at(moment)
     if later is not None and later <= moment:
         return skipped(f", for a later occurrence runs by the next working moment, {text}")
     return replace(occurrence, at=moment, note=_joined(occurrence.note, f"{span.reason}: moved to {text}"))
@@ -117,12 +118,12 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
 
 def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
     """Its part of the jitter: never past the next occurrence, nor the schedule's end."""
-    widest = schedule.jitter_seconds * SECOND
+    widest = schedule.spec.jitter_seconds * SECOND
     later = schedule.recurrence.after(occurrence.at)
     if later is not None:
         widest = min(widest, later - occurrence.at - 1)
-    if schedule.end_at is not None:
-        widest = min(widest, schedule.end_at - occurrence.at)
+    if schedule.spec.end_at is not None:
+        widest = min(widest, schedule.spec.end_at - occurrence.at)
     revision = revision_of(occurrence.nominal, schedule.revision, schedule.revision_ends)
     return derived(schedule.id, revision, occurrence.key).delay % (widest + 1)
 
@@ -173,8 +174,8 @@ def _of(lost: Lost) -> Occurrence:
 
 def _bounds(schedule: Schedule, after: Millis, until: Millis) -> tuple[Millis, Millis]:
     """(after, until] without what lies before the schedule's start or after its end."""
-    start = -1 if schedule.start_at is None else schedule.start_at - 1
-    end = LAST_WALL if schedule.end_at is None else schedule.end_at
+    start = -1 if schedule.spec.start_at is None else schedule.spec.start_at - 1
+    end = LAST_WALL if schedule.spec.end_at is None else schedule.spec.end_at
     return max(after, start, -1), min(until, end, LAST_WALL)
 
 

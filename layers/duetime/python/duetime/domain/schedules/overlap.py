@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
-from duetime.domain.schedules.schedule import Overlap, ScheduleState
+from duetime.domain.schedules.definition import Overlap
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import AttemptOutcome, Cause

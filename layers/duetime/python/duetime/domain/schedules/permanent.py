@@ -61,6 +61,6 @@ def _working(schedule: Schedule, at: Millis | None) -> Millis | None:
     if at is None or not schedule.calendars:
         return at
     moment = next_working_moment(schedule.calendars, at)
-    if moment is None or (schedule.end_at is not None and moment > schedule.end_at):
+    if moment is None or (schedule.spec.end_at is not None and moment > schedule.spec.end_at):
         return None
     return moment

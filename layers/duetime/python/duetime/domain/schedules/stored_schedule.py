@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_BACKFILLS, MAX_NOTE_LENGTH, MAX_REMARK_LENGTH, MAX_REMARKS, MAX_REVISION_ENDS
+from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrence_ids import derived, revision_of
 from duetime.domain.schedules.occurrences import Occurrence
-from duetime.domain.schedules.schedule import Overlap, Schedule, ScheduleState
+from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.tasks.task import Cause, Content, ContentPlace, ScheduleRef, TaskSpec
 
 if TYPE_CHECKING:
@@ -172,29 +173,15 @@ class StoredSchedule:
 
     def schedule(self, calendars: Sequence[Calendar] = ()) -> Schedule:
         """What the arithmetic of schedules works on; `remaining_runs` counts from `done`."""
-        spec = self.spec
         return Schedule(
             id=self.uid.text,
-            owner=self.owner,
-            task=spec.task,
-            timing=spec.written.timing,
+            spec=self.spec,
+            timing=self.spec.written.timing,
             created_at=self.created_at,
-            name=spec.name,
-            clock=spec.clock,
             calendars=tuple(calendars),
-            on_excluded=spec.on_excluded,
-            jitter_seconds=spec.jitter_seconds,
-            start_at=spec.start_at,
-            end_at=spec.end_at,
             remaining_runs=self.remaining_runs,
-            overlap=spec.overlap,
-            catch_up_seconds=spec.catch_up_seconds,
-            pause_on_failure=spec.pause_on_failure,
-            state=self.state,
-            note=self.note,
             revision=self.revision,
             revision_ends=self.revision_ends,
-            tzdata=self.tzdata,
         )
 
     def revision_of(self, nominal: Millis) -> int:

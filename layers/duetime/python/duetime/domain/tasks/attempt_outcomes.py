@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.limits import (
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.timers import Message
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Progress
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
 
 _CUT = " [cut]"
@@ -240,9 +241,9 @@ class Run:
         )
         return (*reported_history(task), *lost)
 
-    def changes(self, outcome: AttemptOutcome) -> dict[str, Any]:
+    def changes(self, outcome: AttemptOutcome) -> TaskChanges:
         """What every end of a run writes: the attempt history, when the first run started, and no open stop request."""
-        changes: dict[str, Any] = {
+        changes: TaskChanges = {
             "attempt_history": self.attempt_history(outcome)[-ATTEMPTS_INLINE:],
             "stop_request": None,
             "deferred_fence": None,

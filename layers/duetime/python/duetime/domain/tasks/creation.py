@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.ids import TaskId
@@ -13,9 +13,8 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import HandlerTarget, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from duetime.domain.tasks.task import Content, TaskSpec
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
 
 
@@ -62,7 +61,7 @@ class TaskChange:
         payload: a new payload.
     """
 
-    fields: Mapping[str, Any]
+    fields: TaskChanges
     due_at: Millis | None = None
     delay: Millis | None = None
     payload: bytes | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.errors import ContentExpired
@@ -19,6 +19,7 @@ from duetime.services.enqueue import message_for
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.attempts import NodeListener, OccurrenceListener
     from duetime.ports.queues import WorkQueues
@@ -95,7 +96,7 @@ class InlineCompletion:
         expires = task.expires_at or now + self.retention + margin
         if _reports(task):
             self.occurrence_listener.follow(task)
-        sets: dict[str, Any] = {"finished_at": now}
+        sets: TaskChanges = {"finished_at": now}
         if not (_is_of_a_topology(task) and self.node_listener.follow(task)):
             let_expire(self.stores.contents, task, expires)
             if task.expires_at is None:

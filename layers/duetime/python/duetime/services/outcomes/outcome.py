@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, WriteResult
 from duetime.domain.limits import (
@@ -35,6 +35,7 @@ from duetime.services.content_retention import let_expire, replace_content
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -90,7 +91,7 @@ class OutcomeWriter:
             task: the record as it was claimed, for its work or for its rollback; or a topology without its execution.
             held: until when, and why.
         """
-        sets: dict[str, Any] = {
+        sets: TaskChanges = {
             "attempt": task.attempt - 1,
             "waits_for": held.reason[:MAX_WAIT_REASON_LENGTH],
             "lease_ends_at": None,
@@ -121,7 +122,7 @@ class OutcomeWriter:
             skipped: why.
         """
         now = self.runtime.now()
-        sets: dict[str, Any] = {
+        sets: TaskChanges = {
             "attempt": task.attempt - 1,
             "error": failure(SKIPPED, skipped.reason).error,
             "waits_for": None,
@@ -148,7 +149,12 @@ class OutcomeWriter:
         error = _lost(task, last).error
         now = self.runtime.now()
         lines = Run(task, now, now).history_before
-        sets = {"error": error, "attempt": last, "attempt_history": lines[-ATTEMPTS_INLINE:], "deferred_fence": None}
+        sets: TaskChanges = {
+            "error": error,
+            "attempt": last,
+            "attempt_history": lines[-ATTEMPTS_INLINE:],
+            "deferred_fence": None,
+        }
         if task.stop_request is StopRequest.CANCEL:
             return self.write_outcome(task, Move.STOP, {**sets, "stop_request": None}, now)
         if task.rollback and Phase.ROLLBACK in phases:
@@ -164,7 +170,7 @@ class OutcomeWriter:
         now = self.runtime.now()
         line = AttemptRecord(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
         lines = (*Run(task, now, now).history_before, line)
-        sets = {
+        sets: TaskChanges = {
             "error": _lost(task, task.attempt).error,
             "attempt_history": lines[-ATTEMPTS_INLINE:],
             "stop_request": None,
@@ -176,7 +182,7 @@ class OutcomeWriter:
         self,
         task: Task,
         move: Move,
-        sets: dict[str, Any],
+        sets: TaskChanges,
         ended_at: Millis,
         guard: Guard | None = None,
         lingers_until: Millis | None = None,
@@ -236,7 +242,7 @@ class OutcomeWriter:
             return self._retry(run, ending)
         if task.rollback and Phase.ROLLBACK in phases:
             self.store_old_attempts(run, AttemptOutcome.FAILED)
-            sets = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
+            sets: TaskChanges = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
             return self._undo(task, sets, ending.lingers_until)
         return self._end(run, Move.FAIL, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
 
@@ -247,14 +253,14 @@ class OutcomeWriter:
         changes = run.changes(AttemptOutcome.RETRIED)
         # A pause that its user asked of this attempt, the next one heeds before it calls anything.
         del changes["stop_request"]
-        sets = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
+        sets: TaskChanges = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if _is_cancelled(task, result):
             return self._end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
         self.runtime.telemetry.count("tasks_retried")
         return result
 
-    def _undo(self, task: Task, sets: dict[str, Any], lingers_until: Millis | None = None) -> WriteResult:
+    def _undo(self, task: Task, sets: TaskChanges, lingers_until: Millis | None = None) -> WriteResult:
         """Have the target roll back: attempts are counted anew, and the lease is let go, unless it still works."""
         sets = {**sets, "attempt": 0, "lease_ends_at": lingers_until}
         at = self.runtime.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
@@ -266,7 +272,7 @@ class OutcomeWriter:
         deadline = deferred_until(task, run.started_at)
         for at in reminders(task, deadline, self.runtime.now(), self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
-        sets = {"lease_ends_at": deadline, "deferred_fence": task.fence}
+        sets: TaskChanges = {"lease_ends_at": deadline, "deferred_fence": task.fence}
         end = self.stores.tasks.apply(Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets))
         self.runtime.telemetry.count("tasks_deferred")
         return end
@@ -278,7 +284,7 @@ class OutcomeWriter:
             message = f"the checkpoint has {len(checkpoint)} bytes; {MAX_CHECKPOINT_BYTES} are allowed"
             return self._fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
         self.store_old_attempts(run, AttemptOutcome.PAUSED)
-        sets = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
+        sets: TaskChanges = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
         guard = Guard(fence=task.fence, not_cancelled=True)
         end = self._paused(
             task, Write(task.id, Move.YIELD, self.runtime.nonce(), guard, sets), checkpoint, run.ended_at
@@ -298,10 +304,10 @@ class OutcomeWriter:
         return replace_content(stores, task, task.checkpoint, kept, expiry, partial(self.stores.tasks.apply, write))
 
     def _end(
-        self, run: Run, move: Move, outcome: AttemptOutcome, sets: dict[str, Any], lingers_until: Millis | None = None
+        self, run: Run, move: Move, outcome: AttemptOutcome, sets: TaskChanges, lingers_until: Millis | None = None
     ) -> WriteResult:
         self.store_old_attempts(run, outcome)
-        changes = {**run.changes(outcome), **sets}
+        changes: TaskChanges = {**run.changes(outcome), **sets}
         return self.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
 
 

@@ -13,6 +13,7 @@ from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.services.enqueue import Enqueuer
@@ -39,9 +40,9 @@ class RollbackWriter:
             self.outcome_writer.store_old_attempts(run, AttemptOutcome.RETRIED)
             at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
             changes = run.changes(AttemptOutcome.RETRIED)
-            again = {**changes, "error": failed.error, "lease_ends_at": failed.lingers_until}
+            again: TaskChanges = {**changes, "error": failed.error, "lease_ends_at": failed.lingers_until}
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
-        sets: dict[str, object] = {"error": failed.error}
+        sets: TaskChanges = {"error": failed.error}
         if task.node_ref is not None:
             sets["node_ref"] = replace(task.node_ref, note=ROLLBACK_FAILED)
         return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.lingers_until)
@@ -63,11 +64,11 @@ class RollbackWriter:
         run: Run,
         move: Move,
         outcome: AttemptOutcome,
-        sets: dict[str, object],
+        sets: TaskChanges,
         lingers_until: Millis | None = None,
     ) -> WriteResult:
         self.outcome_writer.store_old_attempts(run, outcome)
-        changes = {**run.changes(outcome), **sets}
+        changes: TaskChanges = {**run.changes(outcome), **sets}
         return self.outcome_writer.write_outcome(run.task, move, changes, run.ended_at, lingers_until=lingers_until)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import (
@@ -28,6 +28,7 @@ from duetime.services.pull.lease import RUN_ONLY
 if TYPE_CHECKING:
     from duetime.domain.tasks.pull_leases import LeaseKey, Pullers
     from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.queues import PullQueues
     from duetime.ports.runtime import Runtime
@@ -71,7 +72,7 @@ class LeaseReports:
         until = min(now + key.length, overdue_at)
         if not self.pull_locks.renew(task, until):
             raise LockLost(task)
-        sets: dict[str, Any] = {"lease_ends_at": until}
+        sets: TaskChanges = {"lease_ends_at": until}
         if progress is not None:
             sets["progress"] = progress
         # One that comes late must not take back what a later one has given.

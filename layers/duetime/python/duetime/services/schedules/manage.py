@@ -290,8 +290,8 @@ class ScheduleManager:
         self.expander.occurrence_tasks.check(stored)
         schedule = check(stored.schedule(self.expander.calendars_of(stored)))
         if not stored.is_permanent and next_nominal(schedule, stored.done) is None:
-            endless = replace(schedule, end_at=None)
-            if schedule.end_at is not None and next_nominal(endless, stored.done) is not None:
+            endless = replace(schedule, spec=replace(schedule.spec, end_at=None))
+            if schedule.spec.end_at is not None and next_nominal(endless, stored.done) is not None:
                 raise FieldInvalid("end_at", "leaves no time that is still to come")
             raise FieldInvalid(_field(stored.spec.written), "names no time that is still to come")
 

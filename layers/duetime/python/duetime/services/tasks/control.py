@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.timers import on_the_minute
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_outcomes import Ending
     from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -136,7 +137,7 @@ class TaskControl:
         """
         for _ in range(_TRIES if version is None else 1):
             task = self._read(owner, task_id, version)
-            sets: dict[str, Any] = {"result": None, "error": None, "attempt_history": reported_history(task)}
+            sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task)}
             if isinstance(task.target, TopologyTarget):
                 sets["reopened_fence"] = task.fence
             with suppress(VersionMismatch):
@@ -197,7 +198,7 @@ class TaskControl:
             raise FenceMismatch(task)
         if (task.lease_ends_at or 0) < now:
             raise FenceMismatch(task, _TIME_IS_OVER)
-        sets: dict[str, Any] = {} if progress is None else {"progress": progress}
+        sets: TaskChanges = {} if progress is None else {"progress": progress}
         guard = Guard(owner=owner, fence=fence)
         if task.deferred:
             deadline = deferred_until(task, now)
@@ -230,7 +231,7 @@ class TaskControl:
             return task
         return self._moved(task, Move.REQUEST_STOP, partial(_stronger, stop_request), version)
 
-    def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], dict[str, Any]], version: int | None) -> Task:
+    def _moved(self, task: Task, move: Move, sets_of: Callable[[Task], TaskChanges], version: int | None) -> Task:
         """Make a move, again while others write in between and it stays legal, unless only this version is meant.
 
         What it changes is made of the record as it was last seen: nothing that was asked in between is undone.
@@ -249,7 +250,7 @@ class TaskControl:
         task: Task,
         move: Move,
         at_of: Callable[[Task], Millis],
-        sets_of: Callable[[Task], dict[str, Any]],
+        sets_of: Callable[[Task], TaskChanges],
         version: int | None,
     ) -> Task:
         """Make a move that sets a new look; again as `_moved` does, at the time that the record then asks for."""
@@ -265,7 +266,7 @@ class TaskControl:
         if task.state not in LEGAL[move].sources:
             raise StateConflict(task, _DONE.get(move, move.value))
 
-    def _reopened(self, task: Task, move: Move, sets: dict[str, Any], version: int | None) -> Task:
+    def _reopened(self, task: Task, move: Move, sets: TaskChanges, version: int | None) -> Task:
         """Have an ended task worked on again: without an end and an expiry, its contents neither."""
         self._check(task, move)
         if task.finished_at is None:
@@ -273,7 +274,13 @@ class TaskControl:
         now = self.runtime.now()
         expiry = unless_referenced(now)
         extend(self.stores.contents, task, expiry)
-        opened = {"attempt": 0, "finished_at": None, "expires_at": None, "stop_request": None, "lease_ends_at": None}
+        opened: TaskChanges = {
+            "attempt": 0,
+            "finished_at": None,
+            "expires_at": None,
+            "stop_request": None,
+            "lease_ends_at": None,
+        }
         reopened = self._placed(task, move, lambda _task: now, lambda _task: {**opened, **sets}, version)
         retain_open(self.stores.tasks, self.stores.contents, reopened, expiry)
         return reopened
@@ -287,12 +294,12 @@ class TaskControl:
         raise NotifiedOtherwise(task)
 
 
-def _stronger(stop_request: StopRequest, task: Task) -> dict[str, Any]:
+def _stronger(stop_request: StopRequest, task: Task) -> TaskChanges:
     """Of what is asked now and what was asked before, what prevails: a pause does not replace a cancel."""
     return {"stop_request": StopRequest.CANCEL if task.stop_request is StopRequest.CANCEL else stop_request}
 
 
-def _pause_taken_back(task: Task) -> dict[str, Any]:
+def _pause_taken_back(task: Task) -> TaskChanges:
     """What is asked no more; somebody else may have taken it back meanwhile, or have asked the attempt to stop."""
     if task.stop_request is not StopRequest.PAUSE:
         raise StateConflict(task, "resumed")
@@ -304,7 +311,7 @@ def _goes_on_at(task: Task) -> Millis:
     return task.next_at if task.waits_for is None else task.due_at
 
 
-def _no_pause(task: Task) -> dict[str, Any]:
+def _no_pause(task: Task) -> TaskChanges:
     """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
     return {"stop_request": None} if task.stop_request is StopRequest.PAUSE else {}
 

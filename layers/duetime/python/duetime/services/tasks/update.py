@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
 from duetime.domain.errors import FieldInvalid, StateConflict, TaskNotFound, Unavailable, VersionMismatch
@@ -16,12 +16,11 @@ from duetime.services.content_retention import let_expire, replace_content
 from duetime.services.tasks.create import PAYLOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -88,7 +87,7 @@ class TaskUpdater:
         """
         now = self.runtime.now()
         expires = now + self.retention
-        sets = {"finished_at": now, "expires_at": expires}
+        sets: TaskChanges = {"finished_at": now, "expires_at": expires}
         write = Write(task_id, Move.CANCEL, self.runtime.nonce(), Guard(owner=owner, version=version, alone=True), sets)
         result = self.stores.tasks.apply(write)
         if isinstance(result, Applied):
@@ -121,7 +120,7 @@ class TaskUpdater:
         expires = now + self.retention
         if task.node_ref is not None or isinstance(task.target, TopologyTarget):
             # A node is kept as long as its topology, whose end gives it its expiry.
-            sets = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
+            sets: TaskChanges = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
             return self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
         sets = {"finished_at": now, "expires_at": expires}
         result = self.stores.tasks.apply(Write(task.id, Move.CANCEL, self.runtime.nonce(), guard, sets))
@@ -132,17 +131,18 @@ class TaskUpdater:
 
     def _apply(self, task: Task, wanted: TaskChange) -> WriteResult:
         """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
-        fields = {**self._of_its_graph(task, wanted), **wanted.fields}
+        fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
         self._reject_unfit(task, wanted, fields)
         if wanted.payload is None:
             return self._write(task, wanted, fields)
         # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
         expiry = unless_referenced(max(self.runtime.now(), task.due_at))
         kept = self.stores.contents.keep(task.id, f"{PAYLOAD}.{self.runtime.nonce()}", wanted.payload, expiry)
-        sets, stores = {**fields, "payload": kept}, (self.stores.tasks, self.stores.contents)
+        sets: TaskChanges = {**fields, "payload": kept}
+        stores = (self.stores.tasks, self.stores.contents)
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets))
 
-    def _of_its_graph(self, task: Task, wanted: TaskChange) -> dict[str, Any]:
+    def _of_its_graph(self, task: Task, wanted: TaskChange) -> TaskChanges:
         """What a topology's task gets with another graph, which is refused as it would be when it is created."""
         target = wanted.fields.get("target", task.target)
         is_topology = isinstance(target, TopologyTarget)
@@ -160,7 +160,7 @@ class TaskUpdater:
             at = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
             raise FieldInvalid(at, refusal.reason) from None
 
-    def _reject_unfit(self, task: Task, wanted: TaskChange, fields: Mapping[str, Any]) -> None:
+    def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
         """Refuse what does not fit the task, before anything of it is kept."""
         target, rollback = fields.get("target", task.target), fields.get("rollback", task.rollback)
         if not fields.keys().isdisjoint({"target", "rollback", "callback_url"}):
@@ -175,7 +175,7 @@ class TaskUpdater:
         content = task.payload
         return self.stores.contents.fetch(task.id, content) if content.data is None else content.data
 
-    def _write(self, task: Task, wanted: TaskChange, sets: dict[str, Any]) -> WriteResult:
+    def _write(self, task: Task, wanted: TaskChange, sets: TaskChanges) -> WriteResult:
         now = self.runtime.now()
         guard = Guard(owner=task.owner, version=task.version)
         target = sets.get("target", task.target)

@@ -20,10 +20,10 @@ from duetime.services.content_retention import extend, retain_open
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from typing import Any
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.domain.topologies.trigger_rules import Counts, Outcome
     from duetime.ports.runtime import Clock
@@ -80,7 +80,7 @@ class NodeActions:
     ) -> None:
         """Cancel a node that has not started; a worker does what follows its end."""
 
-        def sets(task: Task) -> dict[str, Any]:
+        def sets(task: Task) -> TaskChanges:
             node_ref = task.node_ref and replace(task.node_ref, note=reason.value)
             return {"node_ref": node_ref, "finished_at": None}
 
@@ -99,7 +99,7 @@ class NodeActions:
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
-        sets: dict[str, Any] = {"attempt": 0, "finished_at": None, "expires_at": None, "stop_request": None}
+        sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "stop_request": None}
         sets |= {"lease_ends_at": None, "attempt_history": reported_history(task)}
         now = self.clock.now()
         expiry = unless_referenced(now)

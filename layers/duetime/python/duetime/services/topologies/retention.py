@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import Statuses
     from duetime.ports.runtime import Runtime
@@ -75,7 +76,8 @@ class Retention:
             else:
                 let_expire(self.stores.contents, task, expires_at)
             # By its version: a node that is written meanwhile is looked at once more.
-            guard, sets = Guard(version=task.version), {"expires_at": expires_at}
+            guard = Guard(version=task.version)
+            sets: TaskChanges = {"expires_at": expires_at}
             end = self.stores.tasks.apply(Write(task.id, Move.RETAIN, self.runtime.nonce(), guard, sets))
             if isinstance(end, Applied):
                 return

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.queues import Delivery, WorkQueues
     from duetime.ports.runtime import Job, Process, Runtime
     from duetime.ports.tasks import TaskStore
@@ -155,7 +156,7 @@ class _Batch:
         progress, delivery_state.progress = delivery_state.progress, None
         delivery_state.renew_at = inside.runtime.now() + inside.lease // HEARTBEATS_PER_LEASE
         until = inside.runtime.now() + inside.lease
-        sets: dict[str, object] = {"lease_ends_at": until}
+        sets: TaskChanges = {"lease_ends_at": until}
         if progress is not None:
             sets["progress"] = progress
         try:

@@ -1,0 +1,59 @@
+"""What a write may change in the record of a task, by field; a type checker knows each name and its type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.tasks.retry import RetryPolicy
+    from duetime.domain.tasks.task import (
+        AttemptRecord,
+        Content,
+        LockSpec,
+        NodeRef,
+        Priority,
+        Progress,
+        StopRequest,
+        Target,
+        TaskError,
+    )
+    from duetime.domain.times import Millis
+
+
+class TaskChanges(TypedDict, total=False):
+    """New values of fields of `duetime.domain.tasks.task.Task`; `None` removes a value."""
+
+    due_at: Millis
+    next_at: Millis
+    payload: Content
+    priority: Priority
+    target: Target
+    retry: RetryPolicy
+    timeout_seconds: int
+    deadline_seconds: int
+    rollback: bool
+    lock: LockSpec | None
+    callback_url: str | None
+    name: str
+    tags: Mapping[str, str]
+    node_ref: NodeRef | None
+    generation: int
+    attempt: int
+    sent: bool
+    lease_holder: str | None
+    lease_ends_at: Millis | None
+    deferred_fence: int | None
+    stop_request: StopRequest | None
+    waits_for: str | None
+    checkpoint: Content | None
+    progress: Progress | None
+    result: Content | None
+    error: TaskError | None
+    started_at: Millis | None
+    run_at: Millis | None
+    finished_at: Millis | None
+    expires_at: Millis | None
+    attempt_history: tuple[AttemptRecord, ...]
+    reopened_fence: int | None

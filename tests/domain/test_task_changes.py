@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from duetime.domain.tasks.task import Task
+from duetime.domain.tasks.task_changes import TaskChanges
+
+KEPT = {"id", "owner", "type", "state", "created_at", "schedule_ref", "version", "fence", "nonce"}
+"""What no write sets: it is for ever, or every write, or a claim, changes it by itself."""
+
+
+def test_changes_are_of_the_fields_of_a_task() -> None:
+    """Each has the type that the record has, and no field of the record is left out but those that nothing sets."""
+    told = {name: _text(kind) for name, kind in TaskChanges.__annotations__.items()}
+    assert told == {each.name: each.type for each in fields(Task) if each.name not in KEPT}
+
+
+def _text(kind: Any) -> str:  # noqa: ANN401 - an annotation, which a `TypedDict` makes a reference of
+    return str(kind.__forward_arg__)
