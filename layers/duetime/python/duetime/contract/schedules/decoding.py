@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.bodies import (
     TIMINGS,
     BackfillRequest,
@@ -16,7 +17,6 @@ from duetime.contract.schedules.bodies import (
     ScheduleCreate,
     SchedulePatch,
 )
-from duetime.contract.tasks.attempt_decoding import read_body
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
 from duetime.domain.errors import ScheduleNotFound
