@@ -133,4 +133,4 @@ def test_a_method_sends_what_its_operation_declares(client: Client, deployment: 
         assert received.body == b""
     elif received.headers["Content-Type"] not in operation.body_types:
         document = read(received.body.decode(), depth=20)
-        assert not isinstance(validated(operation.body, document.value), tuple)
+        validated(operation.body, document.value)

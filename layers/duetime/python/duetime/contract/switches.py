@@ -11,9 +11,8 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
-from duetime.contract.http.validation_errors import validated
+from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.bodies import Body
-from duetime.contract.tasks.decoding import reject_invalid_values
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
 from duetime.contract.tasks.queries import Parameters
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
@@ -122,10 +121,7 @@ def switch_of(document: Document) -> Switch:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    reject_invalid_values(document.value, document)
-    body = validated(SwitchFields, document.value)
-    if isinstance(body, tuple):
-        raise FieldsInvalid(body)
+    body = read_body(SwitchFields, document)
     key = SwitchKey(body.scope, body.name)
     if fault := _fault_of(key):
         raise FieldsInvalid([fault])

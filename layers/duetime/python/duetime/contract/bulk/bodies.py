@@ -10,9 +10,9 @@ from pydantic import ConfigDict, Field
 
 from duetime.contract.http import page_tokens, safe_json
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
-from duetime.contract.http.validation_errors import validated
+from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.bodies import Body, TaskPatch
-from duetime.contract.tasks.decoding import change_of, reject_invalid_values
+from duetime.contract.tasks.decoding import change_of
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
     At,
     ErrorClass,
@@ -145,10 +145,7 @@ def read_filter_action(model: type[S], document: Document) -> S:
     Raises:
         FieldsInvalid: some fields cannot be accepted.
     """
-    reject_invalid_values(document.value, document)
-    body = validated(model, document.value)
-    if isinstance(body, tuple):
-        raise FieldsInvalid(body)
+    body = read_body(model, document)
     _reject_unclear(body)
     return body
 

@@ -12,8 +12,8 @@ import binascii
 import re
 from dataclasses import dataclass
 
-from duetime.contract.http.json_parser import SURROGATE, Reader
-from duetime.contract.http.json_paths import BODY, shown
+from duetime.contract.http.json_parser import SURROGATE, Reader, faults_in
+from duetime.contract.http.json_paths import BODY, path_of, shown
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FieldsInvalid
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
 
@@ -51,6 +51,12 @@ def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEP
     value = reader.parse(text)
     suspect = reader.marked or _SURROGATE_ESCAPE.search(text) or SURROGATE.search(text)
     return Document(value, marked=bool(suspect))
+
+
+def reject_invalid_values(value: object, document: Document, place: tuple[str | int, ...] = ()) -> None:
+    """Refuse a part of a document in which the guard has marked something."""
+    if document.marked and (faults := faults_in(value, path_of(place) if place else "")):
+        raise FieldsInvalid(faults)
 
 
 def text_of(body: str, *, is_base64: bool = False) -> str:

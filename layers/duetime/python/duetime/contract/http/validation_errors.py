@@ -1,4 +1,4 @@
-"""From pydantic's errors to faults: the same names of places, in plain words."""
+"""Bodies as models, and pydantic's errors as faults: the same names of places, in plain words."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from pydantic import BaseModel, ValidationError
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
-from duetime.contract.http.request_errors import MOST_FAULTS, Fault
+from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FieldsInvalid
+from duetime.contract.http.safe_json import reject_invalid_values
 from duetime.domain.tasks.arns import AwsService
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydantic_core import ErrorDetails
+
+    from duetime.contract.http.safe_json import Document
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -32,20 +35,33 @@ _PLAIN = {
 _SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) ")
 
 
-def validated(model: type[M], value: object, place: tuple[str | int, ...] = ()) -> M | tuple[Fault, ...]:
-    """Parsed JSON as a model, or what is wrong with it.
+def validated(model: type[M], value: object, place: tuple[str | int, ...] = ()) -> M:
+    """Parsed JSON as a model.
 
     Args:
         model: what it should be.
         value: the parsed JSON.
         place: the steps that lead to it in the request's body.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
     """
     try:
         return model.model_validate(value)
     except ValidationError as error:
         # Neither the input nor an address of documentation belongs into an answer.
         found = error.errors(include_url=False, include_input=False)
-        return tuple(_fault(place, details) for details in found[:MOST_FAULTS])
+        raise FieldsInvalid(_fault(place, details) for details in found[:MOST_FAULTS]) from None
+
+
+def read_body(model: type[M], document: Document) -> M:
+    """A body as its model has it.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    reject_invalid_values(document.value, document)
+    return validated(model, document.value)
 
 
 def _fault(place: tuple[str | int, ...], details: ErrorDetails) -> Fault:

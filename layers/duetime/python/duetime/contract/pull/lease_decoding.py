@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.validation_errors import read_body
 from duetime.contract.pull import leases
 from duetime.contract.pull.lease_tokens import token_of
 from duetime.contract.pull.leases import LeaseState
-from duetime.contract.tasks.attempt_decoding import read_body
 from duetime.contract.tasks.decoding import compact
 from duetime.contract.tasks.encoding import entry, json_of, json_text
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WORKER_NAME_LENGTH

@@ -14,8 +14,8 @@ from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
+from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.bodies import Timezone  # noqa: TC001 - same
-from duetime.contract.tasks.attempt_decoding import read_body
 from duetime.contract.tasks.bodies import Body
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
 from duetime.contract.tasks.queries import PageSize, Parameters

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.bodies import (
     TIMINGS,
     BackfillRequest,
@@ -16,7 +17,6 @@ from duetime.contract.schedules.bodies import (
     ScheduleCreate,
     SchedulePatch,
 )
-from duetime.contract.tasks.attempt_decoding import read_body
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
 from duetime.domain.errors import ScheduleNotFound
@@ -40,16 +40,8 @@ if TYPE_CHECKING:
 _NAME = re.compile(SCHEDULE_NAME_PATTERN)
 _PREVIEW_TASK = TaskSpec("")
 _SAYS_WHEN = ("at", "delay_seconds")
-_KEPT_AS_IT_IS = (
-    "on_excluded",
-    "jitter_seconds",
-    "start_at",
-    "end_at",
-    "remaining_runs",
-    "overlap",
-    "catch_up_seconds",
-    "pause_on_failure",
-)
+_MADE = {"written", "task", "name", "clock", "calendars"}
+_KEPT_AS_IT_IS = tuple(each.name for each in fields(ScheduleSpec) if each.name not in _MADE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +112,16 @@ def schedule_change(document: Document) -> ScheduleChange:
     if not given:
         raise FieldsInvalid([Fault(BODY, "names no field to change")])
     kept = (*_KEPT_AS_IT_IS, "dst_gap", "dst_fold")
-    fields: dict[str, Any] = {name: getattr(body, name) for name in kept if name in given}
+    changes: dict[str, Any] = {name: getattr(body, name) for name in kept if name in given}
     if given & {*TIMINGS, "dialect"}:
-        fields["written"] = _written(body)
+        changes["written"] = _written(body)
     if "task" in given:
-        fields["task"] = _template(body.task)
+        changes["task"] = _template(body.task)
     if "calendars" in given:
-        fields["calendars"] = tuple(body.calendars)
+        changes["calendars"] = tuple(body.calendars)
     if "timezone" in given:
-        fields["timezone"] = zone_named(body.timezone)
-    return ScheduleChange(fields)
+        changes["timezone"] = zone_named(body.timezone)
+    return ScheduleChange(changes)
 
 
 def preview_request(document: Document, now: Millis) -> PreviewSpec:

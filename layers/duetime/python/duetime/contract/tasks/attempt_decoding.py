@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
-from duetime.contract.http.validation_errors import validated
+from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.attempt_bodies import Heartbeat, NoFields, Notification, ProgressReport
-from duetime.contract.tasks.bodies import Body
-from duetime.contract.tasks.decoding import compact, reject_invalid_values
+from duetime.contract.tasks.decoding import compact
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_outcomes import Succeeded, failure
 from duetime.domain.tasks.task import Progress
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from duetime.contract.http.safe_json import Document
     from duetime.domain.tasks.attempt_outcomes import Ending
 
-B = TypeVar("B", bound=Body)
 _OF_A_FAILURE = ("error", "retriable")
 
 
@@ -100,16 +98,3 @@ def _failure(body: Notification) -> Ending:
     if body.error is None:
         raise FieldsInvalid([Fault("error", "is required of the outcome 'failed'")])
     return failure(body.error.kind, body.error.message, retriable=body.retriable)
-
-
-def read_body(model: type[B], document: Document) -> B:
-    """A body as its model has it.
-
-    Raises:
-        FieldsInvalid: some fields cannot be accepted.
-    """
-    reject_invalid_values(document.value, document)
-    body = validated(model, document.value)
-    if isinstance(body, tuple):
-        raise FieldsInvalid(body)
-    return body

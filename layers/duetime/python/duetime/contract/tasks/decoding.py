@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_parser import faults_in
 from duetime.contract.http.json_paths import BODY, path_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
-from duetime.contract.http.validation_errors import validated
+from duetime.contract.http.safe_json import reject_invalid_values
+from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import (
     BatchEnvelope,
     EventBridgeTarget,
@@ -85,11 +85,7 @@ def task_change(document: Document) -> TaskChange:
     Raises:
         FieldsInvalid: some fields cannot be accepted, or there are none.
     """
-    reject_invalid_values(document.value, document)
-    body = validated(TaskPatch, document.value)
-    if isinstance(body, tuple):
-        raise FieldsInvalid(body)
-    return change_of(body)
+    return change_of(read_body(TaskPatch, document))
 
 
 def change_of(body: TaskPatch, place: _Place = _ROOT) -> TaskChange:
@@ -119,20 +115,12 @@ def batch_items(document: Document) -> list[BatchItem]:
     """
     reject_invalid_values(_around_tasks(document.value), document)
     envelope = validated(BatchEnvelope, document.value)
-    if isinstance(envelope, tuple):
-        raise FieldsInvalid(envelope)
     return [BatchItem(value, _item(value, ("tasks", index), document)) for index, value in enumerate(envelope.tasks)]
 
 
 def compact(value: object) -> bytes:
     """JSON in UTF-8 without spaces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-
-
-def reject_invalid_values(value: object, document: Document, place: _Place = _ROOT) -> None:
-    """Refuse a part of a document in which the guard has marked something."""
-    if document.marked and (faults := faults_in(value, path_of(place) if place else "")):
-        raise FieldsInvalid(faults)
 
 
 def _around_tasks(value: object) -> object:
@@ -166,10 +154,7 @@ def _parts(value: object) -> Iterable[object]:
 
 
 def _spec(value: object, place: _Place) -> TaskSpec:
-    body = validated(TaskCreate, value, place)
-    if isinstance(body, tuple):
-        raise FieldsInvalid(body)
-    return spec_of(body, place)
+    return spec_of(validated(TaskCreate, value, place), place)
 
 
 def spec_of(body: TaskCreate, place: _Place = _ROOT) -> TaskSpec:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from duetime.contract.http import safe_json
-from duetime.contract.http.request_errors import FieldsInvalid
+from duetime.contract.http.safe_json import reject_invalid_values
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.tasks.decoding import reject_invalid_values, task_spec_at
+from duetime.contract.tasks.decoding import task_spec_at
 from duetime.domain.limits import MAX_EVENT_NAME_LENGTH, MAX_JSON_DEPTH
 from duetime.domain.tasks.creation import Origin
 from duetime.domain.times import Millis
@@ -52,6 +52,4 @@ def task_of_event(body: str, delivered: Origin) -> tuple[TaskSpec, Origin]:
     around = {name: part for name, part in value.items() if name in Event.model_fields}
     reject_invalid_values(around, document)
     event = validated(Event, around)
-    if isinstance(event, tuple):
-        raise FieldsInvalid(event)
     return task_spec_at(value[_DETAIL], (_DETAIL,), document), Origin(event.source, event.id, event.time)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.json_paths import shown
-from duetime.contract.http.request_errors import Fault, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import Body
@@ -205,9 +205,10 @@ def read_query(model: type[P], raw: str) -> P:
     pairs = _pairs(raw)
     values: dict[str, object] = dict(pairs)
     values |= {name: [value for key, value in pairs if key == name] for name in _REPEATABLE & values.keys()}
-    query = validated(model, values)
-    if isinstance(query, tuple):
-        raise ParametersInvalid([Fault(fault.field, _of_parameter(fault.reason)) for fault in query])
+    try:
+        query = validated(model, values)
+    except FieldsInvalid as refusal:
+        raise ParametersInvalid(Fault(each.field, _of_parameter(each.reason)) for each in refusal.faults) from None
     if faults := query.contradictions():
         raise ParametersInvalid(faults)
     return query

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import FieldsInvalid
-from duetime.contract.http.validation_errors import validated
-from duetime.contract.tasks.attempt_decoding import read_body
+from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.decoding import compact, spec_of
 from duetime.domain.errors import FieldInvalid
@@ -46,8 +45,6 @@ def topology_request(document: Document) -> TopologyRequest:
     value = document.value if isinstance(document.value, dict) else {}
     own = {name: value[name] for name in body.model_fields_set if name not in _OF_THE_GRAPH}
     task = validated(TaskCreate, {"type": body.type, **own})
-    if isinstance(task, tuple):
-        raise FieldsInvalid(task)
     payload = compact({name: value[name] for name in _OF_THE_GRAPH if name in value})
     if len(payload) > MAX_GRAPH_BYTES:
         raise FieldInvalid("nodes", f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed")
@@ -76,10 +73,7 @@ def graph_of(value: object) -> Graph:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    body = validated(TopologyGraph, value)
-    if isinstance(body, tuple):
-        raise FieldsInvalid(body)
-    return _graph(body)
+    return _graph(validated(TopologyGraph, value))
 
 
 def _graph(body: TopologyGraph) -> Graph:

@@ -1,0 +1,67 @@
+"""Each field that a client chooses of a schedule is in every form that a schedule has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.schedules.bodies import TIMINGS, ScheduleCreate, SchedulePatch
+from duetime.contract.schedules.responses import ScheduleEntry
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+
+FULL: dict[str, Any] = {
+    "name": "nightly",
+    "cron": "cron(30 1 * * ? *)",
+    "dialect": "eventbridge",
+    "timezone": "Europe/London",
+    "dst_gap": "shift_forward",
+    "dst_fold": "both",
+    "calendars": ["holidays"],
+    "on_excluded": "move",
+    "jitter_seconds": 7,
+    "start_at": "2026-12-01T00:00:00.000Z",
+    "end_at": "2030-12-01T00:00:00.000Z",
+    "remaining_runs": 9,
+    "overlap": "allow_all",
+    "catch_up_seconds": 61,
+    "pause_on_failure": True,
+    "task": {"type": "report"},
+}
+PATH = "/v1/schedules/nightly"
+SAID = {name: value for name, value in FULL.items() if name != "task"}
+
+
+def test_the_example_says_all_there_is_to_say() -> None:
+    """The example of these tests has each field of a request, with one of the timings, none with its default."""
+    assert set(FULL) | set(TIMINGS) == set(ScheduleCreate.model_fields)
+    defaults = ScheduleCreate.model_validate({"task": FULL["task"]}).model_dump(mode="json")
+    assert [name for name, value in SAID.items() if value == defaults[name]] == []
+
+
+def test_the_forms_of_a_schedule_have_the_same_fields() -> None:
+    """What a creation takes, responses tell, and a change may change, but for the name."""
+    assert set(ScheduleCreate.model_fields) <= set(ScheduleEntry.__annotations__)
+    assert set(ScheduleCreate.model_fields) - {"name"} == set(SchedulePatch.model_fields)
+
+
+def test_a_schedule_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
+    """Every field comes back from the store as it was sent."""
+    api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
+    assert api.send("POST", "/v1/schedules", FULL).status == 201
+    told = api.send("GET", PATH).body
+    (listed,) = api.send("GET", "/v1/schedules").body["schedules"]
+    for shown in (told, listed):
+        assert {name: shown[name] for name in SAID} == SAID
+
+
+def test_every_field_can_be_changed(api: Gateway) -> None:
+    """A change of all fields is told by the next reading."""
+    api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
+    first = {"name": "nightly", "rate": "1 day", "task": {"type": "other"}}
+    assert api.send("POST", "/v1/schedules", first).status == 201
+    changed = api.send("PATCH", PATH, {name: value for name, value in FULL.items() if name != "name"})
+    assert changed.status == 200, changed.text
+    told = api.send("GET", PATH).body
+    assert {name: told[name] for name in SAID} == SAID
+    assert told["task"]["type"] == "report"
