@@ -38,12 +38,15 @@ EXPECTED = (
     TasksRejected,
     ClientError,
 )
-"""What is told by its message: a traceback would say nothing more to whoever runs the command."""
+"""Errors that are shown by their message, without a traceback."""
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
-DataDir = Annotated[Path | None, typer.Option(help="Keep the stack's data here; saved on a graceful stop only.")]
+DataDir = Annotated[Path | None, typer.Option(help="Folder for the stack's data; saved on a graceful stop only.")]
 ReadyFile = Annotated[
-    Path, typer.Option(help="JSON with the addresses, there while the stack is up.", show_default=".duetime/local.json")
+    Path,
+    typer.Option(
+        help="JSON file with the addresses; exists while the stack is up.", show_default=".duetime/local.json"
+    ),
 ]
 
 
@@ -71,14 +74,14 @@ def up(
 def run_demo(
     *,
     url: Annotated[
-        str | None, typer.Option(help="API of a running stack; by default one that is up, or a new one.")
+        str | None, typer.Option(help="API of a running stack; default: the running one, or a new one.")
     ] = None,
     leave: Annotated[bool, typer.Option("--exit", help="Stop a stack that was started for the demo.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
-    count: Annotated[int, typer.Option(min=1, max=300, help="How many tasks.")] = 300,
-    seconds: Annotated[float, typer.Option(min=1, max=300, help="Over how long they are due.")] = 30.0,
+    count: Annotated[int, typer.Option(min=1, max=300, help="Number of tasks.")] = 300,
+    seconds: Annotated[float, typer.Option(min=1, max=300, help="Period in which the tasks are due.")] = 30.0,
 ) -> None:
-    """Run a few hundred real CI jobs as tasks, and a real workflow, and count what came of them."""
+    """Run a few hundred real CI jobs and a recorded workflow as tasks, and count the results."""
     demo = Demo(count, round(seconds * 1000), _now_ms())
     display = Display()
     with _told(display), ExitStack() as context:
@@ -98,7 +101,7 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
     with Client(api_url) as client:
         with display.demo() as show:
             figures = demo.run(client, show)
-        display.note("A workflow that once put images of the sky together, a hundred times as fast")
+        display.note("A recorded workflow that assembles images of the sky, a hundred times as fast")
         with display.graph() as draw:
             figures = replace(figures, graph=demo_workflow.run(client, draw))
     display.figures(figures)
@@ -106,7 +109,7 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
 
 
 def _stay(running: Ready, display: Display) -> None:
-    """Say where the stack is and wait: to be interrupted is the normal end of it."""
+    """Show the addresses of the stack and wait; an interrupt is the normal end."""
     with suppress(KeyboardInterrupt):
         display.addresses(running)
         while True:
@@ -115,7 +118,7 @@ def _stay(running: Ready, display: Display) -> None:
 
 @contextmanager
 def _told(display: Display) -> Iterator[None]:
-    """End on Ctrl-C, SIGTERM and SIGHUP alike, and tell expected errors by their message."""
+    """End on Ctrl-C, SIGTERM and SIGHUP alike, and show expected errors by their message."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:

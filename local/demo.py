@@ -1,4 +1,4 @@
-"""The demo: a few hundred real jobs become tasks, run, and are counted by somebody else than the scheduler."""
+"""The demo: runs a few hundred real jobs as tasks, which are counted by the endpoint that they call."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ TYPE = "ci.job"
 LEAD_MS = 4000
 """How long before the first due time the tasks are created."""
 ONE_IS_SINGLE_OF = 15
-"""Every so many tasks are created by a request of their own, the others in batches."""
+"""One of this many tasks is created by its own request, the others in batches."""
 PATIENCE_SECONDS = 600.0
-"""How long after the last due time a task may take before it counts as lost: no machine is so busy."""
+"""How long after the last due time a task counts as lost; longer than any busy machine needs."""
 LOOK_SECONDS = 0.1
 
 
@@ -36,7 +36,7 @@ class TasksRejected(RuntimeError):
     """The API did not accept tasks of the demo."""
 
     def __init__(self, refused: Sequence[ApiError], asked: int) -> None:
-        super().__init__(f"{len(refused)} of {asked} tasks were refused, the first with: {refused[0]}")
+        super().__init__(f"{len(refused)} of {asked} tasks were rejected, the first with: {refused[0]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _fields(task: PlannedTask, start_ms: int, counter: Receiver, run_id: str) ->
 def _watch(
     client: Client, counter: Receiver, run_id: str, due_ms: dict[str, int], show: Callable[[Progress], None]
 ) -> dict[str, str]:
-    """Show how far it is until every task has an outcome, or nobody would wait any longer; return the states."""
+    """Show the progress until every task has an outcome or the time is up; return the states."""
     give_up_ms = max(due_ms.values()) + PATIENCE_SECONDS * 1000
     for progress in _looks(counter, due_ms):
         show(progress)

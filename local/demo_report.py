@@ -1,4 +1,4 @@
-"""What came of the demo, counted from the receiver's side and joined with the states that the API tells."""
+"""The results of the demo: calls counted by the receiver, joined with the states of the API."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class Lateness:
 
 @dataclass(frozen=True, slots=True)
 class RecurringFigures:
-    """What came of schedules."""
+    """The results of schedules."""
 
     schedules: int
     expected: int
-    """Times that the schedules mean."""
+    """Occurrences of the schedules."""
     ran: int
-    """Times at which a task ran, and succeeded."""
+    """Occurrences whose task ran and succeeded."""
     missed: int
     doubled: int
-    """Times at which more than one task ran."""
+    """Occurrences with more than one task."""
     strange: int
-    """Tasks at times that no schedule means."""
+    """Tasks at other times."""
     lateness_ms: Lateness
 
     @property
@@ -59,7 +59,7 @@ class RecurringFigures:
 
 @dataclass(frozen=True, slots=True)
 class GraphFigures:
-    """What came of a workflow."""
+    """The results of a workflow."""
 
     name: str
     nodes: int
@@ -69,15 +69,15 @@ class GraphFigures:
     before_parents: int
     """Dependencies of which the node started before its parent had ended."""
     succeeded: bool
-    """Whether the API says so of the whole."""
+    """Whether the API reports success of the topology."""
     seconds: float
     """From its creation to the end of its last node."""
     shortest_seconds: float
-    """How long its longest chain takes."""
+    """Length of its critical path."""
 
     @property
     def ratio(self) -> float:
-        """How many times as long it took as nothing could undercut."""
+        """Duration divided by the length of the critical path."""
         return self.seconds / self.shortest_seconds
 
     @property
@@ -101,26 +101,26 @@ class Figures:
 
     accepted: int
     succeeded: int
-    """Succeeded by the API's word, and seen to succeed by the receiver."""
+    """Succeeded, as reported by the API and seen by the receiver."""
     retried: int
     """Executed more than once, one attempt after the other."""
     failed: int
     lost: int
-    """Accepted, but neither succeeded nor failed in the end."""
+    """Accepted, but without an outcome."""
     doubled: int
-    """Had two executions at once, or one more after it had succeeded."""
+    """Had two concurrent executions, or another one after success."""
     early: int
     """Started before it was due."""
     lateness_ms: Lateness
     seconds_to_first_task: float
     recurring: RecurringFigures | None = None
-    """What came of the schedules, if there were any."""
+    """The results of the schedules, if there were any."""
     graph: GraphFigures | None = None
-    """What came of the workflow, if there was one."""
+    """The results of the workflow, if there was one."""
 
     @property
     def promises_kept(self) -> bool:
-        """Whether nothing was lost, doubled or early, and the schedules and the workflow ran as they say."""
+        """Whether no task was lost, run twice or early, and the schedules and the workflow ran correctly."""
         others = [part for part in (self.recurring, self.graph) if part is not None]
         return all(part.promises_kept for part in others) and not (self.lost or self.doubled or self.early)
 
@@ -139,7 +139,7 @@ class Figures:
 def count(
     due_ms: Mapping[str, int], executions: Iterable[Execution], states: Mapping[str, str], began_ms: int
 ) -> Figures:
-    """Count what came of the accepted tasks (`due_ms`, by id), given their last known `states`."""
+    """Count the results of the accepted tasks (`due_ms`, by id), given their last known `states`."""
     by_task: dict[str, list[Execution]] = defaultdict(list)
     # A set: a report that was sent again is one execution.
     for execution in sorted(set(executions), key=lambda one: (one.started_at_ms, one.fence)):

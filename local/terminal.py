@@ -1,4 +1,4 @@
-"""What a person sees in the terminal."""
+"""Output of the local stack and the demo on the terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Display:
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
-        """Show that something is under way, its latest line, and how long it took."""
+        """Show a running step with its latest line of output, and how long it took."""
         began = time.monotonic()
         latest = ""
         with self._console.status(f"{title} …") as status:
@@ -54,7 +54,7 @@ class Display:
 
     @contextmanager
     def demo(self) -> Iterator[Callable[[DemoProgress], None]]:
-        """Show a bar of the tasks that have succeeded."""
+        """Show a progress bar of the tasks that have succeeded."""
         columns = (
             TextColumn("  {task.description}"),
             BarColumn(bar_width=40),
@@ -79,7 +79,7 @@ class Display:
 
     @contextmanager
     def graph(self) -> Iterator[Callable[[Topology], None]]:
-        """Show how far a topology is; only on a terminal, and gone afterwards."""
+        """Show the progress of a topology; only on a terminal, and removed afterwards."""
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
 
             def show(topology: Topology) -> None:
@@ -96,14 +96,14 @@ class Display:
         table.add_column(style="dim")
         lateness = figures.lateness_ms
         rows = (
-            ("accepted", f"{figures.accepted}", "answered 201 by the API"),
-            ("succeeded", f"[green]{figures.succeeded}[/green]", "by the API's word and by the receiver's"),
+            ("accepted", f"{figures.accepted}", "the API responded with 201"),
+            ("succeeded", f"[green]{figures.succeeded}[/green]", "reported by the API and seen by the receiver"),
             ("retried", f"{figures.retried}", "failed at first, as planned, and ran again"),
-            ("failed", f"{figures.failed}", "gave up after their last attempt"),
-            ("lost", _zero(figures.lost), "accepted, and no outcome"),
-            ("run twice at once", _zero(figures.doubled), "overlapping, or again after success"),
+            ("failed", f"{figures.failed}", "failed after their last attempt"),
+            ("lost", _zero(figures.lost), "accepted, without an outcome"),
+            ("run twice", _zero(figures.doubled), "concurrently, or again after success"),
             ("early", _zero(figures.early), "started before they were due"),
-            ("lateness p50", f"{lateness.p50:.1f} ms", "of the first attempts' starts"),
+            ("lateness p50", f"{lateness.p50:.1f} ms", "from the due time to the start of the first attempt"),
             ("lateness p99", f"{lateness.p99:.1f} ms", ""),
             ("lateness max", f"{lateness.max:.1f} ms", ""),
         )
@@ -112,7 +112,7 @@ class Display:
         self._console.print(table)
 
     def addresses(self, ready: Ready) -> None:
-        """Show where the API is, and lines to try it with."""
+        """Show the address of the API, and commands to try it."""
         self._console.print(f"\n[bold]API[/bold]  {ready.api_url}\n[bold]AWS[/bold]  {ready.aws_endpoint_url}\n")
         tasks = f"{ready.api_url}/v1/tasks"
         body = '{"type": "echo", "payload": "hello", "delay_seconds": 3}'
@@ -123,7 +123,7 @@ class Display:
         self._console.print("\nCtrl-C stops everything.")
 
     def error(self, message: str) -> None:
-        """Show what went wrong."""
+        """Show an error."""
         self._console.print(f"[bold red]✗[/bold red] {escape(message)}")
 
     def note(self, message: str) -> None:
@@ -136,9 +136,9 @@ def _recurring_rows(figures: RecurringFigures | None) -> Iterator[tuple[str, str
         return
     every = figures.ran == figures.expected
     ran = f"[{'green' if every else 'bold red'}]{figures.ran} of {figures.expected}[/]"
-    yield "recurring", ran, f"times of {figures.schedules} schedules, each run at its second"
-    yield "run twice or amiss", _zero(figures.doubled + figures.strange), "at one time, or at none that is meant"
-    yield "lateness max", f"{figures.lateness_ms.max:.1f} ms", "of recurring runs"
+    yield "recurring", ran, f"occurrences of {figures.schedules} schedules, each run at its second"
+    yield "run twice or wrong", _zero(figures.doubled + figures.strange), "two runs at a time, or a run at another time"
+    yield "lateness max", f"{figures.lateness_ms.max:.1f} ms", "of occurrences"
 
 
 def _graph_rows(figures: GraphFigures | None) -> Iterator[tuple[str, str, str]]:
@@ -147,8 +147,8 @@ def _graph_rows(figures: GraphFigures | None) -> Iterator[tuple[str, str, str]]:
     every = figures.succeeded and figures.ran == figures.nodes
     ran = f"[{'green' if every else 'bold red'}]{figures.ran} of {figures.nodes}[/]"
     yield "workflow", ran, f"nodes of {figures.name}, each run once"
-    yield "before a parent", _zero(figures.before_parents), f"of {figures.edges} dependencies"
-    took = f"times its longest chain of {figures.shortest_seconds:.1f} s"
+    yield "started before a parent", _zero(figures.before_parents), f"of {figures.edges} dependencies"
+    took = f"times its critical path of {figures.shortest_seconds:.1f} s"
     yield "makespan", f"{figures.ratio:.2f}", took
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from duetime.contract.http.pattern_words import words_of
-from duetime.contract.http.request_errors import Fault
+from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.schedules.calendars import DATE_PATTERN
 from duetime.contract.tasks.bodies import TaskCreate
@@ -30,14 +30,18 @@ def test_a_name_says_its_characters_and_its_length() -> None:
     words = (
         "should be 1 to 64 characters: letters A to Z, digits and _ . : / -, and should begin with a letter, a digit"
     )
-    assert validated(TaskCreate, {"type": "bad type!"}) == (Fault("type", f"{words} or _"),)
+    with pytest.raises(FieldsInvalid) as refused:
+        validated(TaskCreate, {"type": "bad type!"})
+    assert refused.value.faults == (Fault("type", f"{words} or _"),)
 
 
 def test_an_arn_is_explained_by_an_example() -> None:
     """With the service that the target's kind says."""
     target = {"kind": "lambda", "arn": "arn:aws:sqs:eu-west-1:123456789012:q"}
     words = "should be the ARN of a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report"
-    assert validated(TaskCreate, {"type": "x", "target": target}) == (Fault("target.arn", words),)
+    with pytest.raises(FieldsInvalid) as refused:
+        validated(TaskCreate, {"type": "x", "target": target})
+    assert refused.value.faults == (Fault("target.arn", words),)
 
 
 def test_an_unknown_pattern_has_no_words() -> None:

@@ -25,7 +25,7 @@ def example() -> dict[str, Any]:
 
 def test_the_receivers_example_takes_our_calls_and_no_others() -> None:
     """By either live secret, unchanged and fresh: what the page shows accepts that, and answers 401 to all else."""
-    answer, clock = example()["answer"], SystemClock()
+    answer, clock = example()["respond"], SystemClock()
     headers = dict(Signer(lambda: [OTHER, SECRET], clock).headers("id-1", BODY))
     assert answer(SECRET, headers, BODY) == (200, "working on 01M7YXRMFX00364F3R8C6BAZYP")
     assert answer(f"whsec_{OTHER}", headers, BODY)[0] == 200

@@ -77,7 +77,7 @@ def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
     nickname = _NICKNAME.match(line)
     count = 1 if nickname else _FIELDS
     if nickname and nickname[0].lower() == "@reboot":
-        raise ValueError("@reboot: nothing here is started again")
+        raise ValueError("@reboot: has no equivalent for schedules")
     words = line.split(None, count + has_users)
     if len(words) <= count + has_users:
         raise ValueError(
