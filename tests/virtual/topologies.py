@@ -75,7 +75,7 @@ class Topologies(World):
         )
         self.state_machine_steps = StateMachineSteps(
             topology_repository=TopologyRepository(stores, runtime, outline_of),
-            in_full=topology_repository,
+            definitions=topology_repository,
             node_tasks=making,
             nodes=nodes,
             reconciler=self.reconciler,

@@ -88,7 +88,7 @@ class TopologyServices(Part):
         core = self.part(CoreServices)
         return StateMachineSteps(
             topology_repository=self.outlines,
-            in_full=self.definitions,
+            definitions=self.definitions,
             node_tasks=self._node_tasks,
             nodes=self._nodes,
             reconciler=self.reconciler,

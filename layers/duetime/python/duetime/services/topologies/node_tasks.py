@@ -29,11 +29,11 @@ class NodeTasks:
     """Makes the tasks of nodes exist. Making one again changes nothing.
 
     Attributes:
-        in_full: reads whole graphs, with the templates of their nodes' tasks.
+        definitions: reads whole graphs, with the templates of their nodes' tasks.
         rules: what the settings let tasks call.
     """
 
-    in_full: TopologyRepository
+    definitions: TopologyRepository
     stores: Stores
     runtime: Runtime
     rules: TargetRules
@@ -56,7 +56,8 @@ class NodeTasks:
             return
         if not (run_state.opened or run_state.ended):
             self._make_all(
-                TopologyRun(task, self.in_full.graph_of(task), run_state), lambda spec: spec.target or HandlerTarget()
+                TopologyRun(task, self.definitions.graph_of(task), run_state),
+                lambda spec: spec.target or HandlerTarget(),
             )
 
     def _make_all(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target]) -> None:

@@ -81,12 +81,12 @@ class StateMachineSteps:
 
     Attributes:
         topology_repository: reads outlines of graphs: all that a wait and a finish ask.
-        in_full: reads whole graphs, with the templates of their nodes' tasks.
+        definitions: reads whole graphs, with the templates of their nodes' tasks.
         shards: how many shards ids are spread over.
     """
 
     topology_repository: TopologyRepository
-    in_full: TopologyRepository
+    definitions: TopologyRepository
     node_tasks: NodeTasks
     nodes: NodeActions
     reconciler: TopologyReconciler
@@ -177,7 +177,7 @@ class StateMachineSteps:
 
     def _begun(self, task: Task) -> TopologyRun | None:
         """The topology's present run, begun and all its nodes made; `None` if it may not begin, or not yet."""
-        graph = self.in_full.graph_of(task)
+        graph = self.definitions.graph_of(task)
         run_state = self._head(task, graph)
         if run_state is None:
             # No attempt is spent, and whoever looks is told what it waits for.
@@ -186,7 +186,7 @@ class StateMachineSteps:
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
         # Making thousands takes a while: it may have been stopped since, ended, and even been run again.
-        topology_run = self.in_full.read(task.id)
+        topology_run = self.definitions.read(task.id)
         is_same = (
             topology_run is not None
             and topology_run.task.fence == task.fence
