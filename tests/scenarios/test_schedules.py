@@ -227,9 +227,7 @@ def test_a_write_in_between_breaks_no_chain() -> None:
         saves: list[Call] = []
 
         def change_first(call: Call) -> None:
-            is_save = call.operation in {"put_item", "update_item"} and (call.partition or "").startswith(
-                schema.SCHEDULE_PREFIX
-            )
+            is_save = call.operation in {"put_item", "update_item"} and is_of_a_schedule(call)
             if call.machine.function != "trigger" or not is_save or puts_occurrence(call, "trigger"):
                 return
             saves.append(call)
