@@ -13,8 +13,8 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_outcomes import Ending, Succeeded
 from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND
-from tests.services.schedules import ran, spec_of, stored, tasks_of
 from tests.simulation.interruption import Fault, Interrupted
+from tests.simulation.service_schedules import ran, spec_of, stored, tasks_of
 from tests.virtual.world import LEASE, OWNER, START
 
 if TYPE_CHECKING:

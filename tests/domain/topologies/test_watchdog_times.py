@@ -1,0 +1,29 @@
+"""When the task of a topology that runs is checked."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.times import DAY, SECOND
+from duetime.domain.topologies.watchdog_times import deferred_until, reminders
+from tests.domain.factories import NOW, task
+
+LOOK_AHEAD = 180 * SECOND
+
+
+def test_checks_thin_out_and_never_end_before_the_lease() -> None:
+    """The times do not depend on who reckons them, are an hour apart at the most, and end with a check after it."""
+    topology = task(state=State.RUNNING, target=TopologyTarget(), run_at=NOW, deadline_seconds=30 * 86_400)
+    until = deferred_until(topology, NOW)
+    now, times = NOW, []
+    while now < until:
+        check = reminders(topology, until, now, LOOK_AHEAD)[-1]
+        assert check == reminders(topology, until, now + SECOND, LOOK_AHEAD)[-1]
+        times.append(now := check)
+    assert times[0] == NOW + SHORTEST_CHECK_INTERVAL
+    assert max(later - earlier for earlier, later in pairwise(times)) <= LONGEST_CHECK_INTERVAL
+    assert times[-1] == until + LEASE_RETURN_MARGIN
+    assert len(times) < 30 * DAY / LONGEST_CHECK_INTERVAL + 30

@@ -1,0 +1,307 @@
+"""Occurrences that would overlap, permanent schedules, failures that pause, backfills and calendars."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.tasks.task import Cause
+from duetime.domain.times import DAY, to_iso
+from duetime.handlers import Unretriable
+from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.handlers import Context
+
+
+def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON
+    """An account whose targets take so long, with a schedule of once a minute."""
+    schedules = Schedules()
+    schedules.last(seconds)
+    schedules.make(**fields)
+    return schedules
+
+
+def test_what_overlaps_is_skipped() -> None:
+    """Runs of 90 s every minute: every other occurrence is skipped and says which run was still going."""
+    with slow(90) as schedules:
+        schedules.run(10 * MINUTE)
+        times = list(schedules.ran())
+        assert times == list(range(times[0], times[0] + len(times) * 2 * MINUTE, 2 * MINUTE))
+        assert len(times) >= 4
+        assert schedules.most_at_once(90 * SECOND) == 1
+        assert len(schedules.skipped()) >= 4
+        assert all("is still going" in reason for reason in schedules.skipped())
+
+
+def test_one_that_overlaps_waits_for_the_end() -> None:
+    """With a place to wait each run begins as the one before ends, never beside it; further ones are skipped."""
+    with slow(90, overlap="buffer_one") as schedules:
+        schedules.run(20 * MINUTE)
+        begun = [effect.at for effect in schedules.effects]
+        assert schedules.most_at_once(90 * SECOND) == 1
+        assert max(later - earlier for earlier, later in pairwise(begun)) <= 91 * SECOND
+        assert len(begun) >= 12
+        assert schedules.skipped()
+        assert set(schedules.ran().values()) == {1}
+
+
+def test_all_may_overlap() -> None:
+    """Where it is allowed all occurrences run, side by side."""
+    with slow(150, overlap="allow_all") as schedules:
+        schedules.run(10 * MINUTE)
+        assert list(schedules.ran()) == schedules.minutes(schedules.created_at, schedules.now)
+        assert schedules.most_at_once(150 * SECOND) == 3
+
+
+def test_pull_workers_are_held_to_the_schedule_too() -> None:
+    """Leases of 90 s every minute: every other occurrence is skipped; once it is paused none is handed out."""
+    with Schedules() as schedules:
+        schedules.make(task={"type": PULLED, "timeout_seconds": 600})
+        leased: list[int] = []
+
+        def pull() -> None:
+            wanted = {"types": [PULLED], "wait_seconds": 5, "lease_seconds": 120, "worker": "w"}
+            while True:
+                answer = schedules.users.ask("POST", "/v1/leases", wanted)
+                for lease in answer.body["leases"] if answer is not None else []:
+                    leased.append(schedules.now)
+                    schedules.take(90 * SECOND)
+                    schedules.users.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 1})
+                schedules.take(SECOND)
+
+        for _ in range(2):
+            schedules.time.start_process(pull)
+        schedules.run(10 * MINUTE)
+        gaps = [later - earlier for earlier, later in pairwise(leased)]
+        assert gaps == pytest.approx([2 * MINUTE] * len(gaps), abs=7 * SECOND)
+        assert len(leased) >= 4
+        schedules.steer("pause")
+        before = len(leased)
+        schedules.run(10 * MINUTE)
+        assert len(leased) == before
+        assert any("is paused" in reason for reason in schedules.skipped())
+
+
+def test_a_run_that_waits_for_its_retry_is_still_going() -> None:
+    """The first run fails and waits minutes for its second attempt: occurrences are skipped until it has ended."""
+    with Schedules() as schedules:
+        schedules.fail(1)
+        schedules.make(
+            task={"type": "storm-plain", "retry": {"initial_seconds": 600, "max_attempts": 2}}, remaining_runs=None
+        )
+        schedules.run(MINUTE)
+        first = schedules.placed()[0]
+        retry_at = schedules.record(first.id.text).next_at
+        schedules.target = lambda _phase, _context: "done"
+        schedules.time.run_until(retry_at - SECOND)
+        assert list(schedules.ran()) == [first.due_at]
+        schedules.run(2 * MINUTE)
+        assert schedules.ran()[first.due_at] == 2
+        assert len(schedules.ran()) >= 2
+
+
+def test_an_end_that_nobody_was_told_of_holds_nothing_up() -> None:
+    """The run that another waits for is cancelled by its user: the waiting one begins within a minute."""
+    with Schedules() as schedules:
+        schedules.fail()
+        schedules.make(
+            overlap="buffer_one", task={"type": "storm-plain", "retry": {"initial_seconds": 3600, "max_seconds": 3600}}
+        )
+        schedules.run(2 * MINUTE)
+        first, second = schedules.placed()[:2]
+        schedules.target = lambda _phase, _context: "done"
+        assert schedules.cancel(first.id.text).status == 200
+        schedules.run(MINUTE + 5 * SECOND)
+        assert schedules.state(second.id.text) == "succeeded"
+
+
+# Permanent schedules.
+
+
+def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
+    """Runs of 7 s with 3 s between: one about every ten seconds, from its creation on, and as many as remain."""
+    with slow(7, permanent=3, remaining_runs=20) as schedules:
+        schedules.run(10 * MINUTE)
+        begun = [effect.at for effect in schedules.effects]
+        gaps = [later - earlier for earlier, later in pairwise(begun)]
+        assert begun[0] - schedules.created_at <= SECOND
+        assert gaps == pytest.approx([10 * SECOND] * 19, abs=500)
+        assert min(gaps) >= 10 * SECOND
+        assert schedules.schedule()["state"] == "ended"
+
+
+def test_a_broken_chain_is_repaired() -> None:
+    """The coming run is cancelled: within minutes the chain goes on, one run at a time."""
+    with Schedules() as schedules:
+        schedules.make(permanent=30)
+        schedules.run(45 * SECOND)
+        coming = schedules.placed()[-1]
+        assert schedules.cancel(coming.id.text).status == 200
+        before = len(schedules.effects)
+        schedules.run(10 * MINUTE)
+        assert len(schedules.effects) > before + 5
+        assert schedules.effects[-1].at > schedules.now - MINUTE
+        assert min(later.at - earlier.at for earlier, later in pairwise(schedules.effects)) >= 30 * SECOND
+
+
+def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
+    """While it is paused nothing runs; resumed the chain goes on at its pace, one run at a time, until its end."""
+    with Schedules() as schedules:
+        schedules.make(permanent=10)
+        schedules.run(MINUTE)
+        schedules.steer("pause")
+        count = len(schedules.effects)
+        schedules.run(10 * MINUTE)
+        assert len(schedules.effects) == count
+        schedules.steer("resume")
+        schedules.run(MINUTE)
+        assert count + 5 <= len(schedules.effects) <= count + 7
+        assert schedules.amend(end_at=to_iso(schedules.now + 25 * SECOND)).status == 200
+        schedules.run(10 * MINUTE)
+        assert schedules.schedule()["state"] == "ended"
+
+
+# Failures that pause.
+
+
+def test_a_failure_pauses_where_that_is_wished() -> None:
+    """The second run fails for good: the schedule is paused, its note names the task, and nothing runs any more."""
+    with Schedules() as schedules:
+
+        def behave(_phase: str, _context: Context) -> str:
+            if len(schedules.effects) == 2:
+                raise Unretriable
+            return "done"
+
+        schedules.target = behave
+        schedules.make(pause_on_failure=True)
+        schedules.run(10 * MINUTE)
+        known = schedules.schedule()
+        failed = next(task for task in schedules.placed() if task.state == "failed")
+        assert known["state"] == "paused"
+        assert failed.id.text in known["note"]
+        assert len(schedules.effects) == 2
+        schedules.steer("resume")
+        schedules.run(5 * MINUTE)
+        assert len(schedules.effects) == 7
+
+
+def test_a_retry_does_not_pause() -> None:
+    """What fails once and then succeeds has not failed for good."""
+    with Schedules() as schedules:
+        schedules.fail(1)
+        schedules.make(pause_on_failure=True)
+        schedules.run(5 * MINUTE)
+        assert schedules.schedule()["state"] == "active"
+        assert schedules.tally()["succeeded"] >= 4  # type: ignore[index]  # a state is a text
+
+
+# Backfills.
+
+
+def _backfilled(schedules: Schedules) -> list[Task]:
+    tasks = schedules.placed()
+    return [task for task in tasks if task.schedule_ref and task.schedule_ref.cause is Cause.BACKFILL]
+
+
+def test_a_backfill_goes_at_its_pace() -> None:
+    """Half an hour of one a minute, at ten a minute: thirty runs in three minutes, each once, beside the others."""
+    with Schedules() as schedules:
+        schedules.make(overlap="allow_all")
+        schedules.run(2 * MINUTE)
+        start = (schedules.now // HOUR - 5) * HOUR
+        asked_at = schedules.now
+        body = {"from": to_iso(start), "until": to_iso(start + HOUR // 2 - 1), "per_minute": 10}
+        assert schedules.steer("backfill", body).body["backfills"][-1]["size"] == 30
+        schedules.run(5 * MINUTE)
+        tasks = _backfilled(schedules)
+        assert sorted(task.schedule_ref.nominal for task in tasks if task.schedule_ref) == list(
+            range(start, start + HOUR // 2, MINUTE)
+        )
+        ids = {task.id.text for task in tasks}
+        begun = sorted(effect.at - asked_at for effect in schedules.effects if effect.task_id in ids)
+        assert begun == pytest.approx([6 * SECOND * number for number in range(30)], abs=500)
+        assert schedules.schedule()["backfills"][-1]["ended_at"] is not None
+        others = [at for at in schedules.ran() if at > schedules.created_at]
+        assert others == schedules.minutes(schedules.created_at, schedules.now)
+
+
+def test_a_backfill_is_cancelled() -> None:
+    """What was placed, a few minutes' worth, still runs; nothing more does."""
+    with Schedules() as schedules:
+        schedules.make()
+        start = (schedules.now // DAY - 2) * DAY
+        body = {"from": to_iso(start), "until": to_iso(start + DAY), "per_minute": 6}
+        backfill = schedules.steer("backfill", body).body["backfills"][-1]["id"]
+        schedules.run(2 * MINUTE)
+        assert schedules.ask("DELETE", f"{PATH}/backfill/{backfill}").status == 200
+        schedules.run(30 * MINUTE)
+        assert 2 * 6 <= len(_backfilled(schedules)) <= 7 * 6
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
+    """Where a save takes four seconds the caller is answered after the first thousand; the others come, once each."""
+    with Schedules() as schedules:
+        schedules.make(cron="* * * * * *", overlap="allow_all")
+        schedules.steer("pause")
+        start = schedules.now // SECOND * SECOND - 1_200 * SECOND
+        schedules.before_call = lambda call: (
+            schedules.take(4 * SECOND)
+            if call.operation in {"put_item", "update_item"} and is_of_a_schedule(call)
+            else None
+        )
+        body = {"from": to_iso(start), "until": to_iso(start + 1_200 * SECOND - 1), "per_minute": 6_000}
+        assert schedules.steer("backfill", body).status == 202
+        schedules.before_call = None
+        assert len(_backfilled(schedules)) == 1_000
+        schedules.run(5 * MINUTE)
+        tasks = _backfilled(schedules)
+        assert len(tasks) == 1_200
+        assert {(task.state, task.attempt) for task in tasks} == {("succeeded", 1)}
+
+
+def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
+    """It was asked for apart from the timing: a pause and a change do not concern it; only five go on at once."""
+    with Schedules() as schedules:
+        schedules.make(cron="0 0 1 * *")
+        body = {"from": to_iso(schedules.now - 365 * DAY), "until": to_iso(schedules.now), "per_minute": 1}
+        schedules.steer("backfill", body)
+        schedules.steer("pause")
+        schedules.amend(catch_up_seconds=1)
+        schedules.run(20 * MINUTE)
+        assert len(schedules.effects) == 12
+        statuses = [schedules.steer("backfill", body).status for _ in range(6)]
+        assert statuses == [202] * 5 + [409]
+
+
+# Calendars.
+
+
+@pytest.mark.parametrize("on_excluded", ["skip", "move"])
+def test_a_calendar_keeps_occurrences_from_running(on_excluded: str) -> None:
+    """On an excluded day nothing runs, and the schedule says why; moved, one runs at the next working moment."""
+    with Schedules() as schedules:
+        midnight = (schedules.now // DAY + 1) * DAY
+        # Hours in which there is nothing to do.
+        schedules.ticking = False
+        schedules.time.run_until(midnight - 70 * MINUTE)
+        schedules.ticking = True
+        today = to_iso(schedules.now)[:10]
+        assert schedules.ask("PUT", "/v1/calendars/off", {"dates": {today: "a day off"}}).status in {200, 201}
+        cron = "*/30 * * * *" if on_excluded == "skip" else "50 23 * * *"
+        schedules.make(cron=cron, calendars=["off"], on_excluded=on_excluded)
+        schedules.time.run_until(midnight + 65 * MINUTE)
+        if on_excluded == "skip":
+            assert list(schedules.ran()) == [midnight, midnight + 30 * MINUTE, midnight + HOUR]
+            assert "a day off" in str(schedules.schedule())
+            assert schedules.schedule()["skipped"] > 0
+        else:
+            (effect,) = schedules.effects
+            assert 0 <= effect.at - midnight <= SECOND

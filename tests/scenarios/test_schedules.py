@@ -1,0 +1,240 @@
+"""Schedules run at their times, once each, whatever is paused, changed or away meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.times import to_iso
+from duetime.settings import Variable
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
+from tests.scenarios.test_schedule_catch_up import puts_occurrence
+from tests.simulation import works
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+    from tests.simulation.faults import Call
+
+
+def test_a_schedule_runs_at_each_of_its_times() -> None:
+    """Every minute for half an hour: each once, within half a second, never early."""
+    with Schedules() as schedules:
+        schedules.faulty = False
+        schedules.make()
+        schedules.run(HOUR // 2)
+        wanted = schedules.minutes(schedules.created_at, schedules.now)
+        assert dict(schedules.ran()) == dict.fromkeys(wanted, 1)
+        late = [effect.at - schedules.record(effect.task_id).due_at for effect in schedules.effects]
+        assert min(late) >= 0
+        assert max(late) <= SECOND // 2
+
+
+def test_an_occurrence_is_a_task_of_the_template() -> None:
+    """Type, payload and limits are the template's, the owner the schedule's, and it says which occurrence it is."""
+    with Schedules() as schedules:
+        schedules.make(task={"type": PLAIN, "payload": works.LARGE, "timeout_seconds": 7, "name": "nice"})
+        schedules.run(2 * MINUTE)
+        task = schedules.placed()[0]
+        assert (task.owner, task.type, task.timeout_seconds, task.name) == ("local", PLAIN, 7, "nice")
+        assert schedules.ask("GET", f"/v1/tasks/{task.id}").body["payload"] == works.LARGE
+        assert task.schedule_ref is not None
+        first = schedules.minutes(schedules.created_at, schedules.now)[0]
+        assert (task.schedule_ref.nominal, task.due_at, task.id.home) == (first, first, first)
+
+
+def test_a_second_after_the_other_keeps_up() -> None:
+    """A schedule of one a second runs 120 times in two minutes, from its first second on."""
+    with Schedules() as schedules:
+        schedules.make(rate="1 second")
+        schedules.run(2 * MINUTE - SECOND)
+        ran = schedules.ran()
+        assert set(ran.values()) == {1}
+        first = min(ran)
+        assert sorted(ran) == list(range(first, first + len(ran) * SECOND, SECOND))
+        assert len(ran) >= 118
+
+
+def test_an_occurrence_in_two_seconds_needs_no_tick() -> None:
+    """What is due before the trigger's next reading is placed by whoever creates the schedule."""
+    with Schedules() as schedules:
+        schedules.ticking = False
+        start = (schedules.now // SECOND + 2) * SECOND
+        schedules.make(rate="1 second", start_at=to_iso(start), end_at=to_iso(start + 100))
+        schedules.run(4 * SECOND)
+        assert list(schedules.ran()) == [start]
+
+
+def test_far_ahead_nothing_is_placed() -> None:
+    """The occurrence in three hours has no task yet, and its timer lies ahead."""
+    with Schedules() as schedules:
+        at = (schedules.now // HOUR + 3) * HOUR
+        schedules.make(dates=[to_iso(at).replace(".000Z", "Z")])
+        schedules.run(HOUR)
+        assert schedules.placed() == []
+        schedules.time.run_until(at + SECOND)
+        assert schedules.ran() == {at: 1}
+
+
+@pytest.mark.parametrize("outage", [5 * MINUTE, 2 * HOUR])
+def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None:
+    """The trigger stands still: afterwards the latest missed occurrence runs late, the others are told of."""
+    with Schedules() as schedules:
+        schedules.make(overlap="allow_all")
+        schedules.run(10 * MINUTE)
+        schedules.ticking = False
+        schedules.run(outage)
+        schedules.ticking = True
+        back = (schedules.now // MINUTE + 1) * MINUTE
+        schedules.run(10 * MINUTE)
+        times, tasks = schedules.ran(), schedules.placed()
+        assert set(times.values()) == {1}
+        before = {task.schedule_ref.nominal for task in tasks if task.schedule_ref and task.created_at < back}
+        missed = [at for at in schedules.minutes(schedules.created_at, back - 10 * SECOND) if at not in before]
+        assert [at for at in missed if at in times] == missed[-1:]
+        assert all(at in times for at in schedules.minutes(back, schedules.now))
+        known = schedules.schedule()
+        assert (known["skipped"], known["placed"]) == (len(missed) - 1, len(tasks))
+        assert "missed" in str(known)
+
+
+def test_what_is_too_late_is_not_caught_up() -> None:
+    """The missed occurrence is forty minutes late, and the window is thirty: nothing runs, and the schedule says so."""
+    with Schedules() as schedules:
+        schedules.make(cron="0 * * * *", catch_up_seconds=1800)
+        schedules.run(MINUTE)
+        schedules.ticking = False
+        schedules.time.run_until((schedules.now // HOUR + 1) * HOUR + 40 * MINUTE)
+        schedules.ticking = True
+        schedules.run(5 * MINUTE)
+        assert schedules.placed() == []
+        assert "none runs" in str(schedules.schedule())
+
+
+@pytest.mark.parametrize("pause", [SECOND, 10 * MINUTE])
+def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Millis) -> None:
+    """Between the two nothing runs; afterwards each occurrence runs again, and those between never do."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(5 * MINUTE)
+        schedules.time.run_until((schedules.now // MINUTE) * MINUTE + MINUTE + 10 * SECOND)
+        paused_at = schedules.now
+        paused = schedules.steer("pause", {"note": "the printer is broken"})
+        assert (paused.body["state"], paused.body["note"]) == ("paused", "the printer is broken")
+        schedules.run(pause)
+        schedules.steer("resume")
+        resumed_at = schedules.now
+        schedules.run(5 * MINUTE)
+        times = schedules.ran()
+        assert [at for at in times if at > paused_at] == schedules.minutes(resumed_at, schedules.now)
+        assert [at for at in times if at < paused_at] == schedules.minutes(schedules.created_at, paused_at)
+        assert set(times.values()) == {1}
+        assert schedules.schedule()["state"] == "active"
+
+
+def test_what_a_deleted_schedule_placed_is_dropped() -> None:
+    """Its occurrences find no schedule; those of a new one of the same name run."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(5 * MINUTE)
+        gone_at = schedules.now
+        assert schedules.ask("DELETE", PATH).status == 200
+        assert schedules.ask("GET", PATH).status == 404
+        schedules.make(cron="*/5 * * * *")
+        schedules.run(15 * MINUTE)
+        after = [at for at in schedules.ran() if at > gone_at]
+        assert after == [at for at in schedules.minutes(gone_at, schedules.now) if at // MINUTE % 5 == 0]
+        assert set(schedules.ran().values()) == {1}
+        assert any("deleted" in reason for reason in schedules.skipped())
+
+
+def test_only_so_many_run() -> None:
+    """Three runs remain: three run, and the schedule has ended."""
+    with Schedules() as schedules:
+        schedules.make(remaining_runs=3)
+        schedules.run(10 * MINUTE)
+        wanted = schedules.minutes(schedules.created_at, schedules.created_at + 3 * MINUTE)[:3]
+        assert dict(schedules.ran()) == dict.fromkeys(wanted, 1)
+        assert schedules.schedule()["state"] == "ended"
+
+
+def test_runs_that_a_change_drops_are_given_back() -> None:
+    """Of five runs two have run when the schedule changes: three more run, though all five were placed."""
+    with Schedules() as schedules:
+        schedules.make(rate="30 seconds", remaining_runs=5)
+        schedules.run(45 * SECOND)
+        assert schedules.schedule()["remaining_runs"] == 0
+        assert schedules.amend(catch_up_seconds=60).status == 200
+        schedules.run(10 * MINUTE)
+        times = list(schedules.ran())
+        assert times == list(range(times[0], times[0] + 5 * 30 * SECOND, 30 * SECOND))
+        assert schedules.schedule()["state"] == "ended"
+
+
+def test_an_end_is_an_end() -> None:
+    """Nothing runs after it, its own instant does, and what was placed before it runs though the schedule has ended."""
+    with Schedules() as schedules:
+        first = (schedules.now // MINUTE + 2) * MINUTE
+        schedules.make(start_at=to_iso(first), end_at=to_iso(first + 2 * MINUTE))
+        schedules.run(10 * MINUTE)
+        assert list(schedules.ran()) == [first, first + MINUTE, first + 2 * MINUTE]
+        assert schedules.schedule()["state"] == "ended"
+
+
+def test_triggered_by_hand_it_runs_at_once() -> None:
+    """Even of a paused schedule, once, and without touching its timing."""
+    with Schedules() as schedules:
+        schedules.make(cron="0 0 1 * *")
+        schedules.steer("pause")
+        task_id = schedules.steer("trigger").body["id"]
+        schedules.run(SECOND)
+        assert [effect.task_id for effect in schedules.effects] == [task_id]
+        assert "triggered" in str(schedules.schedule())
+
+
+def test_a_changed_number_of_shards_changes_no_id() -> None:
+    """Everything is deployed with four times as many shards: each occurrence runs once, in the first ones."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(5 * MINUTE + 30 * SECOND)
+        schedules.generation += 1
+        schedules.shards *= 4
+        schedules.environ[Variable.SHARDS] = str(schedules.shards)
+        assert schedules.amend(jitter_seconds=0).status == 200
+        schedules.run(20 * MINUTE)
+        assert dict(schedules.ran()) == dict.fromkeys(schedules.minutes(schedules.created_at, schedules.now), 1)
+        assert {task.id.shard for task in schedules.placed()} == set(range(2))
+
+
+def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
+    """While schedules cannot be read the trigger does not move on; afterwards the minutes are read again."""
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.run(5 * MINUTE)
+        refused = schedules.refuse(lambda call: call.machine.function == "trigger" and is_of_a_schedule(call))
+        schedules.run(2 * MINUTE)
+        assert refused
+        schedules.before_call = None
+        schedules.run(10 * MINUTE)
+        assert dict(schedules.ran()) == dict.fromkeys(schedules.minutes(schedules.created_at, schedules.now), 1)
+
+
+def test_a_write_in_between_breaks_no_chain() -> None:
+    """Before every third save of the trigger its owner changes something else than the timing."""
+    with Schedules() as schedules:
+        schedules.make()
+        saves: list[Call] = []
+
+        def change_first(call: Call) -> None:
+            is_save = call.operation in {"put_item", "update_item"} and is_of_a_schedule(call)
+            if call.machine.function != "trigger" or not is_save or puts_occurrence(call, "trigger"):
+                return
+            saves.append(call)
+            if len(saves) % 3 == 1:
+                schedules.users.ask("PATCH", PATH, {"catch_up_seconds": 60 + len(saves)})
+
+        schedules.before_call = change_first
+        schedules.run(20 * MINUTE)
+        assert len(saves) > 10
+        assert dict(schedules.ran()) == dict.fromkeys(schedules.minutes(schedules.created_at, schedules.now), 1)

@@ -1,0 +1,396 @@
+"""Graphs that run, fail, are rolled back and controlled, and end whatever becomes of their executions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.limits import LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL
+from duetime.domain.times import to_iso
+from duetime.handlers import AttemptCancelled, Unretriable
+from tests.fakes.stepfunctions import Status
+from tests.scenarios.graphs import DIAMOND, PATH, Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+    from tests.simulation.faults import Call
+
+LONG = {key: {**node, "timeout_seconds": 800} for key, node in DIAMOND.items()}
+UNDOABLE = {key: {**node, "type": UNDONE, "retry": {"max_attempts": 1}} for key, node in DIAMOND.items()}
+
+
+def stands(graphs: Graphs) -> dict[str, str]:
+    """Where each node stands: its state, or why it was cancelled."""
+    nodes = graphs.ask("GET", f"{PATH}/{graphs.topology}").body["nodes"]
+    return {key: node["reason"] or node["state"] for key, node in nodes.items()}
+
+
+def failing(graphs: Graphs, *keys: str, takes: int = 0) -> None:
+    """Have these nodes fail for good, and the others take so many seconds."""
+
+    def behave(_phase: str, context: Context) -> str:
+        if graphs.key_of(context.task_id) in keys:
+            raise Unretriable
+        graphs.take(takes * SECOND)
+        return "done"
+
+    graphs.target = behave
+
+
+def break_executions(graphs: Graphs) -> int:
+    """Break every execution of the state machine; how many there were."""
+    running = graphs.states.running()
+    for execution in running:
+        graphs.states.break_execution(execution.arn, Status.TIMED_OUT)
+    return len(running)
+
+
+def refuse_node_tasks(call: Call) -> None:
+    """Have the table take no task of a node."""
+    if call.machine.function == "topology" and call.operation == "put_item" and (call.partition or "")[:2] == "20":
+        call.refuse()
+
+
+def test_a_node_runs_after_its_parents_and_once() -> None:
+    """A diamond runs from top to bottom, and the topology's task succeeds with it."""
+    with Graphs() as graphs:
+        graphs.submit(DIAMOND)
+        ended = graphs.run_until_ended()
+        assert (graphs.ran[0], sorted(graphs.ran[1:3]), graphs.ran[3:]) == ("top", ["left", "right"], ["bottom"])
+        assert ended.result is not None
+        assert (ended.state, ended.result.data) == ("succeeded", b'{"run":1,"nodes":{"succeeded":4}}')
+        assert set(stands(graphs).values()) == {"succeeded"}
+
+
+def test_nothing_starts_after_a_failure_that_stops() -> None:
+    """Under `stop` the failure of a node cancels what has not begun, and fails the topology."""
+    with Graphs() as graphs:
+        failing(graphs, "left")
+        graphs.submit(DIAMOND)
+        ended = graphs.run_until_ended()
+        assert "bottom" not in graphs.ran
+        assert stands(graphs)["bottom"] in {"stopped", "upstream_failed"}
+        assert ended.error is not None
+        assert (ended.state, ended.error.kind, ended.error.message) == (
+            "failed",
+            "NodesFailed",
+            "the node left failed",
+        )
+
+
+def test_a_failure_stops_other_branches_at_once() -> None:
+    """A node that runs goes on to its end, but its child does not start any more."""
+    with Graphs() as graphs:
+
+        def behave(_phase: str, context: Context) -> str:
+            if graphs.key_of(context.task_id) == "bad":
+                graphs.take(2 * SECOND)
+                raise Unretriable
+            graphs.take(20 * SECOND)
+            return "done"
+
+        graphs.target = behave
+        graphs.submit(
+            {"bad": {"type": PLAIN}, "slow": {"type": PLAIN}, "after": {"type": PLAIN, "depends_on": ["slow"]}}
+        )
+        graphs.run(2 * MINUTE)
+        assert stands(graphs) == {"bad": "failed", "slow": "succeeded", "after": "stopped"}
+
+
+def test_a_node_is_given_the_results_that_it_asks_for() -> None:
+    """By its parents' names; a parent that failed has none to give."""
+    with Graphs() as graphs:
+        given: dict[str, object] = {}
+
+        def behave(_phase: str, context: Context) -> str:
+            key = graphs.key_of(context.task_id)
+            given[key] = context.inputs
+            if key == "right":
+                raise Unretriable
+            return key
+
+        graphs.target = behave
+        bottom = {"depends_on": ["left", "right", "top"], "inputs": ["left", "right"], "rule": "all_done"}
+        graphs.submit({**DIAMOND, "bottom": {"type": PLAIN, **bottom}}, on_failure="continue")
+        graphs.run_until_ended()
+        assert json.loads(json.dumps(given["bottom"])) == {"left": "left", "right": None}
+        assert not given["left"]
+
+
+def test_rules_decide_under_continue() -> None:
+    """A failure cancels what needs its success, and lets run what steps in for it."""
+    with Graphs() as graphs:
+        failing(graphs, "left")
+        helper = {"type": PLAIN, "depends_on": ["left"], "rule": "one_failed"}
+        graphs.submit({**DIAMOND, "helper": helper}, on_failure="continue")
+        assert graphs.run_until_ended().state == "failed"
+        assert (stands(graphs)["bottom"], stands(graphs)["helper"]) == ("upstream_failed", "succeeded")
+
+
+def test_a_skip_goes_down_a_long_chain() -> None:
+    """A hundred nodes are skipped one after the other, each by a worker of its own, and the topology still ends."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        failing(graphs, "n0")
+        nodes = {f"n{i}": {"type": PLAIN, "depends_on": [f"n{i - 1}"] if i else []} for i in range(100)}
+        graphs.submit(nodes, on_failure="continue")
+        assert graphs.run_until_ended().state == "failed"
+        assert set(stands(graphs).values()) == {"failed", "upstream_failed"}
+
+
+# Rollbacks.
+
+
+def test_a_rollback_that_fails_goes_no_further_up() -> None:
+    """What was built on by a node that cannot be undone stays as it is."""
+    with Graphs() as graphs:
+
+        def behave(phase: str, context: Context) -> str:
+            if (phase, graphs.key_of(context.task_id)) in {("rollback", "left"), ("run", "bottom")}:
+                raise Unretriable
+            return "done"
+
+        graphs.target = behave
+        graphs.submit(UNDOABLE, on_failure="rollback")
+        ended = graphs.run_until_ended()
+        assert stands(graphs)["top"] == "succeeded"
+        assert ended.error is not None
+        assert (ended.state, ended.error.message) == (
+            "failed",
+            "the node bottom failed; the node left could not be rolled back",
+        )
+
+
+def test_a_rollback_ends_where_a_node_offers_none() -> None:
+    """Also if the node itself was to be rolled back on failure: it is tried once, and the topology fails."""
+    with Graphs() as graphs:
+        failing(graphs, "bottom")
+        bottom = {**DIAMOND["bottom"], "rollback": True}
+        graphs.submit({**DIAMOND, "bottom": bottom}, on_failure="rollback")
+        ended = graphs.run_until_ended()
+        assert ended.error is not None
+        assert (ended.state, ended.error.message) == (
+            "failed",
+            "the node bottom failed; the node bottom could not be rolled back",
+        )
+        history = graphs.node("bottom").attempt_history
+        assert [line.error.kind for line in history[:1] if line.error] == ["Unretriable"]
+
+
+@pytest.mark.parametrize(
+    ("cancels", "said"), [(True, "the node left was cancelled"), (False, "it was not done within 30 s")]
+)
+def test_a_rollback_says_what_it_followed(*, cancels: bool, said: str) -> None:
+    """The end of the whole's time, or a cancel of a node: no node is said to have failed that has not."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
+        graphs.submit(UNDOABLE, on_failure="rollback", deadline_seconds=3600 if cancels else 30)
+        graphs.run(5 * SECOND)
+        if cancels:
+            assert graphs.ask("DELETE", f"/v1/tasks/{graphs.node('left').id}").status == 200
+        ended = graphs.run_until_ended()
+        assert ended.error is not None
+        assert (ended.error.kind, ended.error.message) == ("RolledBack", f"rolled back after {said}")
+
+
+# What users ask.
+
+
+def test_a_rerun_keeps_what_succeeded() -> None:
+    """Only what failed and what waited for it runs again, each as a new task; then the topology succeeds."""
+    with Graphs() as graphs:
+        graphs.faulty = True  # a node of a rerun begins long after the parents that it keeps
+        failing(graphs, "left")
+        graphs.submit(DIAMOND)
+        assert graphs.run_until_ended().state == "failed"
+        kept, begun = graphs.node("top").id, len(graphs.ran)
+        failing(graphs)
+        assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/retry").status == 200
+        assert graphs.run_until_ended().state == "succeeded"
+        assert "top" not in graphs.ran[begun:]
+        assert graphs.ran[-1] == "bottom"
+        assert graphs.node("top").id == kept
+
+
+def test_a_cancel_stops_what_has_not_begun() -> None:
+    """What runs is asked to stop, what waits is cancelled, and the topology is cancelled."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
+        graphs.submit(DIAMOND)
+        graphs.run(10 * SECOND)
+        assert graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}", query="force=true").status == 202
+        assert graphs.run_until_ended().state == "cancelled"
+        assert graphs.ran == ["top"]
+
+
+def test_a_pause_holds_what_has_not_begun_until_it_is_resumed() -> None:
+    """While it is paused nothing starts; resumed, it goes on where it was."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.target = lambda _phase, _context: graphs.take(5 * SECOND)
+        graphs.submit(DIAMOND)
+        graphs.run(3 * SECOND)
+        graphs.ask("POST", f"/v1/tasks/{graphs.topology}/pause")
+        graphs.run(10 * MINUTE)
+        assert graphs.ran == ["top"]
+        graphs.ask("POST", f"/v1/tasks/{graphs.topology}/resume")
+        assert graphs.run_until_ended().state == "succeeded"
+        assert sorted(graphs.ran) == sorted(DIAMOND)
+
+
+def test_a_node_that_its_user_cancels_is_told_to_its_children() -> None:
+    """A node that is cancelled counts as failed at its children, although no worker ran it."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
+        graphs.submit(DIAMOND, on_failure="continue")
+        graphs.run(5 * SECOND)
+        assert graphs.ask("DELETE", f"/v1/tasks/{graphs.node('left').id}").status == 200
+        graphs.run(5 * MINUTE)
+        expected = {"top": "succeeded", "left": "cancelled", "right": "succeeded", "bottom": "upstream_failed"}
+        assert stands(graphs) == expected
+
+
+def test_a_blocked_node_that_its_user_has_put_off_waits_for_that_time() -> None:
+    """A change of its due time while its parents run is kept when they let it start."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
+        graphs.submit(DIAMOND)
+        graphs.run(5 * SECOND)
+        at = to_iso(graphs.now + 10 * MINUTE)
+        assert graphs.ask("PATCH", f"/v1/tasks/{graphs.node('left').id}", {"at": at}).status == 200
+        graphs.run(9 * MINUTE)
+        assert graphs.ran == ["top", "right"]
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["top", "right", "left", "bottom"]
+
+
+def test_the_time_of_the_whole_ends() -> None:
+    """Once the deadline has passed nothing more starts, and the topology fails with that reason."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, _context: graphs.take(40 * SECOND)
+        graphs.submit(DIAMOND, deadline_seconds=10)
+        ended = graphs.run_until_ended()
+        assert graphs.ran == ["top"]
+        assert ended.error is not None
+        assert (ended.state, ended.error.kind) == ("failed", "DeadlineExceeded")
+
+
+# Executions that break.
+
+
+def test_an_execution_that_breaks_before_its_plan_is_replaced() -> None:
+    """Nobody else would let its nodes start: another one plans them, and the attempt is not counted."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.before_call = refuse_node_tasks
+        graphs.submit(DIAMOND)
+        graphs.run(30 * SECOND)
+        assert break_executions(graphs) == 1
+        graphs.before_call = None
+        ended = graphs.run_until_ended(within=2 * SHORTEST_CHECK_INTERVAL)
+        assert (ended.state, ended.attempt, sorted(graphs.ran)) == ("succeeded", 1, sorted(DIAMOND))
+
+
+def test_executions_that_break_again_and_again_spend_no_attempt() -> None:
+    """They are replaced at every check; nodes go on starting each other meanwhile."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.target = lambda _phase, _context: graphs.take(10 * MINUTE)
+        graphs.submit(LONG)
+        broken = 0
+        for _ in range(40):
+            graphs.run(MINUTE)
+            broken += break_executions(graphs)
+        graphs.run(30 * MINUTE)
+        assert broken > graphs.whole().retry.max_attempts
+        assert sorted(graphs.ran) == sorted(DIAMOND)
+        assert graphs.whole().state == "succeeded"
+
+
+@pytest.mark.parametrize("policy", ["stop", "continue", "rollback"])
+def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
+    """Every policy comes to the end that it would have come to, although the execution broke before."""
+
+    def run(*, breaks: bool) -> tuple[dict[str, str], str]:
+        with Graphs() as graphs:
+            graphs.faulty = True
+
+            def behave(phase: str, context: Context) -> str:
+                graphs.take(5 * SECOND)
+                if phase == "run" and graphs.key_of(context.task_id) == "left":
+                    raise Unretriable
+                return "done"
+
+            graphs.target = behave
+            tidy = {"type": UNDONE, "depends_on": ["right"], "rule": "all_done"}
+            graphs.submit({**UNDOABLE, "tidy": tidy}, on_failure=policy)
+            graphs.run(2 * SECOND)
+            if breaks:
+                assert break_executions(graphs) == 1
+            graphs.run(20 * MINUTE)
+            return stands(graphs), str(graphs.whole().state)
+
+    assert run(breaks=True) == run(breaks=False)
+
+
+def test_checks_go_on_for_as_long_as_it_runs() -> None:
+    """An execution that breaks after hours is found, at the latest an hour and a little later."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.target = lambda _phase, _context: graphs.take(10 * MINUTE)
+        chain = {
+            f"n{i}": {"type": PLAIN, "timeout_seconds": 800, "depends_on": [f"n{i - 1}"] if i else []}
+            for i in range(20)
+        }
+        graphs.submit(chain)
+        graphs.run(3 * HOUR)
+        assert break_executions(graphs) == 1
+        assert graphs.run_until_ended(30 * MINUTE + LONGEST_CHECK_INTERVAL).state == "succeeded"
+        assert len(graphs.ran) == len(chain)
+
+
+def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -> None:
+    """When its task ends before its nodes, those that wait are cancelled and those that run are stopped."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+
+        def behave(_phase: str, context: Context) -> str:
+            if graphs.key_of(context.task_id) == "left":
+                for _ in range(100):
+                    graphs.take(6 * SECOND)
+                    if context.asked:
+                        raise AttemptCancelled
+            return "done"
+
+        graphs.target = behave
+        graphs.submit(LONG)
+        graphs.run(30 * SECOND)
+        assert break_executions(graphs) == 1
+        assert graphs.run_until(lambda: graphs.whole().state == "postponed", step=10)
+        assert graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}").status in {200, 202}
+        graphs.run(2 * HOUR)
+        assert graphs.whole().state == "cancelled"
+        assert graphs.whole().finished_at is not None
+        expected = {"top": "succeeded", "left": "cancelled", "right": "succeeded", "bottom": "stopped"}
+        assert stands(graphs) == expected
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end(*, breaks: bool) -> None:
+    """Nodes that do not exist yet cannot be cancelled: first the plan is made once more, then all of it is."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.before_call = refuse_node_tasks
+        graphs.submit(DIAMOND)
+        graphs.run(30 * SECOND)
+        if breaks:
+            assert break_executions(graphs) == 1
+        graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}", query="force=true")
+        graphs.before_call = None
+        assert graphs.run_until_ended(2 * SHORTEST_CHECK_INTERVAL).state == "cancelled"
+        assert graphs.ran == []
+        assert set(stands(graphs).values()) == {"stopped"}
