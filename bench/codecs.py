@@ -12,8 +12,8 @@ from bench.paired_timing import Comparison, compare
 from duetime.adapters.dynamodb.task_items import item_of, task_of
 from duetime.contract.http import safe_json
 from duetime.contract.tasks.decoding import task_spec
+from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_id, new_task
-from duetime.domain.tasks.task import Content, ContentPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,9 +17,10 @@ from duetime.adapters.runtime.clock import SystemRandom
 from duetime.domain.dispatch.timers import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
+from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.target_rules import TargetRules
-from duetime.domain.tasks.task import Content, ContentPlace, TaskSpec
+from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from duetime.composition.api import composed
 from duetime.contract.pull import lease_decoding, operations
 from duetime.contract.pull.lease_tokens import key_of
-from duetime.domain.tasks.attempt_outcomes import Stopped
+from duetime.domain.tasks.attempt_results import Stopped
 
 from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import Ending
+    from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.pull_leases import LeaseKey
 
     from .requests import Request

@@ -8,7 +8,7 @@ from duetime.composition.api import composed
 from duetime.contract.tasks import attempt_decoding, attempt_history, operations
 from duetime.contract.tasks.encoding import json_text, target_reply_text
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Query
+from duetime.domain.tasks.targets import Query
 
 from .responses import Response, answer, task_response
 from .routing import route

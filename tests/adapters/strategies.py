@@ -10,30 +10,13 @@ from hypothesis import strategies as st
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.ids import MAX_SHARDS, TaskId
 from duetime.domain.tasks.arns import AwsService, arn_pattern
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.references import Cause, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
-from duetime.domain.tasks.task import (
-    AttemptOutcome,
-    AttemptRecord,
-    AwsTarget,
-    Cause,
-    Content,
-    ContentPlace,
-    HandlerTarget,
-    HttpTarget,
-    LockScope,
-    LockSpec,
-    Phase,
-    Priority,
-    Progress,
-    PullTarget,
-    Query,
-    ScheduleRef,
-    StopRequest,
-    Task,
-    TaskError,
-    TopologyTarget,
-)
+from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
+from duetime.domain.tasks.task import LockScope, LockSpec, Priority, Progress, StopRequest, Task
 from duetime.domain.times import SECOND
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.

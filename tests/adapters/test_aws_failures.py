@@ -17,8 +17,9 @@ from duetime.adapters.payload_store import SplitContentStore
 from duetime.adapters.sqs.queues import SqsQueues
 from duetime.domain.dispatch.timers import Entry, Message
 from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.payload_expiry import after_record
-from duetime.domain.tasks.task import Content, ContentPlace, Priority
+from duetime.domain.tasks.task import Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered, task

@@ -21,9 +21,13 @@ from duetime.domain.limits import (
     TIMER_LIFE,
 )
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.attempt_outcomes import Claimant, Run, failure
+from duetime.domain.tasks.attempt_outcomes import Claimant, Run
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_results import failure
+from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, AwsTarget, Content, ContentPlace, Priority, Task
+from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.task import Priority, Task
 from duetime.domain.times import DAY, MINUTE
 from tests.adapters.examples import HOME, OWNER, numbered, task
 from tests.adapters.strategies import TASKS

@@ -17,21 +17,15 @@ from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
+from duetime.domain.schedules.run_history import Activity, BackfillRun, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_schedule import Activity, BackfillRun, LastRun, Remark, StoredSchedule
+from duetime.domain.schedules.stored_schedule import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
+from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.retry import RetryPolicy
-from duetime.domain.tasks.task import (
-    Content,
-    ContentPlace,
-    HandlerTarget,
-    HttpTarget,
-    LockSpec,
-    Phase,
-    Priority,
-    TaskSpec,
-)
+from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
+from duetime.domain.tasks.task import LockSpec, Priority, TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import CREW, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered

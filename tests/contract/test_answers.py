@@ -8,19 +8,12 @@ from pydantic import TypeAdapter
 
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.responses import TaskEntry, TaskResponse
+from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.references import Cause, ScheduleRef
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import (
-    Cause,
-    Content,
-    ContentPlace,
-    HttpTarget,
-    Phase,
-    Progress,
-    Query,
-    ScheduleRef,
-    StopRequest,
-    TaskError,
-)
+from duetime.domain.tasks.targets import HttpTarget, Phase, Query
+from duetime.domain.tasks.task import Progress, StopRequest
 from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import NOW, task
 

@@ -13,7 +13,8 @@ from duetime.contract.tasks.encoding import entry
 from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.retry import RetryPolicy
-from duetime.domain.tasks.task import AwsTarget, HttpTarget, Phase, Priority, TaskSpec
+from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase
+from duetime.domain.tasks.task import Priority, TaskSpec
 from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import task
 

@@ -7,9 +7,9 @@ from pydantic import TypeAdapter
 
 from duetime.contract.tasks.attempt_history import attempts
 from duetime.contract.tasks.responses import AttemptsResponse
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError
 from duetime.domain.tasks.costs import ASSUMED, dollars_of
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, TaskError
 from tests.domain.factories import NOW, task
 
 FIRST = AttemptRecord(1, 1, "worker 1", NOW + 12, 12, 480, AttemptOutcome.RETRIED)

@@ -10,8 +10,9 @@ from duetime.contract.http.safe_json import read
 from duetime.contract.tasks import attempt_decoding
 from duetime.contract.tasks.attempt_decoding import Notice, Report
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_RESULT_BYTES
-from duetime.domain.tasks.attempt_outcomes import Failed, Succeeded
-from duetime.domain.tasks.task import Progress, TaskError
+from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.attempt_results import Failed, Succeeded
+from duetime.domain.tasks.task import Progress
 
 ERROR = {"class": "Timeout", "message": "no answer"}
 

@@ -33,11 +33,14 @@ from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.recurrences import Clock
+from duetime.domain.schedules.run_history import BackfillRun, LastRun
 from duetime.domain.schedules.schedule import Schedule
-from duetime.domain.schedules.stored_schedule import BackfillRun, LastRun, StoredSchedule
+from duetime.domain.schedules.stored_schedule import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
-from duetime.domain.tasks.task import Content, ContentPlace, HttpTarget, TaskSpec
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.targets import HttpTarget
+from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import HOUR, to_iso
 from tests.clocks import NOW
 from tests.contract.properties import unhurried

@@ -7,8 +7,9 @@ from typing import Any
 
 from duetime.domain.dispatch.timers import Message
 from duetime.domain.ids import TaskId
+from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Content, ContentPlace, Priority, Task
+from duetime.domain.tasks.task import Priority, Task
 from tests.clocks import NOW
 
 __all__ = ["ID", "NOW", "PAYLOAD", "TASK", "message", "task"]

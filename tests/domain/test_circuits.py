@@ -5,7 +5,7 @@ import pytest
 from duetime.adapters.targets.http_messages import NOT_SENT, OURS
 from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
 from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
-from duetime.domain.tasks.attempt_outcomes import (
+from duetime.domain.tasks.attempt_results import (
     Deferred,
     NotSent,
     Postponed,
@@ -15,7 +15,7 @@ from duetime.domain.tasks.attempt_outcomes import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.task import HandlerTarget, HttpTarget
+from duetime.domain.tasks.targets import HandlerTarget, HttpTarget
 from duetime.domain.times import MINUTE, SECOND
 from tests.domain.factories import NOW
 

@@ -20,7 +20,8 @@ from duetime.domain.dispatch.timers import (
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.states import LEASED, TERMINAL, WAITING, State
-from duetime.domain.tasks.task import Priority, PullTarget
+from duetime.domain.tasks.targets import PullTarget
+from duetime.domain.tasks.task import Priority
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of, start_of
 from tests.domain.factories import task
 

@@ -5,7 +5,8 @@ import pytest
 from duetime.domain.errors import FieldInvalid, TypeNotPulled
 from duetime.domain.tasks.pull_leases import ANYONE, Pullers
 from duetime.domain.tasks.target_rules import TargetRules
-from duetime.domain.tasks.task import HandlerTarget, PullTarget, TaskSpec
+from duetime.domain.tasks.targets import HandlerTarget, PullTarget
+from duetime.domain.tasks.task import TaskSpec
 
 RULES = TargetRules({"resize"})
 PULLERS = Pullers({"resize": frozenset({ANYONE}), "report": frozenset({"ann"})})

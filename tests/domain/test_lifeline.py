@@ -14,7 +14,7 @@ from duetime.domain.dispatch.acknowledgement import (
 )
 from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.states import LEASED, TERMINAL, State
-from duetime.domain.tasks.task import HandlerTarget, TopologyTarget
+from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
 from duetime.domain.times import DAY, SECOND
 from tests.domain.factories import NOW, message, task
 

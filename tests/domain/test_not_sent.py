@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from duetime.domain.limits import LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
-from duetime.domain.tasks.attempt_outcomes import NotSent
-from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_results import NotSent
 from duetime.domain.times import HOUR, SECOND, Millis
 from tests.domain.factories import NOW, task
 

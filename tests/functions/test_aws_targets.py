@@ -7,7 +7,8 @@ from uuid import uuid4
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import AwsTarget, Priority, TaskSpec
+from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.settings import Variable
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import pytest
 
 from duetime import composition
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import HandlerTarget, HttpTarget, Phase, Priority, TaskSpec
+from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.handlers import REGISTRY, Registered
 from duetime.settings import Variable
 from tests.adapters.targets.receiver import is_signed_by

@@ -12,7 +12,8 @@ from duetime.adapters.targets.egress import EgressCaller
 from duetime.composition import composed
 from duetime.composition.http import HttpServices
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import HttpTarget, Priority, TaskSpec
+from duetime.domain.tasks.targets import HttpTarget
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.settings import Variable
 from tests.adapters.targets.receiver import is_signed_by
 from tests.functions.receivers import Receiver, receiving

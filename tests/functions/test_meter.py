@@ -43,7 +43,7 @@ from duetime.domain.limits import (
     MAX_URL_LENGTH,
 )
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
-from duetime.domain.tasks.attempt_outcomes import Postponed, Succeeded, failure
+from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.retry import RetryPolicy

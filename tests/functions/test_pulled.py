@@ -15,7 +15,7 @@ from duetime import composition
 from duetime.composition import Platform, composed
 from duetime.composition.core import CoreServices
 from duetime.composition.pull import PullServices
-from duetime.domain.tasks.attempt_outcomes import Succeeded
+from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Priority, TaskSpec

@@ -11,8 +11,8 @@ from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.locks import RESERVED, LockName
+from duetime.domain.tasks.references import Cause
 from duetime.domain.tasks.states import LEASED, WAITING
-from duetime.domain.tasks.task import Cause
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.schedule_watching import OWNER
 

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime.settings import Variable

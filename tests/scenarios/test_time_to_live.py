@@ -25,7 +25,7 @@ from duetime.domain.limits import (
     MAX_DUE_AHEAD,
 )
 from duetime.domain.locks import Holder, Lock, LockName
-from duetime.domain.tasks.attempt_outcomes import failure
+from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.task import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.circuit_breakers import Circuit
-    from duetime.domain.tasks.attempt_outcomes import Ending
+    from duetime.domain.tasks.attempt_results import Ending
     from duetime.ports.targets import Work
 
 NAME = LockName("me", "db-17")

@@ -11,7 +11,7 @@ import pytest
 
 import duetime.ports
 import duetime.services
-from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
+from duetime.domain.tasks.attempt_results import Postponed, Skipped
 from duetime.services.start_gates import StartGates
 from tests.clocks import NOW
 from tests.domain.factories import task

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import HandlerTarget, TopologyTarget
+from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
 from duetime.domain.times import SECOND, Millis
 from tests.simulation.machines import Machine
 

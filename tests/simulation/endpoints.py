@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.adapters.targets.http_messages import Call, Reply
-    from duetime.domain.tasks.attempt_outcomes import TargetEnding
-    from duetime.domain.tasks.task import AwsTarget, Task
+    from duetime.domain.tasks.attempt_results import TargetEnding
+    from duetime.domain.tasks.targets import AwsTarget
+    from duetime.domain.tasks.task import Task
     from tests.simulation.machines import Machine
 
 URL = "https://worker.example.org/do"

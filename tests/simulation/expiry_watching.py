@@ -15,7 +15,8 @@ from duetime.domain.times import DAY, SECOND, Millis
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.task import Task
     from tests.simulation.storms import Storm
 
 _STATE = ATTRIBUTES["state"].name

@@ -10,7 +10,8 @@ from duetime.adapters.memory.schedules import MemoryScheduleStore
 from duetime.domain.schedules.definition import Overlap, ScheduleChange, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import count_between
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.task import Cause, TaskSpec
+from duetime.domain.tasks.references import Cause
+from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import MINUTE
 from tests.simulation.storm import Storm
 from tests.virtual.world import OWNER, START
@@ -18,7 +19,8 @@ from tests.virtual.world import OWNER, START
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.schedules.stored_schedule import Activity, StoredSchedule
+    from duetime.domain.schedules.run_history import Activity
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.times import Millis
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.time_zones import zone_named
-from duetime.domain.tasks.attempt_outcomes import SKIPPED
+from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.task import TaskSpec
 from tests.virtual.world import OWNER, World
 

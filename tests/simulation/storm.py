@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RequestError, Unavailable
-from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Stopped, Succeeded, TargetEnding, Yielded, failure
+from duetime.domain.tasks.attempt_results import Deferred, Ending, Stopped, Succeeded, TargetEnding, Yielded, failure
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, State
-from duetime.domain.tasks.task import LockScope, LockSpec, Phase, StopRequest, TaskSpec
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import LockScope, LockSpec, StopRequest, TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for

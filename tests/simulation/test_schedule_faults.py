@@ -10,7 +10,7 @@ import pytest
 from duetime.domain.errors import Unavailable
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.attempt_outcomes import Ending, Succeeded
+from duetime.domain.tasks.attempt_results import Ending, Succeeded
 from duetime.domain.tasks.states import State
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.interruption import Fault, Interrupted

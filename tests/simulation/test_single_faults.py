@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.limits import LOCK_CHECK_INTERVAL
-from duetime.domain.tasks.attempt_outcomes import Ending, Succeeded, failure
+from duetime.domain.tasks.attempt_results import Ending, Succeeded, failure
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import LockScope, LockSpec, Phase, TaskSpec
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import LockScope, LockSpec, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.interruption import Fault, Interrupted
 from tests.virtual.world import LEASE, START

@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
 from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.run_state import is_of_present_run

@@ -11,8 +11,10 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.domain.ids import TaskId
+from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import LEASED, WAITING, State
-from duetime.domain.tasks.task import AttemptOutcome, AwsTarget, LockScope
+from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.task import LockScope
 from duetime.domain.times import MINUTE, SECOND, Millis
 from tests.simulation.attempt_watching import MOVES
 from tests.simulation.endpoints import SINK_URL, message_owner

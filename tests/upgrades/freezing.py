@@ -17,7 +17,8 @@ from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import WorkerServices
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempt_outcomes import Deferred, Run, Yielded
+from duetime.domain.tasks.attempt_outcomes import Run
+from duetime.domain.tasks.attempt_results import Deferred, Yielded
 from duetime.domain.times import HOUR, SECOND
 from tests.functions.api.world import claimed_by_a_worker
 from tests.upgrades.life import Life

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.payload_expiry import Expiry
-    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.tasks.task import Task
     from duetime.ports.queues import Outgoing
     from duetime.ports.tasks import MinutePage
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from duetime.adapters.memory.long_polls import MemoryLongPollStore
 from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.limits import HEARTBEATS_PER_LEASE
-from duetime.domain.tasks.attempt_outcomes import Deferred, NotSent, Postponed
+from duetime.domain.tasks.attempt_results import Deferred, NotSent, Postponed
 from duetime.domain.tasks.pull_leases import ANYONE, LeaseRequest, Pullers
-from duetime.domain.tasks.task import Phase
+from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
 from duetime.services.long_poll_limit import LongPolls
@@ -22,7 +22,7 @@ from duetime.services.pull.report import RELEASED, LeaseReports
 from tests.virtual.world import LEASE, OWNER, PULLED, Nothing, World
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import Ending
+    from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import StopRequest, Task
     from duetime.domain.times import Millis
     from duetime.services.pull.lease import Leased

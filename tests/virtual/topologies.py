@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.memory.topologies import MemoryTopologyStore
 from duetime.contract.http.safe_json import Document
 from duetime.contract.topologies.decoding import read_graph, topology_request
-from duetime.domain.tasks.attempt_outcomes import Deferred
+from duetime.domain.tasks.attempt_results import Deferred
 from duetime.domain.tasks.target_rules import TargetRules
-from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.stored_graph import outline_of
 from duetime.services.tasks.create import Order
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.attempt_outcomes import TargetEnding
+    from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.view import View
     from duetime.ports.targets import Work

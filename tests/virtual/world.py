@@ -17,9 +17,10 @@ from duetime.adapters.memory.schedules import MemoryCalendarStore, MemorySchedul
 from duetime.adapters.memory.shards import MemoryShardStore
 from duetime.domain.dispatch.timers import Precision
 from duetime.domain.errors import MinutesUnread, Unavailable
-from duetime.domain.tasks.attempt_outcomes import Ending, Failed, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.attempt_results import Ending, Failed, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.target_rules import TargetRules
-from duetime.domain.tasks.task import Phase, Priority, Task, TaskSpec
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import Priority, Task, TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.domain.topologies.stored_graph import outline_of
 from duetime.ports.queues import Outgoing

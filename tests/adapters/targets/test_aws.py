@@ -16,8 +16,8 @@ from duetime.adapters.aws_clients import Clients
 from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.domain.tasks.arns import ArnPatterns, AwsService, service_of
-from duetime.domain.tasks.attempt_outcomes import Deferred, Failed, NotSent, Succeeded, TargetEnding
-from duetime.domain.tasks.task import AwsTarget
+from duetime.domain.tasks.attempt_results import Deferred, Failed, NotSent, Succeeded, TargetEnding
+from duetime.domain.tasks.targets import AwsTarget
 from tests.adapters.targets.works import work
 from tests.waiting import until
 

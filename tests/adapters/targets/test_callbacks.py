@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse, Reply
 from duetime.contract.tasks.encoding import entry
-from duetime.domain.tasks.attempt_outcomes import failure
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Task
 from duetime.domain.times import to_iso
 from tests.domain.factories import NOW, task
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
 
 URL = "https://example.org/ended"
 LINE = AttemptRecord(1, 3, "worker", NOW, 0, 250, AttemptOutcome.SUCCEEDED)

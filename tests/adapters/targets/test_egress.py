@@ -29,8 +29,8 @@ from duetime.adapters.targets.http_messages import (
     calls_in,
 )
 from duetime.adapters.targets.http_target import HttpRunner
-from duetime.domain.tasks.attempt_outcomes import NotSent
-from duetime.domain.tasks.task import HttpTarget
+from duetime.domain.tasks.attempt_results import NotSent
+from duetime.domain.tasks.targets import HttpTarget
 from tests.adapters.clouds import CREW
 from tests.adapters.targets.works import work
 

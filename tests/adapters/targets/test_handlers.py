@@ -10,8 +10,9 @@ import pytest
 
 from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage, known_types
 from duetime.domain.limits import HANDLERS_RETRY
-from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
-from duetime.domain.tasks.task import Phase, Progress, StopRequest
+from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import Progress, StopRequest
 from duetime.domain.times import to_datetime
 from duetime.handlers import (
     REGISTRY,

@@ -11,8 +11,8 @@ import pytest
 from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.domain.limits import MAX_RESULT_BYTES
-from duetime.domain.tasks.attempt_outcomes import Deferred, Failed, Succeeded, TargetEnding
-from duetime.domain.tasks.task import HttpTarget, Phase
+from duetime.domain.tasks.attempt_results import Deferred, Failed, Succeeded, TargetEnding
+from duetime.domain.tasks.targets import HttpTarget, Phase
 from duetime.domain.times import SECOND, to_iso
 from tests.adapters.targets.works import work
 

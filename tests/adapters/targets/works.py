@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.task import HandlerTarget, HttpTarget, Phase, Progress, StopRequest
+from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.times import SECOND
 from duetime.ports.targets import Work
 from tests.domain.factories import NOW, task
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Progress, StopRequest
 
 
 def work(

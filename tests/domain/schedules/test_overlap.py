@@ -10,11 +10,11 @@ from duetime.domain.ids import TaskId
 from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.overlap import pauses_schedule, skip_reason, start_decision
+from duetime.domain.schedules.run_history import Activity
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_schedule import Activity
-from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
+from duetime.domain.tasks.attempt_results import Postponed, Skipped
+from duetime.domain.tasks.references import Cause, ScheduleRef
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Cause, ScheduleRef
 from tests.clocks import NOW
 from tests.domain.factories import task
 from tests.domain.schedules.test_stored_expansion import STORED

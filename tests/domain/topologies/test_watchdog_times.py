@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import DAY, SECOND
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from tests.domain.factories import NOW, task

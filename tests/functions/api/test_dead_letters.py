@@ -7,8 +7,8 @@ import pytest
 from duetime.composition import composed
 from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempt_outcomes import Failed
-from duetime.domain.tasks.task import TaskError
+from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.attempt_results import Failed
 from tests.functions.api.world import closed_by_a_worker, ended_by_a_worker
 
 if TYPE_CHECKING:

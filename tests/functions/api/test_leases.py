@@ -11,7 +11,7 @@ from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempt_outcomes import Succeeded
+from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.topologies import inputs
 from duetime.settings import Variable
 from tests.functions.api.gateway import Answer, Gateway

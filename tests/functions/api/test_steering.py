@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempt_outcomes import Succeeded, failure
+from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.times import MINUTE
 from tests.clocks import NOW
 from tests.functions.api.world import claimed_by_a_worker, closed_by_a_worker, ended_by_a_worker

@@ -13,7 +13,7 @@ from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
-from duetime.domain.tasks.attempt_outcomes import Postponed, Succeeded
+from duetime.domain.tasks.attempt_results import Postponed, Succeeded
 from functions.topology.handler import handler
 from tests.functions.api.world import claimed_by_a_worker
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.tasks.attempt_outcomes import Succeeded, failure
+from duetime.domain.tasks.attempt_results import Succeeded, failure
 from tests.clocks import NOW
 from tests.functions.api.world import ended_by_a_worker
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import Ending
+    from duetime.domain.tasks.attempt_results import Ending
     from tests.clocks import StandingClock
     from tests.functions.api.gateway import Gateway
 

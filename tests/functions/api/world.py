@@ -9,11 +9,12 @@ from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.attempt_outcomes import Claimant, Ending, Run
+from duetime.domain.tasks.attempt_outcomes import Claimant, Run
 from duetime.domain.tasks.states import Move
 from duetime.services.enqueue import message_for
 
 if TYPE_CHECKING:
+    from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from tests.clocks import StandingClock

@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         "a retry begins beside a target that has not ended",
-        "domain/tasks/attempt_outcomes.py",
+        "domain/tasks/attempt_results.py",
         "after_it = 0 if self.lingers_until is None else self.lingers_until + LEASE_RETURN_MARGIN",
         "after_it = 0",
     ),

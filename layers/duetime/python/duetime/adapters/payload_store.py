@@ -10,7 +10,7 @@ from duetime.adapters.aws_clients import translated
 from duetime.adapters.compression import deflated, inflated
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.domain.errors import ContentExpired
-from duetime.domain.tasks.task import Content, ContentPlace
+from duetime.domain.tasks.content import Content, ContentPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.payload_expiry import Expiry
-    from duetime.domain.tasks.task import AttemptRecord
 
 _DATA = "b"
 _LINE = "line#"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from duetime.domain.limits import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE, MAX_HOST_LENGTH
-from duetime.domain.tasks.attempt_outcomes import Deferred, Failed, Succeeded
-from duetime.domain.tasks.task import HttpTarget
+from duetime.domain.tasks.attempt_results import Deferred, Failed, Succeeded
+from duetime.domain.tasks.targets import HttpTarget
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import TargetEnding
-    from duetime.domain.tasks.task import Target
+    from duetime.domain.tasks.attempt_results import TargetEnding
+    from duetime.domain.tasks.targets import Target
     from duetime.domain.times import Millis
 
 _SERVER_ERROR = re.compile(r"Http5\d\d")

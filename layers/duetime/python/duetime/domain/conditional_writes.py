@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.states import LEGAL, WAITING, Move
-from duetime.domain.tasks.task import StopRequest, TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import StopRequest
 from duetime.domain.tasks.task_changes import TaskChanges
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.switches import SwitchKey
-    from duetime.domain.tasks.task import Query, Task
+    from duetime.domain.tasks.targets import Query
+    from duetime.domain.tasks.task import Task
 
 
 class RequestError(Exception):

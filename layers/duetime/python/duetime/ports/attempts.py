@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
-    from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
+    from duetime.domain.tasks.attempt_results import Postponed, Skipped
     from duetime.domain.tasks.task import Task
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.tasks.attempt_outcomes import Failed, TargetEnding
-    from duetime.domain.tasks.task import HttpTarget, Phase, Progress, Query, StopRequest, Task
+    from duetime.domain.tasks.attempt_results import Failed, TargetEnding
+    from duetime.domain.tasks.targets import HttpTarget, Phase, Query
+    from duetime.domain.tasks.task import Progress, StopRequest, Task
     from duetime.domain.times import Millis
 
 

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.attempt_records import AttemptRecord
+    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.idempotency_keys import RememberedKey
     from duetime.domain.tasks.payload_expiry import Expiry
-    from duetime.domain.tasks.task import AttemptRecord, Content, Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
     MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer

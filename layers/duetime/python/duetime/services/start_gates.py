@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
+    from duetime.domain.tasks.attempt_results import Postponed, Skipped
     from duetime.domain.tasks.task import Task
     from duetime.ports.attempts import StartGate
 

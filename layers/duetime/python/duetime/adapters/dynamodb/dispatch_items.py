@@ -10,7 +10,8 @@ from duetime.adapters.dynamodb.task_items import owner_of, unreadable_as_error
 from duetime.domain.dispatch.timers import BulkTimer, Entry, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.limits import TIMER_LIFE
-from duetime.domain.tasks.task import Priority, pull_queue_of
+from duetime.domain.tasks.targets import pull_queue_of
+from duetime.domain.tasks.task import Priority
 from duetime.domain.times import MINUTE, minute_of
 
 if TYPE_CHECKING:

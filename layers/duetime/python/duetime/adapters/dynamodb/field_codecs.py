@@ -11,36 +11,19 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.arns import AwsService, service_of
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import (
-    AttemptOutcome,
-    AttemptRecord,
-    AwsTarget,
-    Cause,
-    Content,
-    ContentPlace,
-    HttpTarget,
-    LockScope,
-    LockSpec,
-    NodeRef,
-    Phase,
-    Priority,
-    Progress,
-    PullTarget,
-    Query,
-    ScheduleRef,
-    StopRequest,
-    Task,
-    TaskError,
-    TopologyTarget,
-)
+from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget
+from duetime.domain.tasks.task import LockScope, LockSpec, Priority, Progress, StopRequest, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.adapters.dynamodb.attribute_values import Value
-    from duetime.domain.tasks.task import Target
+    from duetime.domain.tasks.targets import Target
 
 _OUTCOMES = {
     AttemptOutcome.SUCCEEDED: "s",

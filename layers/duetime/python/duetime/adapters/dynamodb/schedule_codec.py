@@ -13,10 +13,11 @@ from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, Kind, Span, Window
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.stored_schedule import BackfillRun
+from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
-from duetime.domain.tasks.task import TASK_OPTIONS, HandlerTarget, TaskSpec
+from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.tasks.task import TASK_OPTIONS, TaskSpec
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import StoredItem, Value

@@ -13,7 +13,8 @@ from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.attribute_values import text
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.domain.tasks.states import LEGAL, WAITING, State
-from duetime.domain.tasks.task import StopRequest, TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import StopRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.compression import deflated
 from duetime.domain.errors import ContentExpired
-from duetime.domain.tasks.task import Content, ContentPlace
+from duetime.domain.tasks.content import Content, ContentPlace
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.payload_expiry import Expiry
-    from duetime.domain.tasks.task import AttemptRecord
     from duetime.domain.times import Millis
 
 

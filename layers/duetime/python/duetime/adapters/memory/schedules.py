@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from duetime.domain.incarnations import Incarnation
-from duetime.domain.schedules.stored_schedule import Activity
+from duetime.domain.schedules.run_history import Activity
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar

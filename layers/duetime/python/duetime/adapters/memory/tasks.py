@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.dispatch.timers import BulkTimer, ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task import Content
+    from duetime.domain.tasks.content import Content
     from duetime.ports.tasks import ListQuery
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.attempt_outcomes import NotSent
-from duetime.domain.tasks.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Task, TopologyTarget
+from duetime.domain.tasks.attempt_results import NotSent
+from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.aws_target import AwsRunner
     from duetime.adapters.targets.http_target import HttpRunner
     from duetime.adapters.targets.python_handlers import HandlerRunner
     from duetime.adapters.targets.topology_target import TopologyRunner
-    from duetime.domain.tasks.attempt_outcomes import TargetEnding
+    from duetime.domain.tasks.attempt_results import TargetEnding
+    from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
 

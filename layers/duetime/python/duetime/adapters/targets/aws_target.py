@@ -13,12 +13,13 @@ from duetime.adapters.sqs.messages import group_of
 from duetime.adapters.targets.envelope import compact, envelope, result_of
 from duetime.adapters.targets.http_messages import TIMEOUT
 from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService
-from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.aws_resource_clients import Resources
     from duetime.domain.tasks.arns import ArnPatterns
-    from duetime.domain.tasks.task import AwsTarget, Task
+    from duetime.domain.tasks.targets import AwsTarget
+    from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
 UNRETRIABLE = "Unretriable"

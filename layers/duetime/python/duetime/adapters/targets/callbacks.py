@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from duetime.adapters.targets.http_messages import Call, NoResponse
 from duetime.adapters.targets.http_target import OK, passes_with_time
 from duetime.domain.limits import CALLBACK_TIMEOUT
-from duetime.domain.tasks.attempt_outcomes import failure
+from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.targets.http_messages import Caller
-    from duetime.domain.tasks.attempt_outcomes import Failed
+    from duetime.domain.tasks.attempt_results import Failed
     from duetime.domain.tasks.task import Task
 
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "duetime"}

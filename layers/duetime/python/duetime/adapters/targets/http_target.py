@@ -9,13 +9,14 @@ from duetime.adapters.targets.envelope import envelope, result_of
 from duetime.adapters.targets.http_messages import NOT_SENT, OURS, TIMEOUT, Call, Caller, HttpResponse, NoResponse
 from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
 from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, MAX_RESULT_BYTES, QUERY_TIMEOUT
-from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, NotSent, Succeeded, TargetEnding, failure
-from duetime.domain.tasks.task import Phase
+from duetime.domain.tasks.attempt_results import Deferred, Ending, NotSent, Succeeded, TargetEnding, failure
+from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import DAY, SECOND, to_iso
 from duetime.ports.targets import QueryResponse
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.task import HttpTarget, Query, Task
+    from duetime.domain.tasks.targets import HttpTarget, Query
+    from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
 OK = range(200, 300)

@@ -10,8 +10,9 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import HANDLERS_RETRY, MAX_PROGRESS_MESSAGE_LENGTH
-from duetime.domain.tasks.attempt_outcomes import Deferred, Ending, Stopped, Succeeded, Yielded, failure
-from duetime.domain.tasks.task import Phase, Progress
+from duetime.domain.tasks.attempt_results import Deferred, Ending, Stopped, Succeeded, Yielded, failure
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import Progress
 from duetime.domain.times import to_datetime
 from duetime.handlers import (
     REGISTRY,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.attempt_outcomes import Deferred, NotSent
+from duetime.domain.tasks.attempt_results import Deferred, NotSent
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import TargetEnding
+    from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.ports.targets import Work
     from duetime.ports.topologies import StateMachine
 

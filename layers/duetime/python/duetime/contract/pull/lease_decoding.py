@@ -12,7 +12,7 @@ from duetime.contract.pull.leases import LeaseState
 from duetime.contract.tasks.decoding import compact
 from duetime.contract.tasks.encoding import entry, json_of, json_text
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WORKER_NAME_LENGTH
-from duetime.domain.tasks.attempt_outcomes import Succeeded, Yielded, failure
+from duetime.domain.tasks.attempt_results import Succeeded, Yielded, failure
 from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.contract.http.safe_json import Document
-    from duetime.domain.tasks.attempt_outcomes import Ending
+    from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.pull_leases import LeaseKey
     from duetime.domain.tasks.task import Task
 

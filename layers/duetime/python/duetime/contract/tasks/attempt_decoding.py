@@ -10,12 +10,12 @@ from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.attempt_bodies import Heartbeat, NoFields, Notification, ProgressReport
 from duetime.contract.tasks.decoding import compact
 from duetime.domain.limits import MAX_RESULT_BYTES
-from duetime.domain.tasks.attempt_outcomes import Succeeded, failure
+from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.task import Progress
 
 if TYPE_CHECKING:
     from duetime.contract.http.safe_json import Document
-    from duetime.domain.tasks.attempt_outcomes import Ending
+    from duetime.domain.tasks.attempt_results import Ending
 
 _OF_A_FAILURE = ("error", "retriable")
 

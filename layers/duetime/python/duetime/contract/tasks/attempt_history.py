@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from duetime.contract.tasks.encoding import error_response
 from duetime.contract.tasks.responses import AttemptResponse, AttemptsResponse
 from duetime.domain.tasks.attempt_outcomes import Run, has_unreported_error
+from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.costs import dollars_of
 from duetime.domain.tasks.states import LEASED
-from duetime.domain.tasks.task import AttemptOutcome, PullTarget
+from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from duetime.domain.tasks.task import AttemptRecord, Task
+    from duetime.domain.tasks.attempt_records import AttemptRecord
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 

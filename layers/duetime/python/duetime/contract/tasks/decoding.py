@@ -25,6 +25,7 @@ from duetime.contract.tasks.bodies import (
 )
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_JSON_DEPTH, MAX_PAYLOAD_BYTES
+from duetime.domain.tasks import targets
 from duetime.domain.tasks import task as domain
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.creation import TaskChange
@@ -232,19 +233,19 @@ def _delay(body: TaskFields) -> Millis | None:
     return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))
 
 
-def _target(body: Target) -> domain.Target:
+def _target(body: Target) -> targets.Target:
     if isinstance(body, HttpTarget):
-        phases = frozenset(domain.Phase(phase) for phase in body.phases)
-        return domain.HttpTarget(body.url, phases, frozenset(domain.Query(query) for query in body.queries))
+        phases = frozenset(targets.Phase(phase) for phase in body.phases)
+        return targets.HttpTarget(body.url, phases, frozenset(targets.Query(query) for query in body.queries))
     if isinstance(body, HandlerTarget):
-        return domain.HandlerTarget()
+        return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
-        return domain.TopologyTarget()
-    return domain.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
+        return targets.TopologyTarget()
+    return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
 
 
-def _aws_target(body: AwsTarget) -> domain.AwsTarget:
-    return domain.AwsTarget(
+def _aws_target(body: AwsTarget) -> targets.AwsTarget:
+    return targets.AwsTarget(
         AwsService(body.kind),
         body.arn,
         waits=not isinstance(body, LambdaTarget) or body.mode == "sync",

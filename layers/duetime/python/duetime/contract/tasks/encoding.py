@@ -23,6 +23,7 @@ from duetime.contract.tasks.responses import (
     TaskOptionsResponse,
     TopologyTargetResponse,
 )
+from duetime.domain.tasks import targets
 from duetime.domain.tasks import task as domain
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.states import LEASED, WAITING
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.contract.tasks.responses import TargetResponse
+    from duetime.domain.tasks.attempt_records import TaskError
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.references import NodeRef, ScheduleRef
     from duetime.domain.tasks.retry import RetryPolicy
-    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 _OFFERED: tuple[Literal["prepare", "clean", "rollback"], ...] = ("prepare", "clean", "rollback")
@@ -128,7 +132,7 @@ def _lock(lock: domain.LockSpec | None) -> LockSpecResponse | None:
     return None if lock is None else LockSpecResponse(key=lock.key, limit=lock.limit, scope=lock.scope)
 
 
-def _schedule_ref(schedule_ref: domain.ScheduleRef | None) -> OccasionResponse | None:
+def _schedule_ref(schedule_ref: ScheduleRef | None) -> OccasionResponse | None:
     if schedule_ref is None:
         return None
     return OccasionResponse(
@@ -139,7 +143,7 @@ def _schedule_ref(schedule_ref: domain.ScheduleRef | None) -> OccasionResponse |
     )
 
 
-def _node_ref(node_ref: domain.NodeRef | None) -> MemberResponse | None:
+def _node_ref(node_ref: NodeRef | None) -> MemberResponse | None:
     if node_ref is None:
         return None
     return MemberResponse(
@@ -151,20 +155,20 @@ def _progress(progress: domain.Progress | None) -> ProgressResponse | None:
     return None if progress is None else ProgressResponse(percent=progress.percent, message=progress.message)
 
 
-def error_response(error: domain.TaskError | None) -> ErrorResponse | None:
+def error_response(error: TaskError | None) -> ErrorResponse | None:
     """Why an attempt failed."""
     return None if error is None else ErrorResponse({"class": error.kind, "message": error.message})
 
 
-def target_response(target: domain.Target) -> TargetResponse:
+def target_response(target: targets.Target) -> TargetResponse:
     """What a task calls."""
-    if isinstance(target, domain.AwsTarget):
+    if isinstance(target, targets.AwsTarget):
         return _aws_target(target)
-    if isinstance(target, domain.PullTarget):
+    if isinstance(target, targets.PullTarget):
         return PullTargetResponse(kind="pull")
-    if isinstance(target, domain.TopologyTarget):
+    if isinstance(target, targets.TopologyTarget):
         return TopologyTargetResponse(kind="topology")
-    if isinstance(target, domain.HttpTarget):
+    if isinstance(target, targets.HttpTarget):
         return HttpTargetResponse(
             kind="http",
             url=target.url,
@@ -174,7 +178,7 @@ def target_response(target: domain.Target) -> TargetResponse:
     return HandlerTargetResponse(kind="handler")
 
 
-def _aws_target(target: domain.AwsTarget) -> TargetResponse:
+def _aws_target(target: targets.AwsTarget) -> TargetResponse:
     match target.service:
         case AwsService.LAMBDA:
             return LambdaTargetResponse(kind="lambda", arn=target.arn, mode="sync" if target.waits else "async")

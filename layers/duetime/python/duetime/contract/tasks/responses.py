@@ -9,8 +9,10 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.problems import Problem  # noqa: TC001 - same
+from duetime.domain.tasks.attempt_records import AttemptOutcome  # noqa: TC001 - same
+from duetime.domain.tasks.references import Cause  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import AttemptOutcome, Cause, LockScope, Priority, StopRequest  # noqa: TC001 - same
+from duetime.domain.tasks.task import LockScope, Priority, StopRequest  # noqa: TC001 - same
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 ErrorResponse = TypedDict("ErrorResponse", {"class": str, "message": str})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
 from duetime.domain.tasks.states import LEASED, WAITING, State
-from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:

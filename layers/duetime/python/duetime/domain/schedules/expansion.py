@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.calendars import covering
+from duetime.domain.schedules.calendar_search import covering
 from duetime.domain.schedules.occurrences import (
     Occurrence,
     count_between,

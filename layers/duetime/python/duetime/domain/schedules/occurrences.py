@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.calendars import Span, covering, next_working_moment
+from duetime.domain.schedules.calendar_search import covering, next_working_moment
 from duetime.domain.schedules.definition import OnExcluded
 from duetime.domain.schedules.local_time import LAST_WALL
 from duetime.domain.schedules.occurrence_ids import derived, revision_of
@@ -15,6 +15,7 @@ from duetime.domain.times import SECOND, Millis
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from duetime.domain.schedules.calendars import Span
     from duetime.domain.schedules.recurrences import Lost
     from duetime.domain.schedules.schedule import Schedule
 

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import OVERLAP_CHECK_INTERVAL
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
+from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.attempt_results import Postponed, Skipped
+from duetime.domain.tasks.references import Cause
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import AttemptOutcome, Cause
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.stored_schedule import Activity, StoredSchedule
-    from duetime.domain.tasks.task import ScheduleRef, Task
+    from duetime.domain.schedules.run_history import Activity
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.tasks.references import ScheduleRef
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_JITTER_SECONDS, MAX_NAME_LENGTH
-from duetime.domain.schedules.calendars import Searched
+from duetime.domain.schedules.calendar_search import Searched
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.recurrence_builder import recurrence_of
 from duetime.domain.schedules.timings import Permanent, Timing

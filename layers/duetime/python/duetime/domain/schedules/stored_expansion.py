@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.backfill import steps
 from duetime.domain.schedules.expansion import CatchUp, catch_up, expand
+from duetime.domain.schedules.run_history import LastRun
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_schedule import LastRun
 from duetime.domain.times import MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.schedules.occurrences import Occurrence
+    from duetime.domain.schedules.run_history import BackfillRun
     from duetime.domain.schedules.schedule import Schedule
-    from duetime.domain.schedules.stored_schedule import BackfillRun, StoredSchedule
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
     from duetime.domain.times import Millis
 
 

@@ -10,86 +10,23 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrence_ids import derived, revision_of
 from duetime.domain.schedules.occurrences import Occurrence
+from duetime.domain.schedules.run_history import BackfillRun, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
-from duetime.domain.tasks.task import Cause, Content, ContentPlace, ScheduleRef, TaskSpec
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.references import Cause, ScheduleRef
+from duetime.domain.tasks.task import TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.schedules.backfill import Backfill, BackfillCursor
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec
     from duetime.domain.times import Millis
 
+
 _MARK = 6
 """Letters of a schedule's `uid` that tell its occurrences from those of another one that had its name before."""
-
-
-@dataclass(frozen=True, slots=True)
-class LastRun:
-    """The latest occurrence that was placed, which may lie ahead.
-
-    Attributes:
-        revision: under which it was placed.
-    """
-
-    task_id: TaskId
-    nominal: Millis
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Why something did not run, or what else happened to a schedule.
-
-    Attributes:
-        at: when that was found.
-        key: the occurrence, or the first of several; empty if it is about none.
-        note: why, in words.
-    """
-
-    at: Millis
-    key: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillRun:
-    """A backfill on its way.
-
-    Attributes:
-        size: how many occurrences it has, those that a calendar excludes included.
-        cursor: how far it has come; `None` before its first occurrence.
-        ended_at: when the last of it was placed, or it was cancelled.
-    """
-
-    id: str
-    backfill: Backfill
-    size: int
-    cursor: BackfillCursor | None = None
-    ended_at: Millis | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """Which occurrence of a schedule is going on, for schedules whose occurrences must not overlap.
-
-    Attributes:
-        uid: the schedule's; what another one of the same name has left is forgotten.
-        active: the latest occurrence that was let begin; it may have ended.
-        buffered: the one that waits for its end.
-        version: of this value.
-    """
-
-    uid: TaskId | None = None
-    active: TaskId | None = None
-    buffered: TaskId | None = None
-    version: int = 0
-
-    def of(self, uid: TaskId) -> Activity:
-        """As far as it concerns this schedule."""
-        return self if self.uid == uid else Activity(uid, version=self.version)
 
 
 @dataclass(frozen=True, slots=True)

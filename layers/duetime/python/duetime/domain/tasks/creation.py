@@ -10,10 +10,12 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import HandlerTarget, Task
+from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.tasks.task import Task
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.task import Content, TaskSpec
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
 

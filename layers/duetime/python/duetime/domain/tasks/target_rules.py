@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.arns import ArnPatterns
-from duetime.domain.tasks.task import AwsTarget, HandlerTarget, HttpTarget, PullTarget, TopologyTarget
+from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, PullTarget, TopologyTarget
 from duetime.domain.tasks.url_policy import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from duetime.domain.tasks.task import Target, TaskSpec
+    from duetime.domain.tasks.targets import Target
+    from duetime.domain.tasks.task import TaskSpec
 
 
 _NO_ARNS = ArnPatterns()

@@ -6,15 +6,18 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.limits import ATTEMPTS_INLINE, INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES
+from duetime.domain.limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, pull_queue_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.arns import AwsService
+    from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.references import NodeRef, ScheduleRef
     from duetime.domain.times import Millis
 
 
@@ -24,84 +27,6 @@ class Priority(StrEnum):
     HIGH = "high"
     NORMAL = "normal"
     LOW = "low"
-
-
-@dataclass(frozen=True, slots=True)
-class HandlerTarget:
-    """The Python handler that the worker function has registered for the task's type."""
-
-
-class Phase(StrEnum):
-    """What a target may be asked to do; only `run` is a must.
-
-    Attributes:
-        PREPARE: make ready, before `run`; both happen under one attempt.
-        RUN: do the work.
-        CLEAN: tidy up, after the outcome, whatever it was.
-        ROLLBACK: undo the work.
-    """
-
-    PREPARE = "prepare"
-    RUN = "run"
-    CLEAN = "clean"
-    ROLLBACK = "rollback"
-
-
-class Query(StrEnum):
-    """What an HTTP endpoint may be asked about a task, besides being told to do a phase.
-
-    Attributes:
-        STATUS: where it stands with the task.
-        PROGRESS: how far it has come.
-        SUMMARY: what it has done, for a person to read.
-    """
-
-    STATUS = "status"
-    PROGRESS = "progress"
-    SUMMARY = "summary"
-
-
-@dataclass(frozen=True, slots=True)
-class HttpTarget:
-    """An HTTP endpoint.
-
-    Attributes:
-        phases: what it offers besides `run`.
-        queries: what it answers when it is asked.
-    """
-
-    url: str
-    phases: frozenset[Phase] = frozenset()
-    queries: frozenset[Query] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class PullTarget:
-    """A worker anywhere that asks for tasks of this type and leases them: see `services/pull/lease.py`."""
-
-
-@dataclass(frozen=True, slots=True)
-class AwsTarget:
-    """A resource of AWS that is called with the task.
-
-    Attributes:
-        service: what kind of resource it is.
-        waits: whether the end of a Lambda function is waited for; without that it notifies of its end.
-        detail_type: of the event that is put on an event bus; empty for the task's type.
-    """
-
-    service: AwsService
-    arn: str
-    waits: bool = True
-    detail_type: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TopologyTarget:
-    """The state machine that runs a graph of tasks; the graph is the task's payload."""
-
-
-Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget
 
 
 class LockScope(StrEnum):
@@ -130,42 +55,6 @@ class LockSpec:
     scope: LockScope = LockScope.TASK
 
 
-class ContentPlace(StrEnum):
-    """Where the bytes of a content lie, by their compressed size."""
-
-    RECORD = "record"
-    ITEM = "item"
-    OBJECT = "object"
-
-    @classmethod
-    def for_size(cls, compressed: int) -> ContentPlace:
-        """Where a content of so many compressed bytes belongs."""
-        if compressed <= INLINE_CONTENT_BYTES:
-            return cls.RECORD
-        return cls.ITEM if compressed <= ITEM_CONTENT_BYTES else cls.OBJECT
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A payload or a result: opaque bytes (JSON text in UTF-8), in the record or outside it.
-
-    Attributes:
-        place: where the bytes lie: in the record, in an item of their own, or in S3.
-        name: what the bytes are called where they lie outside: `payload`, `payload.<nonce>`, `result.<nonce>`. A
-            writer that may yet be rejected (a change, an attempt) uses a name of its own and overwrites nobody's bytes.
-        data: the bytes; `None` while they lie outside and have not been fetched.
-    """
-
-    place: ContentPlace
-    name: str
-    data: bytes | None = None
-
-    @property
-    def is_outside(self) -> bool:
-        """Whether the bytes lie outside the record."""
-        return self.place != ContentPlace.RECORD
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far an attempt has come: 0 to 100, and a short message."""
@@ -174,115 +63,11 @@ class Progress:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskError:
-    """Why an attempt failed: the error's class and message."""
-
-    kind: str
-    message: str
-
-
-class AttemptOutcome(StrEnum):
-    """How an attempt ended."""
-
-    SUCCEEDED = "succeeded"
-    RETRIED = "retried"
-    FAILED = "failed"
-    LOST = "lost"
-    """Its worker vanished: the lease ran out."""
-    PAUSED = "paused"
-    """It stopped because its user asked for a pause; it counts as no attempt."""
-    CANCELLED = "cancelled"
-    """It stopped because its user asked for a cancel."""
-    ROLLED_BACK = "rolled_back"
-    """The target's `rollback` returned."""
-
-
 class StopRequest(StrEnum):
     """What a user asks of a running attempt, which heeds it when it can."""
 
     PAUSE = "pause"
     CANCEL = "cancel"
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptRecord:
-    """What is kept of one attempt.
-
-    Attributes:
-        attempt: its number, from 1.
-        fence: the fence it ran under; unlike the number it never repeats.
-        holder: who ran it.
-        started_at: when the target was called; 0 if its worker was lost and nobody knows.
-        late: how long after its planned start that was, in milliseconds.
-        took: how long the target ran, in milliseconds.
-        outcome: how it ended.
-        error: why it failed, its message cut; `None` of the last attempt, whose error is the task's.
-    """
-
-    attempt: int
-    fence: int
-    holder: str
-    started_at: Millis
-    late: Millis
-    took: Millis
-    outcome: AttemptOutcome
-    error: TaskError | None = None
-
-
-class Cause(StrEnum):
-    """Why an occurrence of a schedule was placed.
-
-    Attributes:
-        RHYTHM: its timing says so.
-        TRIGGER: its owner asked for a run now.
-        BACKFILL: its owner asked for a past period.
-    """
-
-    RECURRENCE = "rhythm"
-    TRIGGER = "trigger"
-    BACKFILL = "backfill"
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleRef:
-    """What a task that a schedule placed carries of it.
-
-    Attributes:
-        schedule: the schedule's name.
-        revision: of the schedule, under which it was placed.
-        nominal: the instant that it stands for.
-        cause: why it was placed.
-        mark: tells the schedule from another one that had its name before.
-        reports: whether the schedule wants to hear of its end.
-    """
-
-    schedule: str
-    revision: int
-    nominal: Millis
-    cause: Cause = Cause.RECURRENCE
-    mark: str = ""
-    reports: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRef:
-    """Which node of a topology a task is.
-
-    Attributes:
-        topology: the id of the topology's task.
-        run: number of the topology's run that it was made for, from 1.
-        key: the node's name.
-        inputs: whether it is given results of its parents.
-        note: why it was cancelled, if not by its user, or that its rollback has failed for good; see
-            `topologies.head.status_of`.
-    """
-
-    topology: TaskId
-    run: int
-    key: str
-    inputs: bool = False
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -449,12 +234,3 @@ class Task(TaskOptions):
     def has_contents_to_expire(self) -> bool:
         """Whether anything outside its record must be let expire once it has ended."""
         return bool(self.contents_without_expiry) or self.may_have_attempts_outside
-
-
-def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
-    """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
-
-    The worker functions also do what follows an outcome: it must not wait until somebody pulls.
-    """
-    is_over = state in TERMINAL or state is State.ROLLING_BACK
-    return task_type if isinstance(target, PullTarget) and not is_over else ""

@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.references import NodeRef
     from duetime.domain.tasks.retry import RetryPolicy
-    from duetime.domain.tasks.task import (
-        AttemptRecord,
-        Content,
-        LockSpec,
-        NodeRef,
-        Priority,
-        Progress,
-        StopRequest,
-        Target,
-        TaskError,
-    )
+    from duetime.domain.tasks.targets import Target
+    from duetime.domain.tasks.task import LockSpec, Priority, Progress, StopRequest
     from duetime.domain.times import Millis
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.task import AttemptOutcome, StopRequest
+from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.task import StopRequest
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.planning import Run
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.timers import first_unread
 from duetime.domain.limits import LEASE_RETURN_MARGIN, LONGEST_CHECK_INTERVAL, SHORTEST_CHECK_INTERVAL, TOPOLOGY_MARGIN
-from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from duetime.domain.locks import (
     waiter_status,
 )
 from duetime.domain.switches import SYSTEM
-from duetime.domain.tasks.attempt_outcomes import Postponed
+from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.task import LockScope
 from duetime.domain.times import SECOND

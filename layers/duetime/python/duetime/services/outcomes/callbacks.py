@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import CALLBACK_PAUSE, CALLBACK_TRIES
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import Failed
+    from duetime.domain.tasks.attempt_results import Failed
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import Callbacks

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.errors import ContentExpired
 from duetime.domain.limits import NODE_MARGIN
-from duetime.domain.tasks.attempt_outcomes import Failed, NotSent
+from duetime.domain.tasks.attempt_results import Failed, NotSent
 from duetime.domain.tasks.states import Move
-from duetime.domain.tasks.task import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
 from duetime.ports.targets import Work

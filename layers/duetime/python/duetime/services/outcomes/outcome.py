@@ -14,13 +14,14 @@ from duetime.domain.limits import (
     MAX_RESULT_BYTES,
     MAX_WAIT_REASON_LENGTH,
 )
-from duetime.domain.tasks.attempt_outcomes import (
+from duetime.domain.tasks.attempt_outcomes import Run
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_results import (
     SKIPPED,
     Deferred,
     Ending,
     Failed,
     Postponed,
-    Run,
     Skipped,
     Stopped,
     Succeeded,
@@ -29,12 +30,14 @@ from duetime.domain.tasks.attempt_outcomes import (
 )
 from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
 from duetime.domain.tasks.states import LEGAL, Move, State
-from duetime.domain.tasks.task import AttemptOutcome, AttemptRecord, Phase, StopRequest, TopologyTarget
+from duetime.domain.tasks.targets import Phase, TopologyTarget
+from duetime.domain.tasks.task import StopRequest
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from duetime.services.content_retention import let_expire, replace_content
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

@@ -19,9 +19,11 @@ from duetime.domain.dispatch.acknowledgement import (
 )
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import CLAIM_LEAD, LEASE_RETURN_MARGIN, LEAST_LEASE_SHARE, MAX_HOLD, MAX_LEASED_BYTES
-from duetime.domain.tasks.attempt_outcomes import Claimant, Postponed, Run, Skipped, Stopped, Yielded, failure
+from duetime.domain.tasks.attempt_outcomes import Claimant, Run
+from duetime.domain.tasks.attempt_results import Postponed, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.pull_leases import LeaseKey
-from duetime.domain.tasks.task import Phase, StopRequest
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import StopRequest
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.queues import Delivery, Outgoing
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.pull_leases import LeaseRequest, Pullers
-    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.attempts import InputReader
     from duetime.ports.queues import PullQueues

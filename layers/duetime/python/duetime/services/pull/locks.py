@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.tasks.task import LockScope
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import Postponed, Skipped
+    from duetime.domain.tasks.attempt_results import Postponed, Skipped
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.attempts import StartGate

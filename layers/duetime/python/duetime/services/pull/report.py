@@ -16,9 +16,11 @@ from duetime.domain.errors import (
     Unavailable,
 )
 from duetime.domain.limits import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempt_outcomes import Ending, Postponed, Run, Stopped, Yielded
+from duetime.domain.tasks.attempt_outcomes import Run
+from duetime.domain.tasks.attempt_results import Ending, Postponed, Stopped, Yielded
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.task import PullTarget, StopRequest
+from duetime.domain.tasks.targets import PullTarget
+from duetime.domain.tasks.task import StopRequest
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
 from duetime.services.enqueue import message_for

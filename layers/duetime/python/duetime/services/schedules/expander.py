@@ -20,7 +20,7 @@ from duetime.domain.schedules.permanent import continued, ended_at, first_run, r
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.stored_expansion import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.task import Cause
+from duetime.domain.tasks.references import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:

@@ -25,11 +25,13 @@ from duetime.domain.ids import TaskId
 from duetime.domain.limits import DELETION_MARKER_LIFE, MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.occurrences import Occurrence, next_nominal
+from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule import ScheduleState, check
-from duetime.domain.schedules.stored_schedule import BackfillRun, StoredSchedule
+from duetime.domain.schedules.stored_schedule import StoredSchedule
 from duetime.domain.schedules.time_zones import tzdata_version
+from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
-from duetime.domain.tasks.task import Cause, Content, ContentPlace
+from duetime.domain.tasks.references import Cause
 from duetime.domain.times import SECOND
 from duetime.services.schedules.occurrence_tasks import Due
 from duetime.services.tasks.create import PAYLOAD

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.payload_expiry import unless_referenced
-from duetime.domain.tasks.task import Cause
+from duetime.domain.tasks.references import Cause
 from duetime.services.tasks.create import PAYLOAD
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
 from duetime.domain.switches import Switches
-from duetime.domain.tasks.attempt_outcomes import Postponed
+from duetime.domain.tasks.attempt_results import Postponed
 
 if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim

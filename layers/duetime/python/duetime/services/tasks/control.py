@@ -21,16 +21,8 @@ from duetime.domain.limits import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_outcomes import Run, reported_history
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import LEASED, LEGAL, Move, State
-from duetime.domain.tasks.task import (
-    AwsTarget,
-    HandlerTarget,
-    HttpTarget,
-    LockScope,
-    Phase,
-    PullTarget,
-    StopRequest,
-    TopologyTarget,
-)
+from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.task import LockScope, StopRequest
 from duetime.domain.topologies.watchdog_times import deferred_until
 from duetime.services.content_retention import extend, retain_open
 from duetime.services.outcomes.duplicate_report import says_the_same
@@ -39,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.attempt_outcomes import Ending
+    from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis

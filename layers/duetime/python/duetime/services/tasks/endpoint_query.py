@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import QueryNotOffered
-from duetime.domain.tasks.task import HttpTarget
+from duetime.domain.tasks.targets import HttpTarget
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task import Query
+    from duetime.domain.tasks.targets import Query
     from duetime.ports.runtime import RandomSource
     from duetime.ports.targets import QueryResponse, TargetQueries
     from duetime.services.tasks.read import TaskReader

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.filters import TaskFilter
-    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.tasks.task import Task
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import ListQuery
 

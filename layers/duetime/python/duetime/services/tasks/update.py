@@ -11,7 +11,8 @@ from duetime.domain.errors import FieldInvalid, StateConflict, TaskNotFound, Una
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.payload_expiry import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
-from duetime.domain.tasks.task import HttpTarget, Phase, TaskSpec, TopologyTarget, pull_queue_of
+from duetime.domain.tasks.targets import HttpTarget, Phase, TopologyTarget, pull_queue_of
+from duetime.domain.tasks.task import TaskSpec
 from duetime.services.content_retention import let_expire, replace_content
 from duetime.services.tasks.create import PAYLOAD
 

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.run_state import status_of
 from duetime.domain.topologies.trigger_rules import verdict
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task import NodeRef, Task
+    from duetime.domain.tasks.references import NodeRef
+    from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Edge
     from duetime.domain.topologies.node_status import NodeStatus
     from duetime.domain.topologies.trigger_rules import Outcome

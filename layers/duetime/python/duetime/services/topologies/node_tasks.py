@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.references import NodeRef
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import HandlerTarget, NodeRef
+from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.topologies.planning import creation_order
 from duetime.services.tasks.create import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.target_rules import TargetRules
-    from duetime.domain.tasks.task import Target, TaskSpec
+    from duetime.domain.tasks.targets import Target
+    from duetime.domain.tasks.task import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.topologies.repository import TopologyRepository

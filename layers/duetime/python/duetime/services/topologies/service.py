@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import FieldInvalid, TaskNotFound
 from duetime.domain.limits import BULK_INLINE
+from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
-from duetime.domain.tasks.task import ContentPlace, StopRequest, TopologyTarget
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import StopRequest
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.view import View
 

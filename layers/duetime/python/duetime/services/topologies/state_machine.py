@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestError
 from duetime.domain.limits import LONGEST_CHECK_INTERVAL, MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
-from duetime.domain.tasks.attempt_outcomes import Postponed, Stopped, Succeeded, failure
+from duetime.domain.tasks.attempt_results import Postponed, Stopped, Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.next_actions import unhandled
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.attempt_outcomes import Ending
+    from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
     from duetime.domain.topologies.next_actions import NextAction

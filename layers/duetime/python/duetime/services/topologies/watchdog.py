@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RequestError
-from duetime.domain.tasks.attempt_outcomes import Postponed
+from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.task import StopRequest
 from duetime.domain.times import MINUTE
 from duetime.domain.topologies.watchdog_times import reminders

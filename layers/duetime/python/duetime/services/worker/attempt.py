@@ -23,13 +23,11 @@ from duetime.domain.limits import (
     MAX_DELAY,
     MAX_HOLD,
 )
-from duetime.domain.tasks.attempt_outcomes import (
-    Claimant,
-    Postponed,
-    Run,
-)
+from duetime.domain.tasks.attempt_outcomes import Claimant, Run
+from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import LockScope, Phase
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import LockScope
 from duetime.domain.times import SECOND, Millis
 from duetime.services.content_retention import retain_paused
 from duetime.services.worker.target_caller import timeout

@@ -9,9 +9,7 @@ from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, W
 from duetime.domain.limits import (
     HEARTBEATS_PER_LEASE,
 )
-from duetime.domain.tasks.attempt_outcomes import (
-    Postponed,
-)
+from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.states import LEGAL, Move
 from duetime.domain.times import SECOND, Millis
 

@@ -9,9 +9,7 @@ from duetime.domain.conditional_writes import Applied, WriteResult
 from duetime.domain.tasks.states import State
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import (
-        Postponed,
-    )
+    from duetime.domain.tasks.attempt_results import Postponed
     from duetime.domain.tasks.task import LockScope, Task
     from duetime.domain.times import Millis
     from duetime.services.locks.locking import LockManager

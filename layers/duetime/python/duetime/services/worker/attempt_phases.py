@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import ConditionFailed, WriteResult
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.attempt_outcomes import (
-    Deferred,
-    Ending,
-    Run,
-    Stopped,
-    Succeeded,
-    Yielded,
-    failure,
-    has_unreported_error,
-)
+from duetime.domain.tasks.attempt_outcomes import Run, has_unreported_error
+from duetime.domain.tasks.attempt_results import Deferred, Ending, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.task import LockScope, Phase, StopRequest
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import LockScope, StopRequest
 from duetime.domain.topologies.watchdog_times import deferred_until
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from duetime.domain.limits import (
     MAX_CIRCUITS_KNOWN,
     MAX_CLOCK_DIFFERENCE,
 )
-from duetime.domain.tasks.attempt_outcomes import Failed, Postponed
-from duetime.domain.tasks.task import Phase
+from duetime.domain.tasks.attempt_results import Failed, Postponed
+from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_outcomes import TargetEnding
+    from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

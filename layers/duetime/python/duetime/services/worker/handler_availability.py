@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import HANDLERS_RETRY
-from duetime.domain.tasks.attempt_outcomes import Postponed
-from duetime.domain.tasks.task import HandlerTarget
+from duetime.domain.tasks.attempt_results import Postponed
+from duetime.domain.tasks.targets import HandlerTarget
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task

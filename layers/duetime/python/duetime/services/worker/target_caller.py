@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired
-from duetime.domain.tasks.attempt_outcomes import (
-    Ending,
-    Failed,
-    NotSent,
-    failure,
-)
+from duetime.domain.tasks.attempt_results import Ending, Failed, NotSent, failure
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.targets import Work
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import ConditionFailed
-    from duetime.domain.tasks.task import Content, Phase, Progress, Task
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.targets import Phase
+    from duetime.domain.tasks.task import Progress, Task
     from duetime.ports.attempts import InputReader
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import TargetRunner

@@ -1,0 +1,59 @@
+"""Attempt records: how each of a task's attempts ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class TaskError:
+    """Why an attempt failed: the error's class and message."""
+
+    kind: str
+    message: str
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended."""
+
+    SUCCEEDED = "succeeded"
+    RETRIED = "retried"
+    FAILED = "failed"
+    LOST = "lost"
+    """Its worker vanished: the lease ran out."""
+    PAUSED = "paused"
+    """It stopped because its user asked for a pause; it counts as no attempt."""
+    CANCELLED = "cancelled"
+    """It stopped because its user asked for a cancel."""
+    ROLLED_BACK = "rolled_back"
+    """The target's `rollback` returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """What is kept of one attempt.
+
+    Attributes:
+        attempt: its number, from 1.
+        fence: the fence it ran under; unlike the number it never repeats.
+        holder: who ran it.
+        started_at: when the target was called; 0 if its worker was lost and nobody knows.
+        late: how long after its planned start that was, in milliseconds.
+        took: how long the target ran, in milliseconds.
+        outcome: how it ended.
+        error: why it failed, its message cut; `None` of the last attempt, whose error is the task's.
+    """
+
+    attempt: int
+    fence: int
+    holder: str
+    started_at: Millis
+    late: Millis
+    took: Millis
+    outcome: AttemptOutcome
+    error: TaskError | None = None

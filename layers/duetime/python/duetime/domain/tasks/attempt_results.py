@@ -1,0 +1,136 @@
+"""Results of an attempt, as a target or a worker reports them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.limits import (
+    LEASE_RETURN_MARGIN,
+    LONGEST_NOT_SENT_WAIT,
+    MAX_ERROR_CLASS_LENGTH,
+    MAX_ERROR_MESSAGE_LENGTH,
+    SHORTEST_NOT_SENT_WAIT,
+)
+from duetime.domain.tasks.attempt_records import TaskError
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+
+_CUT = " [cut]"
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The target returned; `result` is JSON text in UTF-8."""
+
+    result: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The target failed.
+
+    Attributes:
+        retriable: another attempt might help.
+        wait_at_least: the target asked not to be tried again for so long.
+        lingers_until: the target has not ended, its process will have by then: nothing of the task begins before.
+    """
+
+    error: TaskError
+    retriable: bool = True
+    wait_at_least: Millis = 0
+    lingers_until: Millis | None = None
+
+    def retry_at(self, ended_at: Millis, wait: Millis) -> Millis:
+        """When the next attempt may begin, by a policy that waits for so long."""
+        after_it = 0 if self.lingers_until is None else self.lingers_until + LEASE_RETURN_MARGIN
+        return max(ended_at + max(wait, self.wait_at_least), after_it)
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """The target has accepted the work and will notify."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yielded:
+    """The target stopped because its user asked for a pause; `checkpoint` is JSON text in UTF-8, or nothing."""
+
+    checkpoint: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The target stopped because its user asked for a cancel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Postponed:
+    """The target was not called: something it needs is not free, or is switched off. It counts as no attempt.
+
+    Attributes:
+        until: when it is worth another check.
+        reason: what is waited for, in words a user understands: `lock db-17`.
+    """
+
+    until: Millis
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The target was not called, and will not be: the task's schedule does not want it any more.
+
+    Attributes:
+        reason: why, in words a user understands.
+    """
+
+    reason: str
+
+
+SKIPPED = "Skipped"
+"""Class of the error of a task that was skipped."""
+Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """The target's call provably never left: what was to take it has rejected it. It counts as no attempt.
+
+    Attributes:
+        reason: what rejected it, in words a user understands.
+    """
+
+    reason: str
+
+    def postponed(self, task: Task, now: Millis, fraction: float) -> Postponed:
+        """The same with the time of the next try: the wait is as long again as the task has been due, within bounds.
+
+        Args:
+            task: the record as it was claimed.
+            now: the time.
+            fraction: a random number, 0 <= fraction < 1, which spreads the tries over half of the wait.
+        """
+        due = max([task.due_at, *(line.started_at + line.took for line in task.attempt_history[-1:])])
+        bound = max(SHORTEST_NOT_SENT_WAIT, min(now - due, LONGEST_NOT_SENT_WAIT))
+        return Postponed(now + bound - int(bound // 2 * fraction), self.reason)
+
+
+TargetEnding = Ending | NotSent
+"""How a call of a target ends."""
+
+
+def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
+    """A failure whose error fits the record: a longer text is cut, and says so."""
+    error = TaskError(kind[:MAX_ERROR_CLASS_LENGTH], shortened(message, MAX_ERROR_MESSAGE_LENGTH))
+    return Failed(error, retriable, wait_at_least)
+
+
+def shortened(message: str, length: int) -> str:
+    """A text that is cut if it is longer, and says so."""
+    if len(message) <= length:
+        return message
+    return message.removesuffix(_CUT)[: length - len(_CUT)] + _CUT

@@ -1,0 +1,66 @@
+"""References of a task to the schedule or the topology that it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.times import Millis
+
+
+class Cause(StrEnum):
+    """Why an occurrence of a schedule was placed.
+
+    Attributes:
+        RHYTHM: its timing says so.
+        TRIGGER: its owner asked for a run now.
+        BACKFILL: its owner asked for a past period.
+    """
+
+    RECURRENCE = "rhythm"
+    TRIGGER = "trigger"
+    BACKFILL = "backfill"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRef:
+    """What a task that a schedule placed carries of it.
+
+    Attributes:
+        schedule: the schedule's name.
+        revision: of the schedule, under which it was placed.
+        nominal: the instant that it stands for.
+        cause: why it was placed.
+        mark: tells the schedule from another one that had its name before.
+        reports: whether the schedule wants to hear of its end.
+    """
+
+    schedule: str
+    revision: int
+    nominal: Millis
+    cause: Cause = Cause.RECURRENCE
+    mark: str = ""
+    reports: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRef:
+    """Which node of a topology a task is.
+
+    Attributes:
+        topology: the id of the topology's task.
+        run: number of the topology's run that it was made for, from 1.
+        key: the node's name.
+        inputs: whether it is given results of its parents.
+        note: why it was cancelled, if not by its user, or that its rollback has failed for good; see
+            `topologies.head.status_of`.
+    """
+
+    topology: TaskId
+    run: int
+    key: str
+    inputs: bool = False
+    note: str = ""

@@ -1,0 +1,99 @@
+"""Targets: what a task's attempt calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.states import TERMINAL, State
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.arns import AwsService
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerTarget:
+    """The Python handler that the worker function has registered for the task's type."""
+
+
+class Phase(StrEnum):
+    """What a target may be asked to do; only `run` is a must.
+
+    Attributes:
+        PREPARE: make ready, before `run`; both happen under one attempt.
+        RUN: do the work.
+        CLEAN: tidy up, after the outcome, whatever it was.
+        ROLLBACK: undo the work.
+    """
+
+    PREPARE = "prepare"
+    RUN = "run"
+    CLEAN = "clean"
+    ROLLBACK = "rollback"
+
+
+class Query(StrEnum):
+    """What an HTTP endpoint may be asked about a task, besides being told to do a phase.
+
+    Attributes:
+        STATUS: where it stands with the task.
+        PROGRESS: how far it has come.
+        SUMMARY: what it has done, for a person to read.
+    """
+
+    STATUS = "status"
+    PROGRESS = "progress"
+    SUMMARY = "summary"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTarget:
+    """An HTTP endpoint.
+
+    Attributes:
+        phases: what it offers besides `run`.
+        queries: what it answers when it is asked.
+    """
+
+    url: str
+    phases: frozenset[Phase] = frozenset()
+    queries: frozenset[Query] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PullTarget:
+    """A worker anywhere that asks for tasks of this type and leases them: see `services/pull/lease.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwsTarget:
+    """A resource of AWS that is called with the task.
+
+    Attributes:
+        service: what kind of resource it is.
+        waits: whether the end of a Lambda function is waited for; without that it notifies of its end.
+        detail_type: of the event that is put on an event bus; empty for the task's type.
+    """
+
+    service: AwsService
+    arn: str
+    waits: bool = True
+    detail_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyTarget:
+    """The state machine that runs a graph of tasks; the graph is the task's payload."""
+
+
+Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget
+
+
+def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
+    """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
+
+    The worker functions also do what follows an outcome: it must not wait until somebody pulls.
+    """
+    is_over = state in TERMINAL or state is State.ROLLING_BACK
+    return task_type if isinstance(target, PullTarget) and not is_over else ""
