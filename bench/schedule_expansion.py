@@ -1,30 +1,35 @@
-"""Expanding schedules: our occurrences in a store in memory, against bare creations of as many tasks there."""
+"""Expanding schedules: our occurrences in a fake of the table, against bare creations of as many tasks there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench.paired_timing import Comparison, compare
-from duetime.adapters.memory.payload_store import MemoryContentStore
-from duetime.adapters.memory.queues import MemoryQueues
-from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
-from duetime.adapters.memory.shards import MemoryShardStore
-from duetime.adapters.memory.tasks import MemoryTaskStore
+from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.shards import DynamoShardStore
+from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.payload_store import SplitContentStore
 from duetime.adapters.runtime.clock import SystemRandom
+from duetime.adapters.sqs.queues import SqsQueues
 from duetime.domain.dispatch.timers import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.schedule import Overlap
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.task import Content, ContentPlace, TaskSpec
+from duetime.domain.tasks.task import Content, ContentPlace, Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.services.enqueue import Enqueuer
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.manage import ScheduleManager
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.shards import Shards
+from tests.adapters.tables import new_table
+from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.s3 import FakeS3
+from tests.fakes.sqs import FakeSQS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -74,21 +79,29 @@ class _Runtime:
 def comparisons() -> Iterator[Comparison]:
     """A minute of a schedule of one a second."""
     yield compare(
-        f"expand {_TASKS} occurrences", _expansion(), f"{_TASKS} bare tasks in memory", _bare_creations(), pairs=7
+        f"expand {_TASKS} occurrences", _expansion(), f"{_TASKS} bare tasks in the fake", _bare_creations(), pairs=7
     )
+
+
+def _fakes(around: _Runtime) -> tuple[Any, Any, Any]:
+    """DynamoDB, SQS and S3."""
+    return FakeDynamoDB(around.now), FakeSQS(around.now), FakeS3()
 
 
 def _expansion() -> Callable[[], object]:
-    around, random_source, tasks = _Runtime(), SystemRandom(), MemoryTaskStore()
-    contents, schedules, calendars = MemoryContentStore(), MemoryScheduleStore(), MemoryCalendarStore()
-    enqueuer = Enqueuer(
-        tasks, MemoryQueues(around, 0, lambda: None), around, random_source, _LOOK_AHEAD, Precision.NORMAL
-    )
+    around, random_source = _Runtime(), SystemRandom()
+    fake, sqs, s3 = _fakes(around)
+    table = new_table(fake)
+    tasks = DynamoTaskStore(fake, table, around)
+    contents = SplitContentStore(fake, table, s3, "contents")
+    schedules, calendars = DynamoScheduleStore(fake, table, around), DynamoCalendarStore(fake, table, around)
+    urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
+    enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), around, random_source, _LOOK_AHEAD, Precision.NORMAL)
     occurrence_tasks = OccurrenceTasks(contents, enqueuer, around)
     expander = ScheduleExpander(
         schedules, calendars, tasks, occurrence_tasks, around, random_source, around, around, _LOOK_AHEAD
     )
-    shards = Shards(MemoryShardStore(), around, 16)
+    shards = Shards(DynamoShardStore(fake, table), around, 16)
     scheduling = ScheduleManager(
         schedules, tasks, contents, enqueuer, expander, around, random_source, shards, _LOOK_AHEAD, MINUTE
     )
@@ -105,7 +118,9 @@ def _expansion() -> Callable[[], object]:
 
 
 def _bare_creations() -> Callable[[], object]:
-    tasks, tails = MemoryTaskStore(), count()
+    around, tails = _Runtime(), count()
+    fake, _sqs, _s3 = _fakes(around)
+    tasks = DynamoTaskStore(fake, new_table(fake), around)
     payload = Content(ContentPlace.RECORD, "payload", b"null")
 
     def step() -> None:
