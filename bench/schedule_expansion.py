@@ -1,4 +1,4 @@
-"""Expanding schedules: our occurrences in a store in memory, against bare creations of as many tasks there."""
+"""Expanding schedules: our occurrences in a fake of the table, against bare creations of as many tasks there."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench.paired_timing import Comparison, compare
-from duetime.adapters.memory.payload_store import MemoryContentStore
-from duetime.adapters.memory.queues import MemoryQueues
-from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
-from duetime.adapters.memory.shards import MemoryShardStore
-from duetime.adapters.memory.tasks import MemoryTaskStore
+from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.shards import DynamoShardStore
+from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.payload_store import SplitContentStore
 from duetime.adapters.runtime.clock import SystemRandom
+from duetime.adapters.sqs.queues import SqsQueues
 from duetime.domain.dispatch.timers import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.target_rules import TargetRules
-from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.tasks.task import Priority, TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer
@@ -28,6 +29,10 @@ from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.manage import ScheduleManager
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.shards import Shards
+from tests.adapters.tables import new_table
+from tests.fakes.dynamodb import FakeDynamoDB
+from tests.fakes.s3 import FakeS3
+from tests.fakes.sqs import FakeSQS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,7 +49,7 @@ _TASKS = 60
 
 
 @dataclass
-class _Surroundings:
+class _Runtime:
     """A clock that is set, a crew of one, and nobody who counts."""
 
     at: Millis = _NOW
@@ -77,19 +82,29 @@ class _Surroundings:
 def comparisons() -> Iterator[Comparison]:
     """A minute of a schedule of one a second."""
     yield compare(
-        f"expand {_TASKS} occurrences", _expansion(), f"{_TASKS} bare tasks in memory", _bare_creations(), pairs=7
+        f"expand {_TASKS} occurrences", _expansion(), f"{_TASKS} bare tasks in the fake", _bare_creations(), pairs=7
     )
 
 
+def _fakes(around: _Runtime) -> tuple[Any, Any, Any]:
+    """DynamoDB, SQS and S3."""
+    return FakeDynamoDB(around.now), FakeSQS(around.now), FakeS3()
+
+
 def _expansion() -> Callable[[], object]:
-    around, random_source, tasks = _Surroundings(), SystemRandom(), MemoryTaskStore()
-    contents, schedules, calendars = MemoryContentStore(), MemoryScheduleStore(), MemoryCalendarStore()
-    stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars)
+    around, random_source = _Runtime(), SystemRandom()
+    fake, sqs, s3 = _fakes(around)
+    table = new_table(fake)
     runtime = Runtime(around, random_source, around, around)
-    enqueuer = Enqueuer(tasks, MemoryQueues(around, 0, lambda: None), runtime, _LOOK_AHEAD, Precision.NORMAL)
+    tasks = DynamoTaskStore(fake, table, around, around)
+    contents = SplitContentStore(fake, table, s3, "contents")
+    schedules, calendars = DynamoScheduleStore(fake, table, around), DynamoCalendarStore(fake, table, around)
+    stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars)
+    urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
+    enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL)
     occurrence_tasks = OccurrenceTasks(contents, enqueuer, around, TargetRules())
     expander = ScheduleExpander(stores, occurrence_tasks, runtime, _LOOK_AHEAD)
-    shards = Shards(MemoryShardStore(), around, 16)
+    shards = Shards(DynamoShardStore(fake, table), around, 16)
     scheduling = ScheduleManager(stores, enqueuer, expander, runtime, shards, _LOOK_AHEAD, MINUTE)
     spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
     made = scheduling.create(_OWNER, spec)
@@ -104,7 +119,9 @@ def _expansion() -> Callable[[], object]:
 
 
 def _bare_creations() -> Callable[[], object]:
-    tasks, tails = MemoryTaskStore(), count()
+    around, tails = _Runtime(), count()
+    fake, _sqs, _s3 = _fakes(around)
+    tasks = DynamoTaskStore(fake, new_table(fake), around, around)
     payload = Content(ContentPlace.RECORD, "payload", b"null")
 
     def step() -> None:

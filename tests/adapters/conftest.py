@@ -1,7 +1,8 @@
-"""Every port's implementations: in memory, over moto, and over the embedded engine."""
+"""Every port's implementation over the fakes, over moto, and over the embedded engine."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -20,20 +21,11 @@ from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
-from duetime.adapters.memory.circuit_breakers import MemoryCircuitStore
-from duetime.adapters.memory.cursors import MemoryCursorStore
-from duetime.adapters.memory.idempotency_keys import MemoryKeyStore
-from duetime.adapters.memory.locks import MemoryLockStore
-from duetime.adapters.memory.long_polls import MemoryLongPollStore
-from duetime.adapters.memory.payload_store import MemoryContentStore
-from duetime.adapters.memory.schedules import MemoryCalendarStore, MemoryScheduleStore
-from duetime.adapters.memory.shards import MemoryShardStore
-from duetime.adapters.memory.switches import MemorySwitchStore
-from duetime.adapters.memory.tasks import MemoryTaskStore
-from duetime.adapters.memory.topologies import MemoryTopologyStore
 from duetime.adapters.payload_store import SplitContentStore
 from tests.adapters.clouds import CREW, SILENT, Cloud
-from tests.adapters.receivers import MemoryReceiver, Receiver, SqsReceiver
+from tests.adapters.receivers import Receiver, SqsReceiver
+from tests.clocks import NOW
+from tests.fakes.session import FakeSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +39,7 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import TopologyStore
     from local.emulator import Emulator
 
-IMPLEMENTATIONS = ["memory", "moto", pytest.param("engine", marks=pytest.mark.engine)]
+IMPLEMENTATIONS = ["fake", "moto", pytest.param("engine", marks=pytest.mark.engine)]
 
 
 @pytest.fixture(scope="session")
@@ -72,10 +64,16 @@ def engine_cloud(engine: Emulator) -> Cloud:
     return Cloud(session.client("dynamodb", **where), session.client("s3", **where), session.client("sqs", **where))
 
 
-def cloud_of(request: pytest.FixtureRequest) -> Cloud | None:
-    """The AWS of this implementation; `None` for memory."""
-    if request.param == "memory":
-        return None
+@pytest.fixture
+def fake_cloud() -> Cloud:
+    """An empty AWS of the fakes, for one test."""
+    began = time.monotonic_ns()
+    session = FakeSession(lambda: NOW + (time.monotonic_ns() - began) // 1_000_000)
+    return Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
+
+
+def cloud_of(request: pytest.FixtureRequest) -> Cloud:
+    """The AWS of this implementation."""
     cloud = request.getfixturevalue(f"{request.param}_cloud")
     assert isinstance(cloud, Cloud)
     return cloud
@@ -85,91 +83,91 @@ def cloud_of(request: pytest.FixtureRequest) -> Cloud | None:
 def task_store(request: pytest.FixtureRequest) -> TaskStore:
     """An empty store of tasks."""
     cloud = cloud_of(request)
-    return DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW, SILENT) if cloud else MemoryTaskStore()
+    return DynamoTaskStore(cloud.dynamodb, cloud.table(), CREW, SILENT)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def content_store(request: pytest.FixtureRequest) -> ContentStore:
     """An empty store of contents."""
     cloud = cloud_of(request)
-    return SplitContentStore(cloud.dynamodb, cloud.table(), cloud.s3, cloud.bucket()) if cloud else MemoryContentStore()
+    return SplitContentStore(cloud.dynamodb, cloud.table(), cloud.s3, cloud.bucket())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def key_store(request: pytest.FixtureRequest) -> KeyStore:
     """An empty store of idempotency keys."""
     cloud = cloud_of(request)
-    return DynamoKeyStore(cloud.dynamodb, cloud.table()) if cloud else MemoryKeyStore()
+    return DynamoKeyStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def cursor_store(request: pytest.FixtureRequest) -> CursorStore:
     """An empty store of cursors."""
     cloud = cloud_of(request)
-    return DynamoCursorStore(cloud.dynamodb, cloud.table()) if cloud else MemoryCursorStore()
+    return DynamoCursorStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def shard_store(request: pytest.FixtureRequest) -> ShardStore:
     """An empty store of the number of shards."""
     cloud = cloud_of(request)
-    return DynamoShardStore(cloud.dynamodb, cloud.table()) if cloud else MemoryShardStore()
+    return DynamoShardStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def long_poll_store(request: pytest.FixtureRequest) -> LongPollStore:
     """An empty store of the places in which requests wait."""
     cloud = cloud_of(request)
-    return DynamoLongPollStore(cloud.dynamodb, cloud.table()) if cloud else MemoryLongPollStore()
+    return DynamoLongPollStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def lock_store(request: pytest.FixtureRequest) -> LockStore:
     """An empty store of locks."""
     cloud = cloud_of(request)
-    return DynamoLockStore(cloud.dynamodb, cloud.table(), CREW) if cloud else MemoryLockStore()
+    return DynamoLockStore(cloud.dynamodb, cloud.table(), CREW)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def topology_store(request: pytest.FixtureRequest) -> TopologyStore:
     """An empty store of topologies."""
     cloud = cloud_of(request)
-    return DynamoTopologyStore(cloud.dynamodb, cloud.table()) if cloud else MemoryTopologyStore()
+    return DynamoTopologyStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def schedule_store(request: pytest.FixtureRequest) -> ScheduleStore:
     """An empty store of schedules."""
     cloud = cloud_of(request)
-    return DynamoScheduleStore(cloud.dynamodb, cloud.table(), CREW) if cloud else MemoryScheduleStore()
+    return DynamoScheduleStore(cloud.dynamodb, cloud.table(), CREW)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def calendar_store(request: pytest.FixtureRequest) -> CalendarStore:
     """An empty store of calendars."""
     cloud = cloud_of(request)
-    return DynamoCalendarStore(cloud.dynamodb, cloud.table(), CREW) if cloud else MemoryCalendarStore()
+    return DynamoCalendarStore(cloud.dynamodb, cloud.table(), CREW)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def switch_store(request: pytest.FixtureRequest) -> SwitchStore:
     """An empty store of switches."""
     cloud = cloud_of(request)
-    return DynamoSwitchStore(cloud.dynamodb, cloud.table()) if cloud else MemorySwitchStore()
+    return DynamoSwitchStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def circuit_store(request: pytest.FixtureRequest) -> CircuitStore:
     """An empty store of circuits."""
     cloud = cloud_of(request)
-    return DynamoCircuitStore(cloud.dynamodb, cloud.table()) if cloud else MemoryCircuitStore()
+    return DynamoCircuitStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def receiver(request: pytest.FixtureRequest) -> Receiver:
     """Empty queues, and their receiving end."""
     cloud = cloud_of(request)
-    return SqsReceiver(cloud.sqs, cloud.queues(), CREW) if cloud else MemoryReceiver()
+    return SqsReceiver(cloud.sqs, cloud.queues(), CREW)
 
 
 @pytest.fixture

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
-from duetime.adapters.memory.queues import MemoryQueues
 from duetime.adapters.sqs.queues import SqsQueues
-from tests.clocks import StandingClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,25 +40,6 @@ class Receiver(Protocol):
     def send_raw(self, pull_queue: str, body: str) -> None:
         """Put something on the queue of a lane that is none of our messages, where that is possible."""
         ...
-
-
-class MemoryReceiver:
-    """Receives from queues in memory."""
-
-    def __init__(self) -> None:
-        self.clock = StandingClock(1_000_000)
-        self.queues = MemoryQueues(self.clock, pull_queues=LANES)
-
-    def send_raw(self, pull_queue: str, body: str) -> None:
-        """Nobody else can put anything on a queue in memory."""
-
-    def receive(self, priority: Priority) -> list[Delivery]:
-        """What can be received now."""
-        return self.queues.receive_batch(priority)
-
-    def delete(self, delivery: Delivery) -> None:
-        """Delete a received message."""
-        self.queues.delete([delivery])
 
 
 class SqsReceiver:

@@ -3,13 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
-
 from duetime.domain.dispatch.timers import Message
 from duetime.domain.tasks.task import Priority
 from duetime.ports.queues import Delivery, Outgoing
 from tests.adapters.examples import HOME, OWNER, numbered
-from tests.adapters.receivers import MemoryReceiver
 
 if TYPE_CHECKING:
     from tests.adapters.receivers import Receiver
@@ -156,49 +153,3 @@ def test_what_is_no_message_of_ours_is_not_received(receiver: Receiver) -> None:
     receiver.queues.send([Outgoing(laned(1), 0)])
     assert [each.message for each in receiver.queues.receive("resize", 10, 1, 0)] == [laned(1)]
     assert [each.message for each in receiver.queues.receive("resize", 10, 1, 60)] == [laned(1)]
-
-
-def test_memory_waits_for_the_first_message() -> None:
-    """A receiver that waits gets what becomes visible meanwhile, and not before."""
-    receiver = MemoryReceiver()
-    start = receiver.clock.at
-    receiver.queues.send([Outgoing(laned(1), 2)])
-    assert receiver.queues.receive("resize", 1, 1, 60) == []
-    assert len(receiver.queues.receive("resize", 1, 10, 60)) == 1
-    assert receiver.clock.at == start + 2_000
-
-
-def test_memory_delivers_by_its_clock() -> None:
-    """In memory a delayed message arrives on its second, and an undeleted one again after its visibility."""
-    receiver = MemoryReceiver()
-    receiver.queues.send([Outgoing(message(1), 7)])
-    receiver.clock.at += 6_999
-    assert receiver.receive(Priority.NORMAL) == []
-    receiver.clock.at += 1
-    (first,) = receiver.receive(Priority.NORMAL)
-    assert receiver.queues.next_visible_at() == receiver.clock.at + receiver.queues.visibility
-    receiver.clock.at += receiver.queues.visibility
-    (second,) = receiver.receive(Priority.NORMAL)
-    receiver.delete(first)
-    receiver.delete(second)
-    assert (second.id, second.receipt != first.receipt) == (first.id, True)
-    assert receiver.queues.next_visible_at() is None
-
-
-def test_memory_passes_over_a_delivery_that_is_in_flight_no_more() -> None:
-    """As in SQS, a receiver whose message is visible again can no longer send it away."""
-    receiver = MemoryReceiver()
-    receiver.queues.send([Outgoing(message(1), 0)])
-    late = receiver.receive(Priority.NORMAL)
-    receiver.clock.at += receiver.queues.visibility
-    receiver.queues.come_back(late, [300])
-    assert [delivery.message for delivery in receiver.receive(Priority.NORMAL)] == [message(1)]
-
-
-@pytest.mark.parametrize("number", [1, 10, 11])
-def test_memory_shows_what_was_sent(number: int) -> None:
-    """The list of sent messages holds all of them in order, with their delays."""
-    receiver = MemoryReceiver()
-    sent = [Outgoing(message(each), each) for each in range(number)]
-    receiver.queues.send(sent)
-    assert receiver.queues.sent == sent

@@ -5,7 +5,6 @@ from uuid import uuid4
 
 import pytest
 
-from duetime.adapters.memory.rejected_events import MemoryRejects
 from duetime.adapters.sqs.rejected_events import REASON, SqsRejects
 from duetime.domain.limits import MAX_REASON_LENGTH
 from duetime.ports.rejected_events import Reject
@@ -39,11 +38,7 @@ def queue(cloud: Cloud) -> tuple[SqsRejects, Kept]:
 @pytest.fixture(params=IMPLEMENTATIONS)
 def rejects(request: pytest.FixtureRequest) -> tuple[Rejects, Kept]:
     """An empty place for rejects, and what it has been given."""
-    cloud = cloud_of(request)
-    if cloud is not None:
-        return queue(cloud)
-    memory = MemoryRejects()
-    return memory, lambda: {(each.body, each.reason) for each in memory.kept}
+    return queue(cloud_of(request))
 
 
 def test_rejects_are_kept_as_they_came_with_the_reason(rejects: tuple[Rejects, Kept]) -> None:

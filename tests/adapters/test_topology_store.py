@@ -1,4 +1,4 @@
-"""Counts and tokens of topologies: the same in memory, under moto and in the embedded engine."""
+"""Counts and tokens of topologies: the same over the fakes, under moto and in the embedded engine."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from enum import StrEnum
 from functools import partial
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import Annotated
@@ -17,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from tests.simulation.outcomes import Outcome, blown, outcome_of, rate_of, run_functions, run_services, spread
+from tests.simulation.outcomes import Outcome, blown, outcome_of, rate_of, run_functions, spread
 from tests.simulation.storms import Theme  # noqa: TC001 - typer reads the annotations
 from tests.simulation.telling import told, told_before
 
@@ -26,19 +25,9 @@ _LAST_LINES = 200
 _SHOWN = 5
 
 
-class Of(StrEnum):
-    """What is simulated."""
-
-    FUNCTIONS = "functions"
-    """The unmodified functions over fakes of AWS."""
-    SERVICES = "services"
-    """The use cases over stores in memory."""
-
-
-def main(  # noqa: PLR0913, PLR0917 - an option each
+def main(
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds.", min=1)] = 100,
-    of: Annotated[Of, typer.Option(help="What is simulated.")] = Of.FUNCTIONS,
     rate: Annotated[
         list[float] | None,
         typer.Option(help="The chance of a fault at each call, of several one for each seed in turn; else its own."),
@@ -52,9 +41,9 @@ def main(  # noqa: PLR0913, PLR0917 - an option each
 ) -> None:
     """Run seeds, each some minutes of storm and as much calm as it takes, in virtual time."""
     console = Console()
-    if seeds == 1 and of is Of.FUNCTIONS:
+    if seeds == 1:
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
-    run = run_services if of is Of.SERVICES else partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
+    run = partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
     broken: list[int] = []
     totals: Counter[str] = Counter()
     faults: Counter[str] = Counter()

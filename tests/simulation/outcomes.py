@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.times import MINUTE
-from tests.simulation.storm import Storm as ServicesStorm
 from tests.simulation.storms import Storm, Theme
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ CONDITIONS = frozenset(
 """What is counted besides faults: how things are in any account, and what else is told of a fault that is counted."""
 _BETWEEN_COLLECTIONS = 10
 """Seeds."""
-_SERVICES_STORM = 20 * MINUTE
 
 
 @dataclass(frozen=True)
@@ -82,14 +79,6 @@ def outcome_of(storm: Storm) -> Outcome:
         "target calls": watching.effects,
     }
     return Outcome(storm.seed, watching.violations, counts, storm.faults, storm.calm_after)
-
-
-def run_services(seed: int) -> Outcome:
-    """Run a storm over the services."""
-    storm = ServicesStorm(seed)
-    storm.blow(_SERVICES_STORM)
-    violations = [*storm.violations, *(f"{task.id} is still {task.state}" for task in storm.unfinished())]
-    return Outcome(seed, violations, {"faults": storm.faults, "target calls": len(storm.live)})
 
 
 def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:

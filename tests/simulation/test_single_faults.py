@@ -1,126 +1,263 @@
-"""Every call of a task's life goes wrong once, in every way: the task still comes to its end, in time and once."""
+"""Every call of AWS in a life goes wrong once, in every way: all still come to their end, in time and once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 
 from duetime.domain.limits import LOCK_CHECK_INTERVAL
-from duetime.domain.tasks.attempt_results import Ending, Succeeded, failure
-from duetime.domain.tasks.retry import RetryPolicy
-from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import LockScope, LockSpec, TaskSpec
-from duetime.domain.times import MINUTE, SECOND
-from tests.simulation.interruption import Fault, Interrupted
-from tests.virtual.world import LEASE, START
+from duetime.domain.times import to_iso
+from tests.scenarios.graphs import DIAMOND, Graphs
+from tests.scenarios.scenario import MINUTE, PHASED, PLAIN, SECOND, UNDONE
+from tests.scenarios.schedules import Schedules
+from tests.scenarios.tasks import Tasks
+from tests.simulation import works
+from tests.simulation.users import LEASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.ports.targets import Work
+    from duetime.handlers import Context
+    from tests.scenarios.scenario import Scenario
+    from tests.simulation.faults import Call
 
 pytestmark = pytest.mark.slow
 
 RECOVERY = 3 * MINUTE + LEASE
 """The promise: after a fault a task is late by no more than three minutes plus the lease."""
 WORK = 2 * SECOND
-BIG = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(400)) + b'"'
 
 
-@dataclass(frozen=True)
-class Life:
-    """A kind of task, from its acceptance to its end."""
+class Fault(Enum):
+    """What goes wrong at one call."""
 
-    spec: TaskSpec
-    offered: frozenset[Phase] = frozenset({Phase.RUN})
-    failures: int = 0
-
-    def behave(self, world: Interrupted) -> Callable[[Work], Ending]:
-        """Targets take their time, and fail as often as this life has it."""
-
-        def behaving(work: Work) -> Ending:
-            world.take(WORK)
-            failed = work.phase is Phase.RUN and work.task.attempt <= self.failures
-            return failure("Boom", "as planned") if failed else Succeeded(b'"done"')
-
-        return behaving
+    FAIL = "the call is refused, and nothing was done"
+    LOSE = "the call is done, but its answer is lost"
+    CRASH_BEFORE = "the process dies before the call"
+    CRASH_AFTER = "the process dies after the call"
 
 
-LIVES = {
-    "sent directly": Life(TaskSpec("report", delay=10 * SECOND)),
-    "found by the trigger": Life(TaskSpec("report", delay=9 * MINUTE)),
-    "retried": Life(TaskSpec("report", delay=10 * SECOND, retry=RetryPolicy(initial_seconds=5)), failures=1),
-    "with a payload outside": Life(TaskSpec("report", delay=10 * SECOND, payload=BIG)),
-    "with every phase": Life(TaskSpec("report", delay=10 * SECOND), offered=frozenset(Phase)),
-    "locked": Life(TaskSpec("report", delay=10 * SECOND, lock=LockSpec("db-17"))),
-    "locked for its run": Life(
-        TaskSpec("report", delay=10 * SECOND, lock=LockSpec("db-17", scope=LockScope.RUN)), offered=frozenset(Phase)
-    ),
-    "rolled back": Life(
-        TaskSpec("report", delay=10 * SECOND, retry=RetryPolicy(max_attempts=2, initial_seconds=1), rollback=True),
-        offered=frozenset({Phase.RUN, Phase.ROLLBACK}),
-        failures=2,
+FAULTS = pytest.mark.parametrize("fault", list(Fault), ids=lambda fault: fault.name.lower())
+
+
+@dataclass
+class Interruption:
+    """Has exactly one call of a scenario go wrong: that with the number, or none.
+
+    Attributes:
+        calls: the calls that were counted.
+    """
+
+    scenario: Scenario
+    fault: Fault | None
+    number: int
+    calls: list[str] = field(default_factory=list)
+    is_due: bool = False
+
+    def __post_init__(self) -> None:
+        self.scenario.faulty = True
+        self.scenario.before_call, self.scenario.after_call = self.before, self.after
+
+    def before(self, call: Call) -> None:
+        """Count a call, and break it if it is its turn."""
+        self.calls.append(f"{call.machine.function} {call.operation}")
+        if len(self.calls) != self.number:
+            return
+        if self.fault is Fault.FAIL:
+            call.refuse()
+        elif self.fault is Fault.CRASH_BEFORE:
+            call.machine.die()
+        self.is_due = True
+        self.victim = call.machine, call.operation, call.request
+
+    def after(self, call: Call) -> None:
+        """Break the way back of a call if it is its turn."""
+        if not self.is_due or (call.machine, call.operation, call.request) != self.victim:
+            return
+        self.is_due = False
+        if self.fault is Fault.LOSE:
+            raise ReadTimeoutError(endpoint_url=call.service)
+        if self.fault is Fault.CRASH_AFTER:
+            call.machine.die()
+
+    def __str__(self) -> str:
+        struck = self.calls[self.number - 1] if len(self.calls) >= self.number else "nothing"
+        return f"call {self.number} ({struck})"
+
+
+def each(live: Callable[[Fault | None, int], Interruption], fault: Fault) -> int:
+    """Let a life be lived once for each of its calls; how many."""
+    calls = len(live(None, 0).calls)
+    for number in range(1, calls + 1):
+        live(fault, number)
+    return calls
+
+
+SOON = {"type": PLAIN, "delay_seconds": 10}
+LIVES: dict[str, tuple[dict[str, Any], int]] = {
+    "sent directly": (SOON, 0),
+    "found by the trigger": (SOON | {"delay_seconds": 540}, 0),
+    "retried": (SOON | {"retry": {"initial_seconds": 5}}, 1),
+    "with a payload outside": (SOON | {"payload": works.LARGE}, 0),
+    "with every phase": (SOON | {"type": PHASED}, 0),
+    "locked": (SOON | {"lock": {"key": "db-17"}}, 0),
+    "locked for its run": (SOON | {"type": PHASED, "lock": {"key": "db-17", "scope": "run"}}, 0),
+    "rolled back": (
+        SOON | {"type": UNDONE, "rollback": True, "retry": {"max_attempts": 2, "initial_seconds": 1}},
+        2,
     ),
 }
 
 
-def live(life: Life, fault: Fault | None = None, at_call: int = 0) -> Interrupted:
-    """Let one task live, with one fault, until long after it should have ended."""
-    world = Interrupted(fault, at_call)
-    world.offered = life.offered
-    world.behave = life.behave(world)
-    world.create(life.spec)
-    world.pass_time((life.spec.delay or 0) + 2 * RECOVERY)
-    return world
+def _works(tasks: Tasks, failures: int) -> None:
+    """Targets take their time, and fail so often."""
+
+    def behave(phase: str, context: Context) -> str:
+        tasks.take(WORK)
+        if phase == "run" and tasks.attempt(context) <= failures:
+            raise ValueError("as planned")
+        return "done"
+
+    tasks.target = behave
 
 
-@pytest.mark.parametrize("fault", list(Fault), ids=lambda fault: fault.name.lower())
-@pytest.mark.parametrize("life", list(LIVES.values()), ids=list(LIVES))
-def test_one_fault_anywhere_loses_nothing_and_doubles_nothing(life: Life, fault: Fault) -> None:
+def _check_apart(tasks: Tasks, where: object) -> None:
+    """No two calls of targets at once: the second begins after the first, or after the lease of a dead one."""
+    for first, second in pairwise(tasks.effects):
+        assert second.at >= first.at + WORK or second.at >= first.at + LEASE, where
+
+
+@FAULTS
+@pytest.mark.parametrize("life", LIVES)
+def test_one_fault_anywhere_loses_nothing_and_doubles_nothing(life: str, fault: Fault) -> None:
     """Whichever call it strikes: an outcome within the promised time, and no two calls of the target at once."""
-    calls = len(live(life).calls)
-    for at_call in range(1, calls + 1):
-        world = live(life, fault, at_call)
-        struck = world.calls[at_call - 1] if len(world.calls) >= at_call else "nothing"
-        where = f"call {at_call} ({struck})"
-        (task,) = world.tasks._tasks.values()
-        assert task.state in {State.SUCCEEDED, State.ROLLED_BACK}, where
-        assert task.finished_at is not None, where
-        planned = (len(world.effects) + 1) * (WORK + 5 * SECOND)
-        assert task.finished_at <= task.due_at + RECOVERY + planned, f"{where}: {task.finished_at - task.due_at} ms"
-        _check_apart(world, where)
+    body, failures = LIVES[life]
+
+    def live(fault: Fault | None, number: int) -> Interruption:
+        with Tasks() as tasks:
+            _works(tasks, failures)
+            task_id = tasks.ask("POST", "/v1/tasks", body).body["id"]
+            where = Interruption(tasks, fault, number)
+            end = tasks.now + body["delay_seconds"] * SECOND + 2 * RECOVERY
+            while tasks.now < end and tasks.record(task_id).finished_at is None:
+                tasks.run(5 * SECOND)
+            task = tasks.record(task_id)
+            assert task.state in {"succeeded", "rolled_back"}, where
+            assert task.finished_at is not None, where
+            planned = (len(tasks.effects) + 1) * (WORK + 5 * SECOND)
+            assert task.finished_at <= task.due_at + RECOVERY + planned, f"{where}: {task.finished_at - task.due_at}"
+            _check_apart(tasks, where)
+        return where
+
+    assert each(live, fault) > 10
 
 
-@pytest.mark.parametrize("fault", list(Fault), ids=lambda fault: fault.name.lower())
+@FAULTS
 def test_one_fault_anywhere_leaves_a_lock_to_one_at_a_time(fault: Fault) -> None:
     """Two tasks of one lock: whichever call goes wrong, they run one after the other, and each to its end."""
-    calls = len(_crowd().calls)
-    for at_call in range(1, calls + 1):
-        world = _crowd(fault, at_call)
-        where = f"call {at_call} ({world.calls[at_call - 1] if len(world.calls) >= at_call else 'nothing'})"
-        assert {task.state for task in world.tasks._tasks.values()} == {State.SUCCEEDED}, where
-        latest = max(task.finished_at or 0 for task in world.tasks._tasks.values())
-        assert latest <= START + 10 * SECOND + RECOVERY + LOCK_CHECK_INTERVAL, f"{where}: {latest - START} ms"
-        _check_apart(world, where)
+
+    def live(fault: Fault | None, number: int) -> Interruption:
+        with Tasks() as tasks:
+            _works(tasks, 0)
+            made = [tasks.create(10 * SECOND, lock={"key": "db-17"}) for _ in range(2)]
+            where = Interruption(tasks, fault, number)
+            end = tasks.now + 4 * RECOVERY + LOCK_CHECK_INTERVAL
+            while tasks.now < end and any(tasks.record(task_id).finished_at is None for task_id in made):
+                tasks.run(5 * SECOND)
+            assert {tasks.state(task_id) for task_id in made} == {"succeeded"}, where
+            latest = max((tasks.record(task_id).finished_at or 0) - tasks.record(task_id).due_at for task_id in made)
+            assert latest <= RECOVERY + LOCK_CHECK_INTERVAL + 2 * WORK, f"{where}: {latest} ms"
+            _check_apart(tasks, where)
+        return where
+
+    assert each(live, fault) > 10
 
 
-def _crowd(fault: Fault | None = None, at_call: int = 0) -> Interrupted:
-    """Let two tasks of one lock live, with one fault."""
-    world = Interrupted(fault, at_call)
-    world.behave = LIVES["locked"].behave(world)
-    for number in range(2):
-        world.create(TaskSpec("report", due_at=START + 10 * SECOND + number, lock=LockSpec("db-17")))
-    end = START + 4 * RECOVERY + LOCK_CHECK_INTERVAL
-    while world.time.now() < end and any(task.finished_at is None for task in world.tasks._tasks.values()):
-        world.pass_time(MINUTE)
-    return world
+def _is_over(schedules: Schedules) -> bool:
+    """Whether the schedule has ended, and all its occurrences have."""
+    kept = schedules.before_call, schedules.after_call
+    schedules.before_call = schedules.after_call = None
+    has_ended = schedules.schedule()["state"] == "ended"
+    schedules.before_call, schedules.after_call = kept
+    return has_ended and all(task.finished_at is not None for task in schedules.placed())
 
 
-def _check_apart(world: Interrupted, where: str) -> None:
-    """No two calls of targets at once: the second begins after the first, or after the lease of a dead one."""
-    for first, second in pairwise(world.effects):
-        assert second.at >= first.at + WORK or second.at >= first.at + LEASE, where
+@FAULTS
+def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> None:
+    """Whichever call it strikes: each minute's occurrence has one task, which ends in time, and none was missed."""
+
+    def live(fault: Fault | None, number: int) -> Interruption:
+        with Schedules() as schedules:
+            schedules.target = lambda _phase, _context: schedules.take(WORK)
+            end = (schedules.now // MINUTE + 3) * MINUTE
+            schedules.make(end_at=to_iso(end), overlap="allow_all")
+            where = Interruption(schedules, fault, number)
+            while schedules.now < end + 2 * RECOVERY and not _is_over(schedules):
+                schedules.run(10 * SECOND)
+            schedules.before_call = schedules.after_call = None
+            wanted = schedules.minutes(schedules.created_at, end)
+            placed = schedules.placed()
+            assert [task.schedule_ref.nominal for task in placed if task.schedule_ref] == wanted, where
+            assert {task.state for task in placed} == {"succeeded"}, where
+            late = max((task.finished_at or 0) - task.due_at for task in placed)
+            assert late <= RECOVERY + 2 * (WORK + 5 * SECOND), f"{where}: {late} ms"
+            assert schedules.ran().total() <= len(wanted) + 1, where
+            assert schedules.schedule()["skipped"] == 0, where
+        return where
+
+    assert each(live, fault) > 10
+
+
+@FAULTS
+def test_one_fault_anywhere_leaves_a_permanent_schedule_one_run_at_a_time(fault: Fault) -> None:
+    """Runs follow each other, each a minute after the end of the one before, and the chain goes on until its end."""
+
+    def live(fault: Fault | None, number: int) -> Interruption:
+        with Schedules() as schedules:
+            schedules.target = lambda _phase, _context: schedules.take(WORK)
+            where = Interruption(schedules, fault, 0)
+            schedules.make(permanent=60, remaining_runs=3)
+            where.number = number + len(where.calls) if number else 0
+            begun = len(where.calls)
+            until = schedules.now + 4 * MINUTE + 2 * RECOVERY
+            while schedules.now < until and not _is_over(schedules):
+                schedules.run(10 * SECOND)
+            del where.calls[:begun]
+            placed = schedules.placed()
+            assert len(placed) == 3, f"{where}: {len(placed)}"
+            assert {task.state for task in placed} <= {"succeeded", "scheduled"}, where
+            for first, second in pairwise(schedules.effects):
+                apart = WORK + (MINUTE if second.task_id != first.task_id else 0)
+                assert second.at >= first.at + apart, where
+        return where
+
+    assert each(live, fault) > 10
+
+
+@FAULTS
+def test_a_fault_at_any_call_loses_no_node_and_breaks_no_order(fault: Fault) -> None:
+    """Each call in turn: all nodes succeed, and none begins before its parents have ended."""
+
+    def live(fault: Fault | None, number: int) -> Interruption:
+        with Graphs() as graphs:
+            graphs.target = lambda _phase, _context: graphs.take(SECOND)
+            graphs.submit(DIAMOND)
+            where = Interruption(graphs, fault, number)
+            ended = graphs.run_until_ended(25 * MINUTE)
+            assert ended.state == "succeeded", f"{where}: {ended.state} {ended.error}"
+            for key, node in DIAMOND.items():
+                for parent in node.get("depends_on", []):
+                    last = len(graphs.ran) - 1 - graphs.ran[::-1].index(parent)
+                    assert last < graphs.ran.index(key), f"{where}: {key} began before {parent} had ended"
+            doubled = {key for key in graphs.ran if graphs.ran.count(key) > 1}
+            # What was done and could not be written down is done again: the node, or both that one process worked on.
+            assert len(doubled) <= 1 or doubled == {"left", "right"}, f"{where}: {doubled}"
+            assert (ended.finished_at or 0) - ended.created_at < 20 * MINUTE, where
+        return where
+
+    assert each(live, fault) > 10

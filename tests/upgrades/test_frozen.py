@@ -14,11 +14,11 @@ from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import from_datetime, minute_of
+from tests.fakes.telemetry import FakeTelemetry
 from tests.functions.stack import OWNER
 from tests.minutes import items_of
 from tests.upgrades.freezing import FROZEN, SCENES
 from tests.upgrades.life import Life
-from tests.virtual.world import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
 def test_what_was_frozen_lies_where_the_trigger_reads_it(life: Life, path: Path) -> None:
     """Every record and wake is found in its minute, and none is unreadable."""
     scene = thawed(life, path)
-    facts = Facts()
+    facts = FakeTelemetry()
     composed(CoreServices).stores.tasks._telemetry = facts
     for item in scene["items"]:
         minute, _, shard = item["p"]["S"].partition("#")

@@ -1,1 +1,0 @@
-"""Virtual time: the use cases run concurrently, deterministically and without waiting."""
