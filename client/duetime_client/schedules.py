@@ -55,8 +55,8 @@ class Schedules:
     ) -> Schedule:
         """Change a schedule; with `if_match`, only if it still has that `etag`.
 
-        Each field given replaces the one before as a whole, the task too. Occurrences that are queued already are
-        dropped and made anew.
+        Each given field replaces the former value completely, also the task. Queued
+        occurrences are replaced.
         """
         headers = {"If-Match": if_match} if if_match else {}
         return _schedule(self._transport.request("PATCH", path_of(name), body=body_of(changes), headers=headers))

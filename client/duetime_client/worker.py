@@ -20,13 +20,11 @@ if __name__ == "__main__":
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -40,10 +38,9 @@ from duetime_client.attempt_context import (
     may_pass,
 )
 from duetime_client.errors import ClientError
+from duetime_client.stop_signals import stopped_by_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from duetime_client.leases import LeasedTask, Leases
 
 __all__ = [
@@ -183,7 +180,7 @@ class Worker:
         client = client or self._client
         if client is None or not self._handlers:
             raise WorkerIdle("a worker needs a client, and a function for at least one type: @worker.task(...)")
-        with self._stopped_by_signals(), ThreadPoolExecutor(self.concurrency, "duetime") as pool:
+        with stopped_by_signals(self.stop), ThreadPoolExecutor(self.concurrency, "duetime") as pool:
             pause = _FIRST_PAUSE
             while not self._stopping.is_set():
                 requested_at = time.monotonic()
@@ -256,26 +253,3 @@ class Worker:
         finally:
             self._free.release()
         self.on_event(WorkerEvent(ended, task.id, task.type, task.attempt, time.monotonic() - began, why))
-
-    @contextmanager
-    def _stopped_by_signals(self) -> Iterator[None]:
-        """Stop at the first SIGTERM or SIGINT; only the main thread receives them."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-
-        def stop(_number: int, _frame: object) -> None:
-            # A second one ends the process.
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            # Not in the signal handler: it may have interrupted what `stop` would notify.
-            threading.Thread(target=self.stop, name="stopping").start()
-
-        for number in before:
-            signal.signal(number, stop)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)

@@ -275,7 +275,7 @@ def test_a_file_that_is_neither_is_refused(text: str) -> None:
         ("- name: 5", "name: is required"),
         ("- {}", "name: is required"),
         ('{"name": "a"}\n{"name": NaN}', "NaN"),
-        ('{"name": "a"}\n{"name": "a"}', "stands in line 1 too"),
+        ('{"name": "a"}\n{"name": "a"}', "is in line 1, too"),
         ('{"name": "a"}\n[]', "should be an object"),
     ],
 )

@@ -78,13 +78,13 @@ def present_schedules(client: Client, entries: Iterable[Entry]) -> dict[str, Sch
     known = [each for each in entries if each.name in listed]
     unsure = [each.name for each in known if step_of(each, listed[each.name]).action is Action.CHANGE]
 
-    def whole(name: str) -> Schedule | None:
+    def complete(name: str) -> Schedule | None:
         try:
             return client.get_schedule(name)
         except TaskNotFound:
             return None
 
-    found = dict(zip(unsure, _several(whole, unsure, lambda _: None), strict=True))
+    found = dict(zip(unsure, _several(complete, unsure, lambda _: None), strict=True))
     return {name: now for name, was in listed.items() if (now := found.get(name, was)) is not None}
 
 

@@ -155,14 +155,14 @@ def _task_differences(wanted: Mapping[str, Any], document: Mapping[str, Any]) ->
 def _complete_task(task: Mapping[str, Any]) -> dict[str, Any]:
     """A task with its defaults; where the API returns null for "none", the default is used."""
     given = {name: value for name, value in task.items() if value is not None and name != _SAID_ONCE}
-    whole = {**TASK_DEFAULTS, **given, "retry": {**RETRY_DEFAULTS, **_mapping(given.get("retry"))}}
-    if whole["lock"] is not None:
-        whole["lock"] = {**LOCK_DEFAULTS, **_mapping(whole["lock"])}
-    target = whole.pop("target", None)
-    return whole if target in _BY_TYPE else {**whole, "target": _whole_target(_mapping(target))}
+    complete = {**TASK_DEFAULTS, **given, "retry": {**RETRY_DEFAULTS, **_mapping(given.get("retry"))}}
+    if complete["lock"] is not None:
+        complete["lock"] = {**LOCK_DEFAULTS, **_mapping(complete["lock"])}
+    target = complete.pop("target", None)
+    return complete if target in _BY_TYPE else {**complete, "target": _complete_target(_mapping(target))}
 
 
-def _whole_target(target: Mapping[str, Any]) -> dict[str, Any]:
+def _complete_target(target: Mapping[str, Any]) -> dict[str, Any]:
     lists = {name: sorted(map(str, target.get(name) or [])) for name in ("phases", "queries")}
     return {**target, **{name: value for name, value in lists.items() if value}} | {
         name: [] for name, value in lists.items() if not value

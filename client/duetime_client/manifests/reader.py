@@ -131,7 +131,7 @@ def _each_once(entries: Iterable[Entry]) -> list[Entry]:
             raise ManifestUnreadable(f"has more than {_MOST_ENTRIES} schedules")
         first = lines.setdefault(entry.name, entry.line) if entry.name else entry.line
         repeated = first != entry.line
-        found.append(replace(entry, fault=f"name: {entry.name!r} stands in line {first} too") if repeated else entry)
+        found.append(replace(entry, fault=f"name: {entry.name!r} is in line {first}, too") if repeated else entry)
     return found
 
 

@@ -1,0 +1,35 @@
+"""Stopping a worker by the signals that a process gets when it should end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` at the first SIGTERM or SIGINT; only the main thread receives them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def on_signal(_number: int, _frame: object) -> None:
+        # A second one ends the process.
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        # Not in the signal handler: it may have interrupted what `stop` would notify.
+        threading.Thread(target=stop, name="stopping").start()
+
+    for number in before:
+        signal.signal(number, on_signal)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
