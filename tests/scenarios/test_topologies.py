@@ -394,3 +394,31 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
         assert graphs.run_until_ended(2 * SHORTEST_CHECK_INTERVAL).state == "cancelled"
         assert graphs.ran == []
         assert set(stands(graphs).values()) == {"stopped"}
+
+
+def test_a_topology_that_gave_up_is_run_again() -> None:
+    """After its task had failed before its nodes ended, a rerun keeps what succeeded and runs the rest."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.target = lambda _phase, context: graphs.take(
+            0 if graphs.key_of(context.task_id) == "top" else 5 * MINUTE
+        )
+        graphs.submit(LONG)
+        graphs.run(5 * SECOND)
+        for _ in range(100):
+            event = {
+                "state": "break_off",
+                "task_id": graphs.topology,
+                "fence": graphs.whole().fence,
+                "reason": "no more",
+            }
+            graphs.invoke("topology", event)
+            break_executions(graphs)
+            graphs.run(SECOND)
+        assert graphs.whole().state == "failed"
+        assert stands(graphs)["bottom"] == "stopped"
+        failing(graphs)
+        graphs.run(10 * MINUTE)
+        assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/retry").status == 200
+        assert graphs.run_until_ended().state == "succeeded", stands(graphs)
+        assert sorted(graphs.ran) == sorted(DIAMOND), "what ran to its end before the rerun began is kept"
