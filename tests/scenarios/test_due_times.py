@@ -43,11 +43,11 @@ def test_a_task_due_in_the_past_runs_now_and_is_marked_late() -> None:
 
 
 def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:
-    """Three hundred tasks over ten minutes, on all queues: each once, none early, none late."""
+    """A hundred and fifty tasks over ten minutes, on all queues: each once, none early, none late."""
     with Tasks() as tasks:
         made = [
-            (tasks.now + 2 * index * SECOND, tasks.create(2 * index * SECOND, priority=list(Priority)[index % 3].value))
-            for index in range(300)
+            (tasks.now + 4 * index * SECOND, tasks.create(4 * index * SECOND, priority=list(Priority)[index % 3].value))
+            for index in range(150)
         ]
         tasks.run(11 * MINUTE)
         assert sorted(effect.task_id for effect in tasks.effects) == sorted(task_id for _, task_id in made)
@@ -128,10 +128,10 @@ def _shard(task_id: str) -> int:
 def test_many_shards_are_read_by_invocations_of_their_own() -> None:
     """Forty shards are three groups; tasks in all of them run."""
     with Deployments(40) as tasks:
-        for index in range(100):
-            tasks.create(10 * MINUTE + index)
-        tasks.run(12 * MINUTE)
-        assert tasks.tally() == {"succeeded": 100}
+        for index in range(60):
+            tasks.create(5 * MINUTE + index)
+        tasks.run(6 * MINUTE)
+        assert tasks.tally() == {"succeeded": 60}
         assert {_shard(effect.task_id) // GROUP_SIZE for effect in tasks.effects} == {0, 1, 2}
 
 
@@ -157,11 +157,11 @@ def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, aft
 def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
     """A deploy that is rolled back, or a number that is lowered: what lies in the other shards runs on time."""
     with Deployments(before) as tasks:
-        made = [tasks.create(20 * MINUTE) for _ in range(50)]
+        made = [tasks.create(10 * MINUTE) for _ in range(40)]
         tasks.deploy("api", after)
         tasks.deploy("trigger", after)
-        made += [tasks.create(21 * MINUTE) for _ in range(20)]
-        tasks.run(25 * MINUTE)
+        made += [tasks.create(11 * MINUTE) for _ in range(10)]
+        tasks.run(13 * MINUTE)
         assert max(map(_shard, made)) >= after
         assert all((tasks.done(task_id).lateness or 0) < SECOND for task_id in made)
 

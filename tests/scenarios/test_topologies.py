@@ -12,7 +12,7 @@ from duetime.domain.times import to_iso
 from duetime.handlers import AttemptCancelled, Unretriable
 from tests.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs
-from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, UNDONE
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
@@ -344,12 +344,12 @@ def test_checks_go_on_for_as_long_as_it_runs() -> None:
         graphs.target = lambda _phase, _context: graphs.take(10 * MINUTE)
         chain = {
             f"n{i}": {"type": PLAIN, "timeout_seconds": 800, "depends_on": [f"n{i - 1}"] if i else []}
-            for i in range(20)
+            for i in range(10)
         }
         graphs.submit(chain)
-        graphs.run(3 * HOUR)
+        graphs.run(90 * MINUTE)
         assert break_executions(graphs) == 1
-        assert graphs.run_until_ended(30 * MINUTE + LONGEST_CHECK_INTERVAL).state == "succeeded"
+        assert graphs.run_until_ended(20 * MINUTE + LONGEST_CHECK_INTERVAL).state == "succeeded"
         assert len(graphs.ran) == len(chain)
 
 
@@ -372,7 +372,7 @@ def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -
         assert break_executions(graphs) == 1
         assert graphs.run_until(lambda: graphs.whole().state == "postponed", step=10)
         assert graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}").status in {200, 202}
-        graphs.run(2 * HOUR)
+        graphs.run(15 * MINUTE)
         assert graphs.whole().state == "cancelled"
         assert graphs.whole().finished_at is not None
         expected = {"top": "succeeded", "left": "cancelled", "right": "succeeded", "bottom": "stopped"}
@@ -394,3 +394,31 @@ def test_a_topology_that_is_cancelled_while_its_plan_is_cut_off_comes_to_its_end
         assert graphs.run_until_ended(2 * SHORTEST_CHECK_INTERVAL).state == "cancelled"
         assert graphs.ran == []
         assert set(stands(graphs).values()) == {"stopped"}
+
+
+def test_a_topology_that_gave_up_is_run_again() -> None:
+    """After its task had failed before its nodes ended, a rerun keeps what succeeded and runs the rest."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.target = lambda _phase, context: graphs.take(
+            0 if graphs.key_of(context.task_id) == "top" else 5 * MINUTE
+        )
+        graphs.submit(LONG)
+        graphs.run(5 * SECOND)
+        for _ in range(100):
+            event = {
+                "state": "break_off",
+                "task_id": graphs.topology,
+                "fence": graphs.whole().fence,
+                "reason": "no more",
+            }
+            graphs.invoke("topology", event)
+            break_executions(graphs)
+            graphs.run(SECOND)
+        assert graphs.whole().state == "failed"
+        assert stands(graphs)["bottom"] == "stopped"
+        failing(graphs)
+        graphs.run(10 * MINUTE)
+        assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/retry").status == 200
+        assert graphs.run_until_ended().state == "succeeded", stands(graphs)
+        assert sorted(graphs.ran) == sorted(DIAMOND), "what ran to its end before the rerun began is kept"

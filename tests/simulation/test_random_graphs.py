@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.topologies.trigger_rules import TriggerRule
@@ -15,8 +15,6 @@ from tests.scenarios.test_topologies import break_executions, stands
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
-
-RUNS = settings(deadline=None, max_examples=25)
 
 
 @st.composite
@@ -84,7 +82,6 @@ def _run(
         return stands(graphs), graphs.ran
 
 
-@RUNS
 @given(graphs())
 def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]], set[str]]) -> None:
     """Whatever the graph and whoever fails: each node that may run does once, and the others say why they did not."""
@@ -94,7 +91,6 @@ def test_every_node_ends_as_its_rule_says(drawn: tuple[dict[str, dict[str, Any]]
     assert sorted(ran) == sorted(key for key, end in wanted.items() if end in {"succeeded", "failed"})
 
 
-@RUNS
 @given(graphs(), st.lists(st.integers(1, 9), max_size=4), st.sets(st.integers(0, 6)))
 def test_every_node_ends_the_same_whatever_becomes_of_the_execution(
     drawn: tuple[dict[str, dict[str, Any]], set[str]], breaks: list[int], lost: set[int]
