@@ -26,8 +26,10 @@ from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer
 from duetime.services.schedules.expander import ScheduleExpander
+from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.manage import ScheduleManager
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
+from duetime.services.schedules.schedule_writer import ScheduleWriter
 from duetime.services.shards import Shards
 from tests.adapters.tables import new_table
 from tests.fakes.dynamodb import FakeDynamoDB
@@ -103,9 +105,11 @@ def _expansion() -> Callable[[], object]:
     urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
     enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL)
     occurrence_tasks = OccurrenceTasks(contents, enqueuer, around, TargetRules())
-    expander = ScheduleExpander(stores, occurrence_tasks, runtime, _LOOK_AHEAD)
+    expander = ScheduleExpander(ExpansionPlanner(stores, occurrence_tasks, runtime, _LOOK_AHEAD), runtime)
     shards = Shards(DynamoShardStore(fake, table), around, 16)
-    scheduling = ScheduleManager(stores, enqueuer, expander, runtime, shards, _LOOK_AHEAD, MINUTE)
+    scheduling = ScheduleManager(
+        ScheduleWriter(stores, enqueuer, expander, runtime, _LOOK_AHEAD, MINUTE), stores, runtime, shards
+    )
     spec = ScheduleSpec(Written(rate="1 second"), TaskSpec("bench"), _NAME, overlap=Overlap.ALLOW_ALL)
     made = scheduling.create(_OWNER, spec)
 

@@ -107,7 +107,7 @@ def resume_schedule(request: Request) -> Response:
 def trigger_schedule(request: Request) -> Response:
     """Run a schedule's task now."""
     inside = composed()
-    task = inside.task_reader.with_contents(inside.schedule_manager.trigger(request.owner, _name(request)))
+    task = inside.task_reader.with_contents(inside.manual_runs.trigger(request.owner, _name(request)))
     return task_response(task, request.operation.returns.status, {"Location": tasks.READ.url(task_id=task.id)})
 
 
@@ -115,7 +115,7 @@ def trigger_schedule(request: Request) -> Response:
 def backfill_schedule(request: Request) -> Response:
     """Run the occurrences of a stretch of the past."""
     wanted = decoding.backfill_request(request.document())
-    begun = composed().schedule_manager.backfill(
+    begun = composed().manual_runs.backfill(
         request.owner, _name(request), wanted.start, wanted.until, wanted.per_minute
     )
     return _response(request, begun)
@@ -126,7 +126,7 @@ def cancel_backfill(request: Request) -> Response:
     """End a backfill before it is done."""
     request.reject_body()
     backfill = request.parameters["backfill_id"]
-    return _response(request, composed().schedule_manager.cancel_backfill(request.owner, _name(request), backfill))
+    return _response(request, composed().manual_runs.cancel_backfill(request.owner, _name(request), backfill))
 
 
 @route(operations.LIST_OCCURRENCES)

@@ -69,7 +69,8 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "api": {
         ApiServices: (
             *("task_creator", "task_reader", "task_updater", "task_control", "target_queries", "outcome_waiter"),
-            *("lease_service", "lease_reports", "schedule_manager", "schedule_preview", "calendar_manager"),
+            *("lease_service", "lease_reports", "schedule_manager", "manual_runs", "schedule_preview"),
+            "calendar_manager",
             *("bulk_requests", "bulk_operations", "topology_service", "lock_admin", "switch_admin", "contents"),
         ),
     },

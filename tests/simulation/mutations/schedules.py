@@ -19,14 +19,14 @@ MUTANTS = (
     ),
     Mutant(
         "an expanded schedule gets no next timer",
-        "services/schedules/expander.py",
+        "services/schedules/expansion_planner.py",
         "if at is not None:\n            at = max(unread",
         "if at is not None and self.runtime.random_source.below(4):\n            at = max(unread",
     ),
     Mutant(
         "a schedule moves on although its occurrences were not all placed",
         "services/schedules/expander.py",
-        "        at_work.failed = True\n        return None\n",
+        "        current.failed = True\n        return None\n",
         "        return None\n",
     ),
     Mutant(
@@ -55,9 +55,9 @@ MUTANTS = (
     ),
     Mutant(
         "a permanent schedule whose chain has broken is not looked at",
-        "services/schedules/expander.py",
-        "at_work.next_at = now + PERMANENT_CHECK_INTERVAL",
-        "at_work.next_at = None",
+        "services/schedules/expansion_planner.py",
+        "current.next_at = now + PERMANENT_CHECK_INTERVAL",
+        "current.next_at = None",
     ),
     Mutant(
         "how many runs remain is not counted",
@@ -86,12 +86,12 @@ MUTANTS = (
     Mutant(
         "a new schedule has no timer until it is stored",
         "services/schedules/manage.py",
-        "        self._write_timer(made)\n        if not",
+        "        self.writer.write_timer(made)\n        if not",
         "        if not",
     ),
     Mutant(
         "a run that was triggered by hand is not sent",
-        "services/schedules/manage.py",
+        "services/schedules/manual_runs.py",
         "        self.enqueuer.send_due([task])\n        told",
         "        told",
     ),
@@ -104,8 +104,8 @@ MUTANTS = (
     Mutant(
         "a resumed schedule has no timer",
         "services/schedules/manage.py",
-        "self._expanded(self._written(stored, version, resumed, looks=True))",
-        "self._written(stored, version, resumed)",
+        "self.writer.expand(self.writer.write(stored, version, resumed, looks=True))",
+        "self.writer.write(stored, version, resumed)",
     ),
     Mutant(
         "a late write of a schedule replaces another one of its name",

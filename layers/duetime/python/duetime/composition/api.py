@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from duetime.services.pull.report import LeaseReports
     from duetime.services.schedules.calendars import CalendarManager
     from duetime.services.schedules.manage import ScheduleManager
+    from duetime.services.schedules.manual_runs import ManualRuns
     from duetime.services.schedules.preview import SchedulePreview
     from duetime.services.switches.admin import SwitchAdmin
     from duetime.services.tasks.control import TaskControl
@@ -109,6 +110,11 @@ class ApiServices(Part):
     def switch_admin(self) -> SwitchAdmin:
         """Sets switches, and shows what is held back."""
         return self.part(SwitchServices).admin
+
+    @property
+    def manual_runs(self) -> ManualRuns:
+        """Triggers and backfills schedules."""
+        return self.part(ScheduleServices).manual_runs
 
     @property
     def schedule_manager(self) -> ScheduleManager:

@@ -9,10 +9,13 @@ from duetime.composition.deferred_imports import calendar_from_ics
 from duetime.composition.root import Part
 from duetime.services.schedules.calendars import CalendarManager
 from duetime.services.schedules.expander import ScheduleExpander
+from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.manage import ScheduleManager
+from duetime.services.schedules.manual_runs import ManualRuns
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.overlap import OverlapControl
 from duetime.services.schedules.preview import SchedulePreview
+from duetime.services.schedules.schedule_writer import ScheduleWriter
 
 
 class ScheduleServices(Part):
@@ -21,13 +24,23 @@ class ScheduleServices(Part):
     @cached_property
     def manager(self) -> ScheduleManager:
         """Creates and controls schedules."""
+        core = self.part(CoreServices)
+        return ScheduleManager(self._writer, core.stores, self.runtime, core.shards)
+
+    @cached_property
+    def manual_runs(self) -> ManualRuns:
+        """Triggers and backfills schedules."""
+        core = self.part(CoreServices)
+        return ManualRuns(self._writer, core.stores, core.enqueuer, self.runtime)
+
+    @cached_property
+    def _writer(self) -> ScheduleWriter:
         core, settings = self.part(CoreServices), self.settings
-        return ScheduleManager(
+        return ScheduleWriter(
             stores=core.stores,
             enqueuer=core.enqueuer,
             expander=self.expander,
             runtime=self.runtime,
-            shards=core.shards,
             look_ahead=settings.look_ahead_ms,
             retention=settings.retention_ms,
         )
@@ -52,11 +65,6 @@ class ScheduleServices(Part):
     def expander(self) -> ScheduleExpander:
         """Makes the occurrences of schedules."""
         core = self.part(CoreServices)
-        return ScheduleExpander(
-            stores=core.stores,
-            occurrence_tasks=OccurrenceTasks(
-                core.stores.contents, core.enqueuer, self.runtime.clock, core.target_rules
-            ),
-            runtime=self.runtime,
-            look_ahead=self.settings.look_ahead_ms,
-        )
+        occurrence_tasks = OccurrenceTasks(core.stores.contents, core.enqueuer, self.runtime.clock, core.target_rules)
+        planner = ExpansionPlanner(core.stores, occurrence_tasks, self.runtime, self.settings.look_ahead_ms)
+        return ScheduleExpander(planner, self.runtime)

@@ -122,7 +122,7 @@ class OverlapControl:
                 if self.stores.tasks.read(last.task_id) is None:
                     self._produce(stored, last.nominal)
                 return
-            schedule = stored.schedule(self.expander.known_calendars_of(stored))
+            schedule = stored.schedule(self.expander.planner.known_calendars_of(stored))
             after = continued(stored, run_after(schedule, last, ended_at(task, self.runtime.now())))
             if self.stores.schedules.save(after, self.runtime.nonce()):
                 if after.last is not None and after.state is ScheduleState.ACTIVE:
@@ -131,7 +131,7 @@ class OverlapControl:
         raise Unavailable(f"the schedule {stored.name if stored else ''!r} was written again and again")
 
     def _produce(self, stored: StoredSchedule, nominal: Millis) -> None:
-        occurrence_tasks = self.expander.occurrence_tasks
+        occurrence_tasks = self.expander.planner.occurrence_tasks
         try:
             run = occurrence_tasks.produce(stored, Due(run_of(stored, nominal)), occurrence_tasks.payload_of(stored))
         except FieldInvalid:
@@ -148,7 +148,7 @@ class OverlapControl:
             if stored.state is ScheduleState.PAUSED:
                 return
             kind = task.error.kind if task.error else "error"
-            calendars = self.expander.known_calendars_of(stored)
+            calendars = self.expander.planner.known_calendars_of(stored)
             paused = stored.paused(self.runtime.now(), f"the task {task.id} failed: {kind}", calendars)
             if self.stores.schedules.save(paused, self.runtime.nonce()):
                 return

@@ -1,0 +1,231 @@
+"""Plans of expansions: what one schedule needs now, decided and written down before its occurrences are placed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
+from duetime.domain.errors import ContentExpired, FieldInvalid
+from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
+from duetime.domain.schedules.expansion import MAX_EXPANSION, expand
+from duetime.domain.schedules.occurrences import count_between
+from duetime.domain.schedules.permanent import continued, ended_at, first_run, run_after, run_of
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.stored_expansion import decide_missed, expand_backfill, expand_timing
+from duetime.domain.schedules.time_zones import tzdata_version
+from duetime.domain.tasks.references import Cause
+from duetime.services.schedules.occurrence_tasks import Due
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
+
+
+@dataclass(slots=True)
+class ExpansionPass:
+    """One schedule on its way through one pass.
+
+    Attributes:
+        before: as it was read.
+        after: as it is to be saved.
+        due: the occurrences to place, in order.
+        next_at: when its timing wants it looked at next.
+        more: whether another pass must follow at once.
+        tasks: those that now exist.
+        failed: whether it must not be saved, for the store did not answer.
+        broken: whether it failed by a defect, which another try would only repeat.
+    """
+
+    timer: ScheduleTimer
+    before: StoredSchedule
+    after: StoredSchedule
+    due: list[Due] = field(default_factory=list)
+    next_at: Millis | None = None
+    more: bool = False
+    payload: bytes = b""
+    tasks: list[Task] = field(default_factory=list)
+    failed: bool = False
+    broken: bool = False
+
+    @property
+    def alone(self) -> int:
+        """How many of the due are placed one by one, before the others: the first, and a missed one in front of it."""
+        return 1 + (self.before.owed is not None)
+
+
+class ConcurrentWrite(Exception):
+    """Somebody else's write came between: look at the schedule anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionPlanner:
+    """Decides what a schedule needs now: which occurrences are placed, and when it is expanded next.
+
+    Attributes:
+        look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
+    """
+
+    stores: Stores
+    occurrence_tasks: OccurrenceTasks
+    runtime: Runtime
+    look_ahead: Millis
+
+    def calendars_of(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
+        """The calendars that a schedule names.
+
+        Raises:
+            FieldInvalid: there is none of a name.
+        """
+        found = []
+        for index, name in enumerate(stored.spec.calendars):
+            calendar = self.stores.calendars.read(stored.owner, name)
+            if calendar is None:
+                raise FieldInvalid(f"calendars[{index}]", f"there is no calendar {name!r}")
+            found.append(calendar)
+        return tuple(found)
+
+    def known_calendars_of(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
+        """The calendars that a schedule names; none if one of them is missing."""
+        try:
+            return self.calendars_of(stored)
+        except FieldInvalid:
+            return ()
+
+    def plan(self, timer: ScheduleTimer, stored: StoredSchedule) -> ExpansionPass | None:
+        """Decide what one schedule needs now, and write its next timer.
+
+        Returns:
+            The pass to go on with; nothing if the schedule was paused, for its tasks cannot be made.
+
+        Raises:
+            ConcurrentWrite: somebody else wrote the schedule.
+            Unavailable: the store did not answer.
+        """
+        now = self.runtime.now()
+        calendars: tuple[Calendar, ...] = ()
+        try:
+            calendars = self.calendars_of(stored)
+            self.occurrence_tasks.check(stored)
+            stored.schedule(calendars)
+        except FieldInvalid as refusal:
+            self._pause(stored, refusal, calendars)
+            return None
+        after = replace(stored, generation=timer.generation + 1, tzdata=tzdata_version())
+        current = ExpansionPass(timer, stored, after)
+        horizon = first_unread(now, self.look_ahead) - 1
+        if stored.state is ScheduleState.ACTIVE:
+            if stored.is_permanent:
+                self._go_on(current, calendars, now)
+            else:
+                self._by_timing(current, calendars, now, horizon)
+        self._fill_back(current, calendars, now, horizon)
+        try:
+            current.payload = self.occurrence_tasks.payload_for(stored, current.due)
+        except ContentExpired as refusal:
+            self._pause(current.before, refusal, calendars)
+            return None
+        self._write_timer(current, now)
+        return current
+
+    def save(self, stored: StoredSchedule) -> StoredSchedule:
+        """Write a schedule as it is now.
+
+        Raises:
+            ConcurrentWrite: somebody else wrote it since it was read.
+        """
+        if not self.stores.schedules.save(stored, self.runtime.nonce()):
+            raise ConcurrentWrite
+        return replace(stored, incarnation=stored.incarnation + 1)
+
+    def _pause(self, stored: StoredSchedule, refusal: Exception, calendars: Sequence[Calendar]) -> None:
+        """Pause a schedule whose tasks cannot be made; there is nothing more to do."""
+        if stored.state is ScheduleState.ACTIVE:
+            self.save(stored.paused(self.runtime.now(), str(refusal), calendars))
+
+    def _by_timing(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
+        """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""
+        stored, until = current.before, horizon
+        schedule = stored.schedule(calendars)
+        if count_between(schedule, stored.done, now - MISSED_AFTER):
+            if stored.owed is not None:
+                # Decided before, and perhaps never placed: that alone, then what was missed since.
+                until = stored.done
+            elif (placed := self._placed_before(stored, schedule, horizon)) is not None:
+                until = placed
+            else:
+                stored = current.before = self._decided(stored, schedule, now)
+                schedule = stored.schedule(calendars)
+        expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead)
+        current.due = [Due(each) for each in expansion.runs]
+        current.next_at, current.more = expansion.next_at, expansion.more
+        current.after = replace(expansion.after, generation=current.after.generation, tzdata=current.after.tzdata)
+
+    def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
+        """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed.
+
+        Any but the first may be absent: they are placed at once. So the last that is there counts, up to the horizon;
+        one that was not looked at would be met as a missed one later.
+        """
+        intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
+        if not intended or self.stores.tasks.read(stored.id_of(intended[0])) is None:
+            return None
+        ids = {stored.id_of(each): each.nominal for each in intended}
+        return max(
+            [intended[0].nominal, *map(ids.__getitem__, self.stores.tasks.read_many(list(ids), consistent=True))]
+        )
+
+    def _decided(self, stored: StoredSchedule, schedule: Schedule, now: Millis) -> StoredSchedule:
+        """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
+        decided, found = decide_missed(stored, schedule, now - MISSED_AFTER, now)
+        self.runtime.telemetry.count("occurrences_missed", found.missed)
+        return self.save(decided)
+
+    def _go_on(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis) -> None:
+        """The chain of a permanent schedule: mended if it has broken."""
+        stored = current.before
+        schedule, last = stored.schedule(calendars), stored.last
+        if last is None or not stored.is_current(last):
+            stored = self.save(continued(stored, first_run(schedule, stored.changed_at)))
+            last = None if stored.state is ScheduleState.ENDED else stored.last
+        elif (task := self.stores.tasks.read(last.task_id)) is not None:
+            if task.finished_at is not None:
+                stored = self.save(continued(stored, run_after(schedule, last, ended_at(task, now))))
+            last = stored.last if stored.last != last else None
+        current.before = stored
+        current.after = replace(stored, generation=current.after.generation, tzdata=current.after.tzdata)
+        if last is not None and stored.state is ScheduleState.ACTIVE:
+            current.due = [Due(run_of(stored, last.nominal))]
+        if stored.state is ScheduleState.ACTIVE:
+            current.next_at = now + PERMANENT_CHECK_INTERVAL
+
+    def _fill_back(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
+        """The next part of each backfill."""
+        schedule = current.before.schedule(calendars)
+        for run in current.before.open_backfills:
+            expansion = expand_backfill(schedule, run, horizon, now, MAX_EXPANSION - len(current.due))
+            current.due += [Due(each, Cause.BACKFILL, run.id) for each in expansion.occurrences]
+            current.more = current.more or expansion.more
+            placed = current.after.placed + len(expansion.occurrences)
+            current.after = replace(current.after.with_backfill(expansion.after), placed=placed)
+
+    def _write_timer(self, current: ExpansionPass, now: Millis) -> None:
+        """Have the schedule met again, in a minute that nobody has read yet."""
+        unread = first_unread(now, self.look_ahead)
+        at = current.next_at
+        if current.after.open_backfills or current.more:
+            at = unread
+        if at is not None:
+            at = max(unread, min(at, now + LONGEST_SLEEP))
+            before = current.before
+            self.stores.tasks.add_schedule_timer(
+                ScheduleTimer(before.uid, before.owner, before.name, current.after.generation, at)
+            )

@@ -1,0 +1,175 @@
+"""Conditional writes of schedules, for whatever their owners ask."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
+from duetime.domain.errors import (
+    ContentExpired,
+    FieldInvalid,
+    ScheduleNotFound,
+    ScheduleVersionMismatch,
+    Unavailable,
+)
+from duetime.domain.schedules.occurrences import next_nominal
+from duetime.domain.schedules.schedule import check
+from duetime.domain.schedules.time_zones import tzdata_version
+from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
+from duetime.domain.times import SECOND
+from duetime.services.tasks.create import PAYLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.schedules.definition import Written
+    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.tasks.content import Content
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.schedules.expander import ScheduleExpander
+
+TRIES = 10
+_PATIENCE = 3 * SECOND
+"""How long a caller waits for a long expansion, such as a backfill at full pace; the trigger does the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleWriter:
+    """Reads and writes schedules for their owners: conditionally, with a timer first where one is needed.
+
+    Attributes:
+        look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
+        retention: how long the payload of a schedule that is gone is stored, in milliseconds.
+    """
+
+    stores: Stores
+    enqueuer: Enqueuer
+    expander: ScheduleExpander
+    runtime: Runtime
+    look_ahead: Millis
+    retention: Millis
+
+    def read_with_payload(self, owner: str, name: str) -> StoredSchedule:
+        """Read a schedule, its payload too."""
+        stored = self.read(owner, name)
+        payload = stored.payload
+        if payload.data is None:
+            with suppress(ContentExpired):
+                payload = replace(payload, data=self.stores.contents.fetch(stored.uid, payload))
+        return replace(stored, payload=payload)
+
+    def read(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
+        """A schedule as it is stored, its payload apart; at this version, if one is given."""
+        stored, _ = self.stores.schedules.read(owner, name)
+        if stored is None:
+            raise ScheduleNotFound(name)
+        _check_version(stored, version)
+        return stored
+
+    def read_again(self, stored: StoredSchedule, version: int | None) -> StoredSchedule:
+        """The very schedule that was read before, as it is now.
+
+        Raises:
+            ScheduleNotFound: it is gone, even if there is another one of its name.
+        """
+        found = self.read(stored.owner, stored.name)
+        if found.uid != stored.uid:
+            raise ScheduleNotFound(stored.name)
+        _check_version(found, version)
+        return found
+
+    def check(self, stored: StoredSchedule) -> None:
+        """Refuse a schedule that cannot be, or whose time never comes."""
+        self.expander.planner.occurrence_tasks.check(stored)
+        schedule = check(stored.schedule(self.expander.planner.calendars_of(stored)))
+        if not stored.is_permanent and next_nominal(schedule, stored.done) is None:
+            endless = replace(schedule, spec=replace(schedule.spec, end_at=None))
+            if schedule.spec.end_at is not None and next_nominal(endless, stored.done) is not None:
+                raise FieldInvalid("end_at", "leaves no time that is still to come")
+            raise FieldInvalid(_field(stored.spec.written), "names no time that is still to come")
+
+    def write(
+        self,
+        before: StoredSchedule,
+        version: int | None,
+        changed: Callable[[StoredSchedule], StoredSchedule],
+        *,
+        looks: bool = False,
+    ) -> StoredSchedule:
+        """Write a change, made anew if somebody else's write comes between.
+
+        Args:
+            before: the schedule as it was read; another one that gets its name meanwhile is left alone.
+            version: at which it must be; `None` for any.
+            changed: makes the change.
+            looks: whether it must be looked at: then its timer comes first.
+        """
+        _check_version(before, version)
+        for _ in range(TRIES):
+            after = changed(before)
+            if after == before:
+                return before
+            if looks:
+                after = replace(after, generation=before.generation + 1, tzdata=tzdata_version())
+                self.write_timer(after)
+            if self.stores.schedules.save(after, self.runtime.nonce()):
+                return replace(after, incarnation=before.incarnation + 1)
+            before = self.read_again(before, version)
+        raise busy(before.name)
+
+    def write_timer(self, stored: StoredSchedule) -> None:
+        """Set the timer by which the trigger expands it, in a minute that nobody has read yet."""
+        at = first_unread(self.runtime.now(), self.look_ahead)
+        self.stores.tasks.add_schedule_timer(
+            ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, at)
+        )
+
+    def expand(self, stored: StoredSchedule) -> StoredSchedule:
+        """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's timer."""
+        now = self.runtime.now()
+        with suppress(Unavailable, ScheduleNotFound):
+            timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
+            self.enqueuer.send_due(self.expander.expand([timer], now + _PATIENCE).tasks)
+            found = self.read_with_payload(stored.owner, stored.name)
+            if found.uid == stored.uid:
+                return found
+        # It may have been deleted since, and another one made of its name: what was asked for was done all the same.
+        return stored
+
+    def store_payload(self, uid: TaskId, data: bytes) -> Content:
+        """Store the payload of a schedule's tasks, before the schedule refers to it."""
+        # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
+        expiry = unless_referenced(self.runtime.now())
+        return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
+
+    def retain_payload(self, stored: StoredSchedule) -> None:
+        """Let the payload last as long as a schedule that nobody looks at; of any other the first look does."""
+        if stored.payload.is_outside and not stored.is_expandable:
+            self.stores.contents.retain(stored.uid, stored.payload)
+
+    def expire_payload(self, uid: TaskId, payload: Content) -> None:
+        """Let a payload expire that no schedule refers to any more; the tasks that do are there for some time."""
+        if payload.is_outside:
+            self.stores.contents.expire(uid, payload, after_record(self.runtime.now() + self.retention))
+
+
+def _check_version(stored: StoredSchedule, version: int | None) -> None:
+    if version not in (None, stored.version):
+        raise ScheduleVersionMismatch(stored.name, stored.version)
+
+
+def _field(written: Written) -> str:
+    """The timing field that was given."""
+    names = ("cron", "rate", "interval", "dates", "permanent")
+    return next((name for name in names if getattr(written, name) is not None), names[0])
+
+
+def busy(name: str) -> Unavailable:
+    """The error of a schedule that others write all the time."""
+    return Unavailable(f"the schedule {name!r} was written by others again and again")
