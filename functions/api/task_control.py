@@ -59,7 +59,7 @@ def roll_back_task(request: Request) -> Response:
 def notify_task(request: Request) -> Response:
     """Take the end of an attempt from its target."""
     notice = attempt_decoding.notice(request.document())
-    task = composed().task_control.notify(request.owner, request.task_id, notice.fence, notice.ending)
+    task = composed().attempt_reports.notify(request.owner, request.task_id, notice.fence, notice.ending)
     return _response(request, task)
 
 
@@ -90,7 +90,7 @@ def ask_target(request: Request[TargetQuery]) -> Response:
 
 
 def _reported(request: Request, report: Report) -> Response:
-    task = composed().task_control.heartbeat(request.owner, request.task_id, report.fence, report.progress)
+    task = composed().attempt_reports.heartbeat(request.owner, request.task_id, report.fence, report.progress)
     return _response(request, task)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.compression import inflated
-from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb import attempt_codecs, attribute_values, schema
 from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.errors import ContentExpired
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
@@ -140,7 +140,7 @@ def test_a_ledger_line_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item[schema.PARTITION_KEY] == {"S": f"x#{TASK}"}
     assert schema.TTL not in item
-    assert field_codecs.read_attempt(item["b"]) == line
+    assert attempt_codecs.read_attempt(item["b"]) == line
 
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from duetime.adapters.dynamodb import field_codecs, schema
+from duetime.adapters.dynamodb import attempt_codecs, schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.dispatch_items import timer_item_of
 from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of, task_of
@@ -204,4 +204,4 @@ def test_a_ledger_of_the_first_release_is_read() -> None:
     )
     old = [{"S": f"1 1 {HOME:x} c 1e0 r a b"}, {"S": "11 1f 0 0 0 l "}]
     assert task_of(item_of(task()) | {ATTRIBUTES["attempt_history"].name: {"L": old}}).attempt_history == lines
-    assert tuple(field_codecs.read_attempt(line) for line in old) == lines
+    assert tuple(attempt_codecs.read_attempt(line) for line in old) == lines

@@ -251,7 +251,7 @@ def test_a_deferred_task_costs_its_deadline_and_its_notification(
     task = create(stack)
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2, 1)
-    composed(TaskServices).control.notify(OWNER, task.id, 1, Succeeded(b"1"))
+    composed(TaskServices).attempt_reports.notify(OWNER, task.id, 1, Succeeded(b"1"))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2 + 1 + 3, 1)
 

@@ -68,7 +68,15 @@ USED = {
 PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "api": {
         ApiServices: (
-            *("task_creator", "task_reader", "task_updater", "task_control", "target_queries", "outcome_waiter"),
+            *(
+                "task_creator",
+                "task_reader",
+                "task_updater",
+                "task_control",
+                "attempt_reports",
+                "target_queries",
+                "outcome_waiter",
+            ),
             *("lease_service", "lease_reports", "schedule_manager", "manual_runs", "schedule_preview"),
             "calendar_manager",
             *("bulk_requests", "bulk_operations", "topology_service", "lock_admin", "switch_admin", "contents"),

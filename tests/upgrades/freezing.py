@@ -89,7 +89,7 @@ def paused(life: Life) -> None:
     from duetime.domain.tasks.attempt_outcomes import Run  # noqa: PLC0415 - used here alone
 
     run = Run(task, life.stack.clock.at, life.stack.clock.at + SECOND)
-    composed(TaskServices).control.outcome_writer.finish(run, Yielded(b'{"at":17}'), frozenset())
+    composed(TaskServices).attempt_reports.outcome_writer.finish(run, Yielded(b'{"at":17}'), frozenset())
 
 
 def deferred(life: Life) -> None:

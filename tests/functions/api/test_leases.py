@@ -99,7 +99,7 @@ def child(api: Gateway, clock: StandingClock) -> str:
     tasks = {key: node["task_id"] for key, node in api.send("GET", path).body["nodes"].items()}
     claimed_by_a_worker(tasks["top"], clock)
     composed(TopologyServices).node_finished.follow(
-        composed(TaskServices).control.notify("local", TaskId(tasks["top"]), 1, Succeeded(b'{"rows":[3]}'))
+        composed(TaskServices).attempt_reports.notify("local", TaskId(tasks["top"]), 1, Succeeded(b'{"rows":[3]}'))
     )
     return str(tasks["pulled"])
 

@@ -29,7 +29,7 @@ def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
     """A task whose target has accepted the work, and has a minute to notify."""
     made = api.create({"type": "report", "target": ENDPOINT, "deadline_seconds": 60})
     claimed = claimed_by_a_worker(made["id"], clock)
-    deferred = composed(TaskServices).control.outcome_writer.finish(
+    deferred = composed(TaskServices).attempt_reports.outcome_writer.finish(
         Run(claimed, clock.at, clock.at), Deferred(), frozenset()
     )
     assert isinstance(deferred, Applied)

@@ -91,7 +91,7 @@ def test_the_states_take_a_topology_to_its_end(api: Gateway, clock: StandingCloc
         node = seen["nodes"][key]["task_id"]
         claimed_by_a_worker(node, clock)
         assert api.send("GET", f"/v1/tasks/{node}").body["member"]["node"] == key
-        done = composed(TaskServices).control.notify("local", TaskId(node), 1, Succeeded(b"1"))
+        done = composed(TaskServices).attempt_reports.notify("local", TaskId(node), 1, Succeeded(b"1"))
         composed(TopologyServices).node_finished.follow(done)
     assert state("finish", task_id) == {"state": "succeeded", "over": True, "again_after": 0, "looks": 1}
     assert state("finish", task_id)["over"] is True
@@ -163,7 +163,7 @@ def test_a_topology_keeps_its_graph_once_an_attempt_has_begun(api: Gateway, cloc
     """Its nodes' tasks are those of the graph it began with, even while it waits for its next attempt."""
     task_id = api.send("POST", PATH, {"nodes": NODES}).body["id"]
     task = claimed_by_a_worker(task_id, clock)
-    composed(TaskServices).control.outcome_writer.postpone(task, Postponed(clock.at, "its execution was lost"))
+    composed(TaskServices).attempt_reports.outcome_writer.postpone(task, Postponed(clock.at, "its execution was lost"))
     for change in ({"payload": {"nodes": {"other": {"type": "x"}}}}, {"target": {"kind": "handler"}}):
         refused = api.send("PATCH", f"/v1/tasks/{task_id}", change)
         assert (refused.status, refused.problem["code"]) == (409, "move_refused")

@@ -35,7 +35,9 @@ def ended_by_a_worker(task_id: str, clock: StandingClock, ending: Ending, took: 
     """Let a worker claim a task that is due, and end its attempt."""
     task = claimed_by_a_worker(task_id, clock)
     started, clock.at = clock.at, clock.at + took
-    end = composed(TaskServices).control.outcome_writer.finish(Run(task, started, clock.at), ending, frozenset())
+    end = composed(TaskServices).attempt_reports.outcome_writer.finish(
+        Run(task, started, clock.at), ending, frozenset()
+    )
     assert isinstance(end, Applied)
     return end.task
 

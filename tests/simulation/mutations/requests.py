@@ -69,7 +69,7 @@ MUTANTS = (
     ),
     Mutant(
         "a notification is taken whatever its fence",
-        "services/tasks/control.py",
+        "services/tasks/attempt_reports.py",
         "if task.fence != fence or task.state is not State.RUNNING:",
         "if task.state is not State.RUNNING:",
     ),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from duetime.services.schedules.manual_runs import ManualRuns
     from duetime.services.schedules.preview import SchedulePreview
     from duetime.services.switches.admin import SwitchAdmin
+    from duetime.services.tasks.attempt_reports import AttemptReports
     from duetime.services.tasks.control import TaskControl
     from duetime.services.tasks.create import TaskCreator
     from duetime.services.tasks.endpoint_query import TargetQueryService
@@ -60,6 +61,11 @@ class ApiServices(Part):
     def task_updater(self) -> TaskUpdater:
         """Changes and cancels tasks."""
         return self.part(TaskServices).updater
+
+    @property
+    def attempt_reports(self) -> AttemptReports:
+        """Takes heartbeats and notifications of asynchronous targets."""
+        return self.part(TaskServices).attempt_reports
 
     @property
     def task_control(self) -> TaskControl:

@@ -10,6 +10,7 @@ from duetime.composition.locks import LockServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.services.long_poll_limit import LongPolls
+from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl
 from duetime.services.tasks.create import TaskCreator
 from duetime.services.tasks.read import TaskReader
@@ -47,12 +48,24 @@ class TaskServices(Part):
 
     @cached_property
     def control(self) -> TaskControl:
-        """Pauses, resumes, runs, retries, stops and reports on tasks."""
-        core, outcomes = self.part(CoreServices), self.part(OutcomeServices)
+        """Pauses, resumes, runs, retries and stops tasks."""
+        core = self.part(CoreServices)
         return TaskControl(
             stores=core.stores,
             enqueuer=core.enqueuer,
             task_updater=self.updater,
+            lock_manager=self.part(LockServices).manager,
+            runtime=self.runtime,
+        )
+
+    @cached_property
+    def attempt_reports(self) -> AttemptReports:
+        """Takes heartbeats and notifications of asynchronous targets."""
+        core, outcomes = self.part(CoreServices), self.part(OutcomeServices)
+        return AttemptReports(
+            task_reader=self.reader,
+            stores=core.stores,
+            enqueuer=core.enqueuer,
             outcome_writer=outcomes.delegating_writer,
             completion=outcomes.delegated_completion,
             lock_manager=self.part(LockServices).manager,

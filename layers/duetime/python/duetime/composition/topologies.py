@@ -92,7 +92,7 @@ class TopologyServices(Part):
             node_tasks=self._node_tasks,
             nodes=self._nodes,
             reconciler=self.reconciler,
-            task_control=self.part(TaskServices).control,
+            attempt_reports=self.part(TaskServices).attempt_reports,
             stores=core.stores,
             machine=self.state_machine,
             runtime=self.runtime,
@@ -105,6 +105,7 @@ class TopologyServices(Part):
         return TopologyWatchdog(
             topology_repository=self.outlines,
             state_machine_steps=self.state_machine_steps,
+            task_control=self.part(TaskServices).control,
             machine=self.state_machine,
             outcome_writer=self.part(OutcomeServices).delegating_writer,
             enqueuer=self.part(CoreServices).enqueuer,

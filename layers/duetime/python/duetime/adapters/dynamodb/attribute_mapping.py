@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb import attempt_codecs, attribute_values, field_codecs, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -67,12 +67,12 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("checkpoint", "C", field_codecs.content, partial(field_codecs.read_content, "checkpoint")),
         Attribute("progress", "P", field_codecs.progress, field_codecs.read_progress),
         Attribute("result", "R", field_codecs.content, partial(field_codecs.read_content, "result")),
-        Attribute("error", "E", field_codecs.error, field_codecs.read_error),
+        Attribute("error", "E", attempt_codecs.error, attempt_codecs.read_error),
         Attribute("started_at", "S", attribute_values.number, attribute_values.integer),
         Attribute("run_at", "N", attribute_values.number, attribute_values.integer),
         Attribute("finished_at", "F", attribute_values.number, attribute_values.integer),
         Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
-        Attribute("attempt_history", "L", field_codecs.attempt_history, field_codecs.read_attempt_history),
+        Attribute("attempt_history", "L", attempt_codecs.attempt_history, attempt_codecs.read_attempt_history),
         Attribute("reopened_fence", "J", attribute_values.number, attribute_values.integer),
     )
 }

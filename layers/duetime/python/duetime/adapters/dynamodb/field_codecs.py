@@ -5,13 +5,11 @@ A form that is `None` leaves the attribute out, which means the field's default.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.arns import AwsService, service_of
-from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
@@ -25,16 +23,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Value
     from duetime.domain.tasks.targets import Target
 
-_OUTCOMES = {
-    AttemptOutcome.SUCCEEDED: "s",
-    AttemptOutcome.RETRIED: "r",
-    AttemptOutcome.FAILED: "f",
-    AttemptOutcome.LOST: "l",
-    AttemptOutcome.PAUSED: "p",
-    AttemptOutcome.CANCELLED: "c",
-    AttemptOutcome.ROLLED_BACK: "b",
-}
-_LETTERS = {letter: outcome for outcome, letter in _OUTCOMES.items()}
+
 _HTTP = "http"
 _PULL = "pull"
 _TOPOLOGY = "topology"
@@ -44,8 +33,6 @@ _ARN = "arn:"
 _NOTIFIES = "async"
 _PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
 _QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
-
-
 _CAUSES = {Cause.RECURRENCE: "r", Cause.TRIGGER: "t", Cause.BACKFILL: "b"}
 _REPORTS = "!"
 """Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
@@ -219,56 +206,3 @@ def read_progress(value: Value) -> Progress:
     """Read how far an attempt has come."""
     percent, message = value["S"].split(" ", 1)
     return Progress(int(percent), message)
-
-
-def error(value: TaskError) -> Value:
-    """Why an attempt failed: the class and the packed message."""
-    return {"L": [{"S": value.kind}, packed(value.message.encode())]}
-
-
-def read_error(value: Value) -> TaskError:
-    """Read why an attempt failed."""
-    kind, message = value["L"]
-    return TaskError(kind["S"], unpacked(message).decode())
-
-
-def line(value: AttemptRecord) -> Value:
-    """One attempt, packed."""
-    return packed(_compact(_line(value)))
-
-
-def read_attempt(value: Value) -> AttemptRecord:
-    """Read one attempt; before it could have an error it was a plain text."""
-    text = unpacked(value).decode()
-    return _read_line(json.loads(text) if text[0] in '"[' else text)
-
-
-def attempt_history(value: tuple[AttemptRecord, ...]) -> Value | None:
-    """The last attempts, packed as one, because they repeat each other; nothing for none."""
-    return packed(_compact([_line(each) for each in value])) if value else None
-
-
-def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
-    """Read the last attempts; before they could have errors they were a list of plain texts."""
-    if "L" in value:
-        return tuple(_read_line(each["S"]) for each in value["L"])
-    return tuple(_read_line(each) for each in json.loads(unpacked(value)))
-
-
-def _line(value: AttemptRecord) -> str | list[str]:
-    """Hexadecimal numbers, and last the holder, which may hold any character; behind them the error, if any."""
-    numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
-    text = f"{numbers} {_OUTCOMES[value.outcome]} {value.holder}"
-    return text if value.error is None else [text, value.error.kind, value.error.message]
-
-
-def _read_line(value: str | list[str]) -> AttemptRecord:
-    text, *why = [value] if isinstance(value, str) else value
-    *numbers, outcome, holder = text.split(" ", 6)
-    attempt, fence, started_at, late, took = (int(number, 16) for number in numbers)
-    failed = TaskError(*why) if why else None
-    return AttemptRecord(attempt, fence, holder, started_at, late, took, _LETTERS[outcome], failed)
-
-
-def _compact(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""What users and targets may ask of a task that exists already: the unified task interface."""
+"""Control of tasks that exist: pause, resume, stop, run now, retry and roll back."""
 
 from __future__ import annotations
 
@@ -8,43 +8,32 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
-from duetime.domain.dispatch.timers import on_the_minute
 from duetime.domain.errors import (
-    FenceMismatch,
-    LockLost,
-    NotifiedOtherwise,
     StateConflict,
     TaskNotFound,
     VersionMismatch,
 )
-from duetime.domain.limits import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempt_outcomes import Run, reported_history
+from duetime.domain.tasks.attempt_outcomes import reported_history
 from duetime.domain.tasks.payload_expiry import unless_referenced
-from duetime.domain.tasks.states import LEASED, LEGAL, Move, State
-from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, TopologyTarget
-from duetime.domain.tasks.task import LockScope, StopRequest
-from duetime.domain.topologies.watchdog_times import deferred_until
+from duetime.domain.tasks.states import LEGAL, Move, State
+from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.task import StopRequest
 from duetime.services.content_retention import extend, retain_open
-from duetime.services.outcomes.duplicate_report import says_the_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.attempt_results import Ending
-    from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locks.locking import LockManager
-    from duetime.services.outcomes.completion_steps import CompletionSteps
-    from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.tasks.update import TaskUpdater
 
 _TRIES = 5
-_TIME_IS_OVER = "the attempt's deadline is over"
 _DONE: dict[Move, str] = {
     Move.PAUSE: "paused",
     Move.RESUME: "resumed",
@@ -59,18 +48,16 @@ _DONE: dict[Move, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TaskControl:
-    """Steers tasks: each call is one legal move, or says why it cannot be made.
+    """Controls tasks: each call is one legal move, or says why it cannot be made.
 
     Every method raises `TaskNotFound` for a task that does not exist or is another owner's, `StateConflict` if the
     task's state does not allow it, and `VersionMismatch` if others keep writing the record in between, or if it is not
-    at the `version` at which alone its user wants it steered.
+    at the `version` at which alone its user wants that done.
     """
 
     stores: Stores
     enqueuer: Enqueuer
     task_updater: TaskUpdater
-    outcome_writer: OutcomeWriter
-    completion: CompletionSteps
     lock_manager: LockManager
     runtime: Runtime
 
@@ -151,62 +138,6 @@ class TaskControl:
         # With the error of its last attempt told in the attempt history: that of the rollback is another.
         return self._reopened(task, Move.REQUEST_ROLLBACK, {"attempt_history": reported_history(task)}, version)
 
-    def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:
-        """Take the end of an attempt from its target.
-
-        An equal repeat changes nothing and answers the same.
-
-        Raises:
-            FenceMismatch: the fence is not the running attempt's, or its deadline is over.
-            NotifiedOtherwise: the attempt ended differently before.
-        """
-        task = self._read(owner, task_id)
-        if task.fence != fence or task.state is not State.RUNNING:
-            return self._repeated(task, fence, ending)
-        now = self.runtime.now()
-        if (task.lease_ends_at or 0) < now:
-            raise FenceMismatch(task, _TIME_IS_OVER)
-        end = self.outcome_writer.finish(Run(task, task.run_at or now, now), ending, _offered(task))
-        if not isinstance(end, Applied):
-            return self._repeated(self._read(owner, task_id), fence, ending)
-        scopes = set(LockScope)
-        if end.task.is_terminal and end.task.finished_at is None:
-            self.completion.close(end.task)
-            # Whoever cleans up takes the lock of the whole task over.
-            scopes = {LockScope.RUN}
-        for claim in self.lock_manager.claims(task, scopes):
-            self.lock_manager.give_back(task, claim)
-        return end.task
-
-    def heartbeat(self, owner: str, task_id: TaskId, fence: int, progress: Progress | None) -> Task:
-        """Tell the progress of a running attempt; one that was deferred gets its whole deadline again.
-
-        Raises:
-            FenceMismatch: the fence is not the running attempt's, or its deadline is over.
-        """
-        task = self._read(owner, task_id)
-        now = self.runtime.now()
-        if task.fence != fence or task.state not in LEASED:
-            raise FenceMismatch(task)
-        if (task.lease_ends_at or 0) < now:
-            raise FenceMismatch(task, _TIME_IS_OVER)
-        sets: TaskChanges = {} if progress is None else {"progress": progress}
-        guard = Guard(owner=owner, fence=fence)
-        if task.deferred:
-            deadline = deferred_until(task, now)
-            # One look for all the heartbeats of a minute.
-            at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.enqueuer.look_ahead)
-            self.enqueuer.remind(task, at)
-            if not all(self.lock_manager.renew(task, claim, deadline) for claim in self.lock_manager.claims(task)):
-                raise LockLost(task)
-            sets["lease_ends_at"] = deadline
-            # One that comes late must not take back what a later one has given.
-            guard = replace(guard, leased_until_before=deadline)
-        result = self.stores.tasks.apply(Write(task_id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
-        if result.task is None or result.task.fence != fence or result.task.state not in LEASED:
-            raise FenceMismatch(result.task or task)
-        return result.task
-
     def _read(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         task = self.stores.tasks.read(task_id)
         if task is None or task.owner != owner:
@@ -277,14 +208,6 @@ class TaskControl:
         retain_open(self.stores.tasks, self.stores.contents, reopened, expiry)
         return reopened
 
-    def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
-        """A notification of an attempt that has ended, the last that has: fine if it says the same."""
-        if not task.attempt_history or task.attempt_history[-1].fence != fence:
-            raise FenceMismatch(task)
-        if says_the_same(self.stores.contents, task, ending):
-            return task
-        raise NotifiedOtherwise(task)
-
 
 def _stronger(stop_request: StopRequest, task: Task) -> TaskChanges:
     """Of what is asked now and what was asked before, what prevails: a pause does not replace a cancel."""
@@ -306,14 +229,3 @@ def _goes_on_at(task: Task) -> Millis:
 def _no_pause(task: Task) -> TaskChanges:
     """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
     return {"stop_request": None} if task.stop_request is StopRequest.PAUSE else {}
-
-
-def _offered(task: Task) -> frozenset[Phase]:
-    """What it offers to undo a failure: of a handler only a worker knows, which leaves alone what offers nothing."""
-    match task.target:
-        case HttpTarget(phases=phases):
-            return phases
-        case HandlerTarget():
-            return frozenset({Phase.ROLLBACK})
-        case _:
-            return frozenset()

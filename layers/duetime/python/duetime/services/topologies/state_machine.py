@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestError
 from duetime.domain.limits import LONGEST_CHECK_INTERVAL, MAX_DEADLINE_SECONDS, RERUN_PAUSE, WAITS_AT_ONCE
-from duetime.domain.tasks.attempt_results import Postponed, Stopped, Succeeded, failure
+from duetime.domain.tasks.attempt_results import Postponed, Stopped, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
-from duetime.domain.topologies.next_actions import unhandled
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.planning import arrivals, opening
-from duetime.domain.topologies.progress import counted
 from duetime.domain.topologies.rerun import rerun
+from duetime.domain.topologies.run_result import run_result
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
 from duetime.domain.topologies.watchdog_times import pause_before_check
 from duetime.services.topologies.repository import TopologyRun
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_results import Ending
@@ -33,14 +32,13 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.ports.topologies import StateMachine
     from duetime.services.shards import Shards
-    from duetime.services.tasks.control import TaskControl
+    from duetime.services.tasks.attempt_reports import AttemptReports
     from duetime.services.topologies.node_actions import NodeActions
     from duetime.services.topologies.node_tasks import NodeTasks
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
 
 _TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
-_SHOWN = 5
 _LAST_RUN = "nodes of its last run have not ended"
 
 
@@ -90,7 +88,7 @@ class StateMachineSteps:
     node_tasks: NodeTasks
     nodes: NodeActions
     reconciler: TopologyReconciler
-    task_control: TaskControl
+    attempt_reports: AttemptReports
     stores: Stores
     machine: StateMachine
     runtime: Runtime
@@ -181,7 +179,7 @@ class StateMachineSteps:
         run_state = self._head(task, graph)
         if run_state is None:
             # No attempt is spent, and whoever looks is told what it waits for.
-            self.task_control.outcome_writer.postpone(task, Postponed(self.runtime.now() + RERUN_PAUSE, _LAST_RUN))
+            self.attempt_reports.outcome_writer.postpone(task, Postponed(self.runtime.now() + RERUN_PAUSE, _LAST_RUN))
             return None
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
@@ -231,39 +229,14 @@ class StateMachineSteps:
         return {key: kept.get(key, NodeStatus()) for key in topology_run.graph.by_key}
 
     def _ending(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Ending:
-        match found.state:
-            case State.SUCCEEDED:
-                parts = ",".join(f'"{name}":{count}' for name, count in sorted(counted(statuses).items()))
-                return Succeeded(f'{{"run":{topology_run.run_state.number},"nodes":{{{parts}}}}}'.encode())
-            case State.CANCELLED:
-                return Stopped()
-            case State.ROLLED_BACK:
-                why = self._why(topology_run, statuses)
-                return failure("RolledBack", f"rolled back after {why}", retriable=False)
-        if self._is_overdue(topology_run):
-            return failure(
-                "DeadlineExceeded", f"not done within {topology_run.graph.deadline_seconds} s", retriable=False
-            )
-        return failure("NodesFailed", self._why(topology_run, statuses), retriable=False)
-
-    def _is_overdue(self, topology_run: TopologyRun) -> bool:
-        return topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
-
-    def _why(self, topology_run: TopologyRun, statuses: Statuses) -> str:
-        """What made the run fail: not what was undone because of that."""
-        order = topology_run.graph.order
-        why = _told([key for key in order if statuses[key].has_failed_itself], "failed")
-        why = why or _told([key for key in order if statuses[key].was_taken_back], "was cancelled", "were cancelled")
-        if not why and self._is_overdue(topology_run):
-            why = f"it was not done within {topology_run.graph.deadline_seconds} s"
-        why = why or _told(unhandled(topology_run.graph, statuses), "failed")
-        stuck = [key for key in order if statuses[key].rollback_failed]
-        return "; ".join(filter(None, (why, _told(stuck, "could not be rolled back"))))
+        is_overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
+        number = topology_run.run_state.number
+        return run_result(found.state, topology_run.graph, statuses, number=number, is_overdue=is_overdue)
 
     def _notify(self, task: Task, ending: Ending) -> None:
         """End the attempt, unless it has ended already."""
         with suppress(RequestError):
-            self.task_control.notify(task.owner, task.id, task.fence, ending)
+            self.attempt_reports.notify(task.owner, task.id, task.fence, ending)
 
 
 def _kept_by_rerun(graph: Graph, statuses: Statuses) -> Collection[str]:
@@ -272,11 +245,3 @@ def _kept_by_rerun(graph: Graph, statuses: Statuses) -> Collection[str]:
     except FieldInvalid:
         # Everything has succeeded, by what was done by hand, or the task did not get to hear of it.
         return graph.order
-
-
-def _told(keys: Sequence[str], one: str, many: str = "") -> str:
-    """What is to be told of some nodes; nothing if there are none."""
-    if len(keys) <= 1:
-        return "".join(f"the node {key} {one}" for key in keys)
-    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
-    return f"the nodes {', '.join(keys[:_SHOWN])}{more} {many or one}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import StateMachine
     from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.tasks.control import TaskControl
     from duetime.services.topologies.repository import TopologyRepository
     from duetime.services.topologies.state_machine import StateMachineSteps
 
@@ -34,6 +35,7 @@ class TopologyWatchdog:
 
     topology_repository: TopologyRepository
     state_machine_steps: StateMachineSteps
+    task_control: TaskControl
     machine: StateMachine
     outcome_writer: OutcomeWriter
     enqueuer: Enqueuer
@@ -76,7 +78,7 @@ class TopologyWatchdog:
             # What its nodes' ends ask for takes a moment; what still runs is for the ordinary looks.
             self.enqueuer.remind(task, self.runtime.now() + MINUTE)
             with suppress(RequestError):
-                self.state_machine_steps.task_control.cancel_by_force(task.owner, task.id, None)
+                self.task_control.cancel_by_force(task.owner, task.id, None)
         if is_planned:
             self.state_machine_steps.finish(task.id, task.fence)
         else:

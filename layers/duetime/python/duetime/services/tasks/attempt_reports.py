@@ -1,0 +1,127 @@
+"""Reports of targets that work asynchronously: heartbeats, progress and the end of an attempt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied, Guard, Write
+from duetime.domain.dispatch.timers import on_the_minute
+from duetime.domain.errors import (
+    FenceMismatch,
+    LockLost,
+    NotifiedOtherwise,
+)
+from duetime.domain.limits import LEASE_RETURN_MARGIN
+from duetime.domain.tasks.attempt_outcomes import Run
+from duetime.domain.tasks.states import LEASED, Move, State
+from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
+from duetime.domain.tasks.task import LockScope
+from duetime.domain.topologies.watchdog_times import deferred_until
+from duetime.services.outcomes.duplicate_report import says_the_same
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.attempt_results import Ending
+    from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.tasks.task_changes import TaskChanges
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.locks.locking import LockManager
+    from duetime.services.outcomes.completion_steps import CompletionSteps
+    from duetime.services.outcomes.outcome import OutcomeWriter
+    from duetime.services.tasks.read import TaskReader
+
+_TIME_IS_OVER = "the attempt's deadline is over"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptReports:
+    """Takes what targets report of attempts that they work on by themselves: progress, and the end.
+
+    Every method raises `TaskNotFound` for a task that does not exist or is another owner's.
+    """
+
+    task_reader: TaskReader
+    stores: Stores
+    enqueuer: Enqueuer
+    outcome_writer: OutcomeWriter
+    completion: CompletionSteps
+    lock_manager: LockManager
+    runtime: Runtime
+
+    def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:
+        """Take the end of an attempt from its target.
+
+        An equal repeat changes nothing and answers the same.
+
+        Raises:
+            FenceMismatch: the fence is not the running attempt's, or its deadline is over.
+            NotifiedOtherwise: the attempt ended differently before.
+        """
+        task = self.task_reader.record(owner, task_id)
+        if task.fence != fence or task.state is not State.RUNNING:
+            return self._repeated(task, fence, ending)
+        now = self.runtime.now()
+        if (task.lease_ends_at or 0) < now:
+            raise FenceMismatch(task, _TIME_IS_OVER)
+        end = self.outcome_writer.finish(Run(task, task.run_at or now, now), ending, _offered(task))
+        if not isinstance(end, Applied):
+            return self._repeated(self.task_reader.record(owner, task_id), fence, ending)
+        scopes = set(LockScope)
+        if end.task.is_terminal and end.task.finished_at is None:
+            self.completion.close(end.task)
+            # Whoever cleans up takes the lock of the whole task over.
+            scopes = {LockScope.RUN}
+        for claim in self.lock_manager.claims(task, scopes):
+            self.lock_manager.give_back(task, claim)
+        return end.task
+
+    def heartbeat(self, owner: str, task_id: TaskId, fence: int, progress: Progress | None) -> Task:
+        """Tell the progress of a running attempt; one that was deferred gets its whole deadline again.
+
+        Raises:
+            FenceMismatch: the fence is not the running attempt's, or its deadline is over.
+        """
+        task = self.task_reader.record(owner, task_id)
+        now = self.runtime.now()
+        if task.fence != fence or task.state not in LEASED:
+            raise FenceMismatch(task)
+        if (task.lease_ends_at or 0) < now:
+            raise FenceMismatch(task, _TIME_IS_OVER)
+        sets: TaskChanges = {} if progress is None else {"progress": progress}
+        guard = Guard(owner=owner, fence=fence)
+        if task.deferred:
+            deadline = deferred_until(task, now)
+            # One look for all the heartbeats of a minute.
+            at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.enqueuer.look_ahead)
+            self.enqueuer.remind(task, at)
+            if not all(self.lock_manager.renew(task, claim, deadline) for claim in self.lock_manager.claims(task)):
+                raise LockLost(task)
+            sets["lease_ends_at"] = deadline
+            # One that comes late must not take back what a later one has given.
+            guard = replace(guard, leased_until_before=deadline)
+        result = self.stores.tasks.apply(Write(task_id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
+        if result.task is None or result.task.fence != fence or result.task.state not in LEASED:
+            raise FenceMismatch(result.task or task)
+        return result.task
+
+    def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
+        """A notification of an attempt that has ended, the last that has: fine if it says the same."""
+        if not task.attempt_history or task.attempt_history[-1].fence != fence:
+            raise FenceMismatch(task)
+        if says_the_same(self.stores.contents, task, ending):
+            return task
+        raise NotifiedOtherwise(task)
+
+
+def _offered(task: Task) -> frozenset[Phase]:
+    """What it offers to undo a failure: of a handler only a worker knows, which leaves alone what offers nothing."""
+    match task.target:
+        case HttpTarget(phases=phases):
+            return phases
+        case HandlerTarget():
+            return frozenset({Phase.ROLLBACK})
+        case _:
+            return frozenset()

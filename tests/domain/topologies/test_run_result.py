@@ -1,0 +1,52 @@
+"""How the attempt at a topology's task ends, and the reason that it gives."""
+
+from __future__ import annotations
+
+import json
+
+from duetime.domain.tasks.attempt_results import Failed, Stopped, Succeeded
+from duetime.domain.tasks.states import State
+from duetime.domain.topologies.node_status import NodeStatus
+from duetime.domain.topologies.run_result import run_result
+from tests.domain.topologies.graphs import graph
+
+KEYS = [f"n{number}" for number in range(8)]
+GRAPH = graph(*KEYS)
+
+
+def test_a_run_that_succeeded_counts_its_nodes() -> None:
+    """The result is JSON: which run it was, and how many nodes are in each state."""
+    statuses = {key: NodeStatus(State.SUCCEEDED, has_result=True) for key in KEYS}
+    ending = run_result(State.SUCCEEDED, GRAPH, statuses, number=3, is_overdue=False)
+    assert isinstance(ending, Succeeded)
+    assert json.loads(ending.result) == {"run": 3, "nodes": {"succeeded": 8}}
+
+
+def test_a_cancelled_run_is_stopped() -> None:
+    """Whatever its nodes did."""
+    assert run_result(State.CANCELLED, GRAPH, dict.fromkeys(KEYS, NodeStatus()), number=1, is_overdue=True) == Stopped()
+
+
+def test_a_failed_run_names_at_most_five_of_the_nodes_that_failed() -> None:
+    """Of eight it names five, and says how many more there are; one alone is named alone."""
+    failed = NodeStatus(State.FAILED)
+    ending = run_result(State.FAILED, GRAPH, dict.fromkeys(KEYS, failed), number=1, is_overdue=False)
+    assert isinstance(ending, Failed)
+    assert (ending.error.kind, ending.retriable) == ("NodesFailed", False)
+    assert ending.error.message == "the nodes n0, n1, n2, n3, n4 and 3 more failed"
+    one = {**dict.fromkeys(KEYS, NodeStatus(State.SUCCEEDED, has_result=True)), "n3": failed}
+    ending = run_result(State.FAILED, GRAPH, one, number=1, is_overdue=False)
+    assert isinstance(ending, Failed)
+    assert ending.error.message == "the node n3 failed"
+
+
+def test_a_run_that_took_too_long_says_so_unless_it_was_rolled_back() -> None:
+    """The deadline is the reason of the failure; of a rollback it is the reason why it was needed."""
+    statuses = dict.fromkeys(KEYS, NodeStatus(State.SUCCEEDED, has_result=True))
+    late = run_result(State.FAILED, GRAPH, statuses, number=1, is_overdue=True)
+    assert isinstance(late, Failed)
+    assert late.error.kind == "DeadlineExceeded"
+    undone = run_result(State.ROLLED_BACK, GRAPH, statuses, number=1, is_overdue=True)
+    assert isinstance(undone, Failed)
+    assert undone.error.kind == "RolledBack"
+    assert "not done within" in undone.error.message
