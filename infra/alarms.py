@@ -55,7 +55,7 @@ class Alarms(Construct):
             alarm.add_alarm_action(actions.SnsAction(self.topic))
 
     def _grant_publishing(self) -> None:
-        """The policy that refuses plain connections replaces the topic's default one, which had let alarms publish."""
+        """The policy that rejects plain connections replaces the topic's default one, which had let alarms publish."""
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="AlarmsPublish",
@@ -136,7 +136,7 @@ class Alarms(Construct):
             metric: with a period of one minute.
             description: what is wrong, for whoever gets the mail.
             threshold: the least value that counts.
-            minutes: how many are looked at.
+            minutes: how many are checked.
             datapoints: in how many of them the threshold must be reached; all, if it is left out.
         """
         return cloudwatch.Alarm(

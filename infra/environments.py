@@ -33,7 +33,7 @@ _OWNER = re.compile(OWNER_PATTERN)
 
 
 class UnknownEnvironment(LookupError):
-    """An environment was asked for that this file does not describe."""
+    """An environment was requested that this file does not describe."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -55,7 +55,7 @@ class FunctionName(StrEnum):
     WORKER = "worker"
     """Claims tasks and runs their targets."""
     DEADLETTER = "deadletter"
-    """Looks after messages that the worker could not handle."""
+    """Handles messages that the worker could not."""
     INTAKE = "intake"
     """Makes tasks of events; deployed where the settings name their owner."""
     TOPOLOGY = "topology"
@@ -157,7 +157,7 @@ class Environment:
     handlers_package: str = "example_handlers"
     """Import name of your package of handlers in that folder."""
     handlers_imported: bool = True
-    """Whether that package is imported before it is deployed: one that cannot be is refused, and so are tasks of types
+    """Whether that package is imported before it is deployed: one that cannot be is rejected, and so are tasks of types
     that it does not handle. `False` for a package that can be imported in Lambda only."""
     http_allow: tuple[str, ...] = ()
     """Hosts that HTTP targets may reach although they are not public."""
@@ -183,7 +183,7 @@ class Environment:
     log_retention: Literal["ONE_DAY", "ONE_WEEK", "ONE_MONTH", "THREE_MONTHS", "ONE_YEAR"] = "ONE_MONTH"
     """How long logs are kept."""
     protected: bool = True
-    """Whether the table and the bucket refuse deletion and outlive the stack."""
+    """Whether the table and the bucket reject deletion and outlive the stack."""
     alarm_email: str = ""
     """Who is written to when an alarm goes off; empty for nobody (the topic is there to subscribe to)."""
 
@@ -196,7 +196,7 @@ class Environment:
         return sum(self.reserved.values()) + max(shared, _LEAST_UNRESERVED)
 
     def __post_init__(self) -> None:
-        """Refuse settings that would leave the deployment open or half configured."""
+        """Reject settings that would leave the deployment open or half configured."""
         if not 1 <= self.shards <= MAX_SHARDS:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.shards} shards; 1 to {MAX_SHARDS} are possible")
         if self.lease_seconds < SHORTEST_WORKER_LEASE_SECONDS:

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 BATCH_SIZE = 10
 """Messages an invocation is given: the most that SQS hands out at once."""
 DEAD_LETTERS_AT_ONCE = 5
-"""Most invocations at once that look into dead letters: they are in no hurry, and leave the rest to everything else."""
+"""Most invocations at once that handle dead letters: they are in no hurry, and leave the rest to everything else."""
 WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 """What every function does to the table: read one item, put one, move one by a condition."""
 LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
@@ -147,7 +147,7 @@ class Functions(Construct):
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
         self._stores.content.grant_access(function)
-        # Whatever becomes of a start, the operation's timer is met within two minutes.
+        # Whatever happens to a start, the operation's timer is met within two minutes.
         function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         return function
 
@@ -234,7 +234,7 @@ class Functions(Construct):
         function.allow(["lambda:InvokeFunction"], [self.egress.function.function_arn])
 
     def _grant_bulk_start(self, function: LambdaFunction) -> None:
-        """Let a function have bulk operations carried out."""
+        """Let a function have bulk operations run."""
         function.function.add_environment(Variable.BULK_FUNCTION, self.bulk.function.function_name)
         function.allow(["lambda:InvokeFunction"], [self.bulk.function.function_arn])
 
@@ -254,7 +254,7 @@ class Functions(Construct):
 
     @property
     def _callable(self) -> dict[Variable, str]:
-        """What tasks may call: whoever makes a task refuses what would not be called."""
+        """What tasks may call: whoever makes a task rejects what would not be called."""
         settings = self._environment
         return {
             Variable.AWS_TARGETS: " ".join(settings.aws_targets),

@@ -82,7 +82,7 @@ class _AccessLog:
 
 
 def _authorizer(environment: Environment) -> apigateway.IHttpRouteAuthorizer:
-    """Who may call; `Environment` has refused `none` anywhere but on one machine."""
+    """Who may call; `Environment` has rejected `none` anywhere but on one machine."""
     match environment.authentication:
         case Authentication.IAM:
             return authorizers.HttpIamAuthorizer()

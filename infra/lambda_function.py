@@ -33,7 +33,7 @@ _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 NAMESPACE = "duetime"
 """Of the metrics of all functions."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
-"""Functions that are asked for tasks: they refuse types that have no handler."""
+"""Functions that create tasks: they reject types that have no handler."""
 
 
 class LambdaFunction(Construct):

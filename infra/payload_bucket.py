@@ -38,9 +38,9 @@ class Content(Construct):
             enforce_ssl=True,
             lifecycle_rules=[
                 s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
-                # An object is written anew, with the tag, when its task ends: its age counts from then.
+                # An object is written again, with the tag, when its task ends: its age counts from then.
                 s3.LifecycleRule(tag_filters={key: value}, expiration=Duration.days(kept)),
-                # An object that no record refers to was left by a writer that vanished or was refused.
+                # An object that no record refers to was left by a writer that vanished or was rejected.
                 s3.LifecycleRule(
                     tag_filters={key: unreferenced}, expiration=Duration.days(UNREFERENCED_OBJECT_LIFE_DAYS)
                 ),

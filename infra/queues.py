@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from infra.environments import Environment
 
 MAX_RECEIVES = 1000
-"""A refusal ("another lease is live") is a receive too, so the limit is for what nobody can handle at all."""
+"""A rejection ("another lease is live") is a receive too, so the limit is for what nobody can handle at all."""
 
 
 class Queues(Construct):
@@ -51,7 +51,7 @@ class Queues(Construct):
             self,
             id_,
             retention_period=Duration.days(4),
-            # AWS refuses less than the function's timeout. The worker sets the lease's length on receipt.
+            # AWS rejects less than the function's timeout. The worker sets the lease's length on receipt.
             visibility_timeout=Duration.seconds(environment.sizes[FunctionName.WORKER].timeout_seconds),
             dead_letter_queue=sqs.DeadLetterQueue(max_receive_count=MAX_RECEIVES, queue=self.dead_letters),
             encryption=sqs.QueueEncryption.SQS_MANAGED,

@@ -1,4 +1,4 @@
-"""What becomes of what holds data when its stack goes."""
+"""What happens to what holds data when its stack goes."""
 
 from __future__ import annotations
 

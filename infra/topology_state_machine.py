@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from infra.lambda_function import LambdaFunction
 
 HEARTBEAT_SECONDS = 43_200
-"""After so long without a word of a node its wait begins anew, with another token and a look at the node. Each time is
-four events of the execution's history, forty nodes at once: twice a day they leave the longest execution room to spare.
+"""After so long without a word of a node its wait begins again, with another token and a check of the node. Each time
+is four events of the execution's history, forty nodes at once: twice a day they leave the longest execution room.
 No node and no end of a topology waits for this, only the execution's own end when a token was lost."""
 LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
 """Longest that a topology's attempt lasts, and so its execution."""

@@ -32,7 +32,7 @@ def get_openapi(request: Request) -> Response:  # noqa: ARG001 - nothing is aske
 
 @cache
 def _document() -> str:
-    # Imported and built when it is asked for: no task should wait for it.
+    # Imported and built when it is requested: no task should wait for it.
     from duetime.contract.http.openapi import document  # noqa: PLC0415 - see the line above
 
     return json_text(document())

@@ -51,13 +51,13 @@ def fail_lease(request: Request) -> Response:
 
 @route(operations.PAUSE)
 def pause_lease(request: Request) -> Response:
-    """Take a pause that was asked for."""
+    """Take a pause that was requested."""
     return _ended(request, lease_decoding.lease_pause(request.document()))
 
 
 @route(operations.CANCEL)
 def cancel_lease(request: Request) -> Response:
-    """Take a cancel that was asked for."""
+    """Take a cancel that was requested."""
     return _ended(request, Stopped())
 
 

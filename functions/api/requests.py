@@ -110,7 +110,7 @@ class Request(Generic[Q]):
         return safe_json.read(self.event.get("body"), is_base64=self._is_base64, depth=depth)
 
     def reject_body(self) -> None:
-        """Refuse a body that says anything; none at all and an empty object are the same."""
+        """Reject a body that says anything; none at all and an empty object are the same."""
         if self.has_body:
             reject_fields(self.document())
 

@@ -113,7 +113,7 @@ def trigger_schedule(request: Request) -> Response:
 
 @route(operations.BACKFILL)
 def backfill_schedule(request: Request) -> Response:
-    """Run the occurrences of a stretch of the past."""
+    """Run the occurrences of a past period."""
     wanted = decoding.backfill_request(request.document())
     begun = composed().manual_runs.backfill(
         request.owner, _name(request), wanted.start, wanted.until, wanted.per_minute

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @route(switches.LIST)
 def list_switches(request: Request) -> Response:
-    """Read what is held back."""
+    """Read what is postponed."""
     return answer(json_text(switches.switches_response(*composed().switch_admin.list(request.owner))))
 
 

@@ -68,7 +68,7 @@ def resume_topology(request: Request) -> Response:
 
 
 def control_response(result: ControlResult, *, is_done: bool | None = None) -> Response:
-    """The answer to what was asked of a topology, or of any task.
+    """The answer to what was requested of a topology, or of any task.
 
     Args:
         result: what came of it.

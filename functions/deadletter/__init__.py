@@ -1,1 +1,1 @@
-"""The dead-letter function: looks into messages that were delivered too often."""
+"""The dead-letter function: handles messages that were delivered too often."""

@@ -1,4 +1,4 @@
-"""Looks into a batch of dead letters and reports those that must come again."""
+"""Handles a batch of dead letters and reports those that must come again."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ MUTANTS = (
     Mutant(
         "a resumed schedule has no timer",
         "services/schedules/manage.py",
-        "self.writer.expand(self.writer.write(stored, version, resumed, looks=True))",
+        "self.writer.expand(self.writer.write(stored, version, resumed, with_timer=True))",
         "self.writer.write(stored, version, resumed)",
     ),
     Mutant(

@@ -39,7 +39,7 @@ CALLING_CONFIG = CONFIG.merge(
 """For a function that is waited for: as long as a target may take, and called once, for it acts outside."""
 
 ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-"""For what tasks call: only of a call that was made once does its refusal prove that nothing was done."""
+"""For what tasks call: only of a call that was made once does its rejection prove that nothing was done."""
 
 _SERVER_ERROR = 500
 _THROTTLED = frozenset(
@@ -61,7 +61,7 @@ _THROTTLED = frozenset(
         "ExecutionLimitExceeded",
     }
 )
-"""Codes of refusals by which a service has done nothing, and may do it later (Source: their API references)."""
+"""Codes of rejections by which a service has done nothing, and may do it later (Source: their API references)."""
 _NOT_INVOKED = frozenset(
     {"ResourceConflictException", "ResourceNotReadyException", "ResourceNotFoundException", "AccessDeniedException"}
 )
@@ -151,7 +151,7 @@ def translated() -> Iterator[None]:
 
 
 def is_throttled(error: ClientError) -> bool:
-    """Whether a service has refused a call for now, without doing anything of it."""
+    """Whether a service has rejected a call for now, without doing anything of it."""
     return error.response.get("Error", {}).get("Code", "") in _THROTTLED
 
 

@@ -1,4 +1,4 @@
-"""Starting the function that carries out bulk operations, through Lambda."""
+"""Starting the function that runs bulk operations, through Lambda."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LambdaBulkStarter:
     telemetry: Telemetry
 
     def start(self, operation_id: TaskId) -> None:
-        """Have an operation carried out now, without waiting for it."""
+        """Have an operation run now, without waiting for it."""
         if not self.function:
             return
         event = json.dumps({OPERATION: operation_id.text}).encode()

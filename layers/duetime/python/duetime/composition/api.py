@@ -114,7 +114,7 @@ class ApiServices(Part):
 
     @property
     def switch_admin(self) -> SwitchAdmin:
-        """Sets switches, and shows what is held back."""
+        """Sets switches, and shows what is postponed."""
         return self.part(SwitchServices).admin
 
     @property

@@ -20,5 +20,5 @@ class SwitchServices(Part):
 
     @cached_property
     def admin(self) -> SwitchAdmin:
-        """Sets switches, and shows what is held back."""
+        """Sets switches, and shows what is postponed."""
         return SwitchAdmin(self.part(CoreServices).stores, self.settings.operators, self.runtime)

@@ -53,7 +53,7 @@ class TopologyServices(Part):
 
     @cached_property
     def reconciler(self) -> TopologyReconciler:
-        """Does about nodes what becomes of their run asks for."""
+        """Acts on nodes as the state of their run requires."""
         stores, period = self.part(CoreServices).stores, self.settings.retention_ms
         return TopologyReconciler(
             topology_repository=self.outlines,
@@ -101,7 +101,7 @@ class TopologyServices(Part):
 
     @cached_property
     def watchdog(self) -> TopologyWatchdog:
-        """Looks after topologies that run."""
+        """Watches topologies that run."""
         return TopologyWatchdog(
             topology_repository=self.outlines,
             state_machine_steps=self.state_machine_steps,

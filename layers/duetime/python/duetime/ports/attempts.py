@@ -39,7 +39,7 @@ class InputReader(Protocol):
 
 
 class TopologyChecker(Protocol):
-    """Sees to it that topologies which run come to their end, whatever became of their executions."""
+    """Sees to it that topologies which run come to their end, whatever happened to their executions."""
 
     def check_topology(self, task: Task) -> None:
         """Check one.

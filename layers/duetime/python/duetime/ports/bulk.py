@@ -47,7 +47,7 @@ class BulkStarter(Protocol):
     """Whoever carries operations out."""
 
     def start(self, operation_id: TaskId) -> None:
-        """Have an operation carried out now, without waiting for it. Its timer stands in for a start that is lost."""
+        """Have an operation run now, without waiting for it. Its timer stands in for a start that is lost."""
         ...
 
 
@@ -59,7 +59,7 @@ class BulkSteps(Protocol):
 
         Raises:
             Replaced: what it does is no longer asked for.
-            RequestError: it cannot be carried out.
+            RequestError: it cannot be run.
             Unavailable: the step is to be done again.
         """
         ...

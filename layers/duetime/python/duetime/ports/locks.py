@@ -28,13 +28,13 @@ class LockStore(Protocol):
     def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
         """Store a lock's holders, if it is still at the version that was read.
 
-        Safe to resend: a refusal by an item that bears the save's own nonce is a success.
+        Safe to resend: a rejection by an item that bears the save's own nonce is a success.
 
         Args:
             lock: at the version that was read, with its new holders.
             nonce: of this save.
             expires_at: when the lock may be forgotten.
-            taker: the attempt that takes it; refused if a later attempt of the same task is among the stored holders.
+            taker: the attempt that takes it; rejected if a later attempt of the same task is among the stored holders.
 
         Returns:
             Whether they are stored.

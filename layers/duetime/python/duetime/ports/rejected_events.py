@@ -23,7 +23,7 @@ class Reject:
 
 
 class Rejects(Protocol):
-    """Keeps them for a person to look at."""
+    """Keeps them for a person to check."""
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
         """Keep events.

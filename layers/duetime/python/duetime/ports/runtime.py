@@ -91,7 +91,7 @@ class Telemetry(Protocol):
         ...
 
     def note(self, text: str, **facts: object) -> None:
-        """Log something worth a person's look."""
+        """Log something worth a person's attention."""
         ...
 
 

@@ -35,7 +35,7 @@ class ScheduleStore(Protocol):
 
         Its `uid` says which schedule it is: another one of the same name is left alone, whatever its edition.
 
-        Safe to resend: a refusal by an item that bears the save's own nonce is a success.
+        Safe to resend: a rejection by an item that bears the save's own nonce is a success.
 
         Returns:
             Whether it is stored, at the next edition.

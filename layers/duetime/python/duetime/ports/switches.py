@@ -23,7 +23,7 @@ class SwitchStore(Protocol):
     def save(self, switches: Switches, nonce: str) -> bool:
         """Store all switches, if they are still at the version that was read.
 
-        Safe to resend: a refusal by an item that bears the save's own nonce is a success.
+        Safe to resend: a rejection by an item that bears the save's own nonce is a success.
 
         Returns:
             Whether they are stored.
@@ -41,7 +41,7 @@ class CircuitStore(Protocol):
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
         """Store a circuit, if it is still at the version that was read.
 
-        Safe to resend: a refusal by an item that bears the save's own nonce is a success.
+        Safe to resend: a rejection by an item that bears the save's own nonce is a success.
 
         Returns:
             Whether it is stored.

@@ -79,19 +79,19 @@ class TaskStore(Protocol):
     def apply(self, write: Write) -> WriteResult:
         """Make one conditional write, in one request, with no read before or after it.
 
-        Safe to resend: a refusal by a record that bears the write's own nonce is an application.
+        Safe to resend: a rejection by a record that bears the write's own nonce is an application.
         """
         ...
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a timer into the minute of its look; writing it twice is writing it once.
+        """Write a timer into the minute of its check; writing it twice is writing it once.
 
         It replaces no timer that says anything else: that may be of a change that is accepted while this one is not.
         """
         ...
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's timer into the minute of its look; writing it twice is writing it once."""
+        """Write a schedule's timer into the minute of its check; writing it twice is writing it once."""
         ...
 
     def add_bulk_timer(self, timer: BulkTimer) -> None:

@@ -1,7 +1,7 @@
 """How long the contents outside a record are kept: without an expiry while an open record refers to them.
 
 Whatever is written before a record refers to it carries an expiry, which is taken away once the record does. So a
-writer that dies, or is refused, leaves nothing for ever, and no open task loses what it needs.
+writer that dies, or is rejected, leaves nothing for ever, and no open task loses what it needs.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _retain_either(
 
 
 def _expire_again(tasks: TaskStore, contents: ContentStore, task: Task) -> None:
-    """Set the expiry of contents anew that was just taken away, if their record has ended since.
+    """Set the expiry of contents again that was just taken away, if their record has ended since.
 
     Whoever ended it may have found the earlier expiry, which was later than that of an ended record, and left it.
     """

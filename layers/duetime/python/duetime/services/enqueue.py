@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Enqueuer:
-    """Places tasks so that somebody looks at them in time, whatever crashes in between.
+    """Places tasks so that somebody checks them in time, whatever crashes in between.
 
     The order is what makes it safe. The timer comes first: a spurious one is harmless, a missing one loses a task.
-    Then the conditional write of the record. Then, by a fresh look at the clock, the message, if the trigger may
+    Then the conditional write of the record. Then, by a fresh reading of the clock, the message, if the trigger may
     have read that minute before the record was there.
 
     Attributes:
@@ -55,7 +55,7 @@ class Enqueuer:
     def produce(self, task: Task) -> bool:
         """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
 
-        Its home may be past, and nobody may look there any more: then a timer goes first.
+        Its home may be past, and nobody may read that minute any more: then a timer goes first.
 
         Returns:
             Whether it was this call that wrote the record; `send_due` must follow in either case.
@@ -79,12 +79,12 @@ class Enqueuer:
         )
 
     def move(self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges) -> WriteResult:
-        """Set a new look at an existing task, in its next turn, with the move that causes it.
+        """Set a new check of an existing task, in its next turn, with the move that causes it.
 
         Args:
             task: the record as it was last seen.
             move: what happens to the task.
-            at: when it shall be looked at; now, if that is past.
+            at: when it shall be checked; now, if that is past.
             guard: what must hold of the record.
             sets: what else the move changes.
         """
@@ -103,7 +103,7 @@ class Enqueuer:
         return result
 
     def remind(self, task: Task, at: Millis) -> None:
-        """Have a task looked at again at `at`, at its present turn, whatever becomes of its message."""
+        """Have a task checked again at `at`, at its present turn, whatever happens to its message."""
         now = self.runtime.now()
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         if plan.timer:
@@ -114,7 +114,7 @@ class Enqueuer:
 
 
 def message_for(task: Task) -> Message:
-    """The message that makes a worker look at a task at its present turn."""
+    """The message that makes a worker check a task at its present turn."""
     return Message(task.id, task.generation, task.next_at, task.priority, task.owner, task.pull_queue)
 
 

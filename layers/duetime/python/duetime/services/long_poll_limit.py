@@ -37,7 +37,7 @@ class LongPolls:
         """Whether a request may wait while this lasts. Never raises: who has no place does not wait.
 
         Args:
-            longest: how long it wants to wait at most; a place that is not given back is free after that.
+            longest: how long it wants to wait at most; a place that is not released is free after that.
         """
         if not self.most:
             yield True

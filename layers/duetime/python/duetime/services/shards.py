@@ -59,7 +59,7 @@ class Shards:
         return history.at(instant)
 
     def announced(self) -> ShardHistory:
-        """Every number that was announced, this process's own included; read anew.
+        """Every number that was announced, this process's own included; read again.
 
         Raises:
             Unavailable: the store did not answer.

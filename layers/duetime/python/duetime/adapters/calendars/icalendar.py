@@ -1,6 +1,6 @@
 """Reads iCalendar files (`.ics`) into calendars.
 
-Whole-day events become dates, events with times become spans; recurring ones are expanded for a stretch of time.
+Whole-day events become dates, events with times become spans; recurring ones are expanded for a period.
 Source: RFC 5545.
 """
 
@@ -121,7 +121,7 @@ def _parsed(data: bytes) -> icalendar.Calendar:
 
 
 def _check(component: Component) -> None:
-    """Refuse an event that cannot be read, or that another program would read differently."""
+    """Reject an event that cannot be read, or that another program would read differently."""
     if component.errors:
         raise FieldInvalid(FIELD, f"has an event whose {component.errors[0][0] or 'text'} cannot be read")
     if "EXRULE" in component:

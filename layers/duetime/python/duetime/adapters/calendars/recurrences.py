@@ -1,7 +1,7 @@
 """The recurring events of an iCalendar file, expanded by dateutil within bounds.
 
 A rule that never comes would keep dateutil busy until the year 9999. So only the parts of rules are taken that
-calendars of days use, all rules of a file share one budget, and the first rule that gives nothing refuses the file.
+calendars of days use, all rules of a file share one budget, and the first rule that gives nothing rejects the file.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def starts(
 
 
 def _counted(expansion: Iterable[datetime], text: str) -> Iterator[datetime]:
-    """What dateutil counts; some rules that it takes it cannot carry out."""
+    """What dateutil counts; some rules that it takes it cannot expand."""
     try:
         yield from expansion
     except (ValueError, IndexError, TypeError, OverflowError) as refusal:

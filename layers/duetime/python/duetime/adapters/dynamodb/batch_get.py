@@ -23,8 +23,8 @@ def read_items(
 ) -> Iterator[StoredItem]:
     """Read the items of these keys, each named once, eventually consistently unless asked otherwise.
 
-    Keys that an answer leaves unprocessed are asked for again at once: if DynamoDB throttled them all it would have
-    refused the request, which the client's own retries wait out, so every answer brings the reading forward.
+    Keys that an answer leaves unprocessed are requested again at once: if DynamoDB throttled them all it would have
+    rejected the request, which the client's own retries wait out, so every answer brings the reading forward.
 
     Raises:
         Unavailable: an answer brought nothing.

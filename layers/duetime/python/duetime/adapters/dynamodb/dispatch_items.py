@@ -32,7 +32,7 @@ ENTRY_NAMES = (
 def timer_item_of(timer: Timer) -> Item:
     """A timer as an item.
 
-    All that it says is in its key: a change that is refused has written its timer before, and must not replace that
+    All that it says is in its key: a change that is rejected has written its timer before, and must not replace that
     of the change which was accepted. What is written twice is still one item.
     """
     sent = "sent" if timer.sent else ""

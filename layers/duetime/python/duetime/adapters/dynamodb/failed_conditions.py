@@ -1,4 +1,4 @@
-"""What DynamoDB hands back with the refusal of a conditional write."""
+"""What DynamoDB hands back with the rejection of a conditional write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def item_of_failed_condition(refusal: ClientError) -> StoredItem | None:
-    """The item that refused a write which asked for it (`ALL_OLD`); `None` if there was none."""
+    """The item that rejected a write which asked for it (`ALL_OLD`); `None` if there was none."""
     response: object = refusal.response
     # The published types of an error's response do not know this member.
     return response.get("Item") if isinstance(response, dict) else None

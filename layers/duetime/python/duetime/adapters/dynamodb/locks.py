@@ -182,7 +182,7 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
 
 
 def _unless_held_by_later(taker: Holder) -> Condition:
-    """What refuses an attempt whose task holds the lock by a later one.
+    """What rejects an attempt whose task holds the lock by a later one.
 
     A hold is a text, `fence until`, and every end has thirteen digits: of two fences the greater makes the longer
     text, or of two that are equally long the greater one.
@@ -195,7 +195,7 @@ def _unless_held_by_later(taker: Holder) -> Condition:
 
 
 def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
-    """Whether the item that refused a renewal is held by it, and longer already."""
+    """Whether the item that rejected a renewal is held by it, and longer already."""
     held = item[_HOLDERS]["M"].get(holder.task_id.text) if item else None
     return held is not None and held["S"].startswith(f"{holder.fence} ")
 

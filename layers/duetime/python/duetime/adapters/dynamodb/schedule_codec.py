@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TEMPLATE_FIELDS = ("type", "target", *TASK_OPTIONS)
 """Of `TaskSpec`, each stored as the field of that name of a task."""
 _HANDLER = "handler"
-"""Of a template: a handler was asked for, not left to the type."""
+"""Of a template: a handler was requested, not left to the type."""
 _PLAIN = ("on_excluded", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap", "catch_up_seconds")
 _SPEC_FIELDS = (*_PLAIN, "pause_on_failure", "calendars")
 _READ = {"on_excluded": OnExcluded, "overlap": Overlap, "calendars": tuple}

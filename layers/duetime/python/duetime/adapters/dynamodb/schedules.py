@@ -1,6 +1,6 @@
 """Schedules, in DynamoDB: a partition for each, what it is in one item, which occurrence goes on in another.
 
-The two are apart because the trigger writes the one and workers write the other, and neither should refuse the other.
+The two are apart because the trigger writes the one and workers write the other, and neither should reject the other.
 """
 
 from __future__ import annotations

@@ -105,12 +105,12 @@ class DynamoTaskStore:
         return Applied(task_of(answer["Attributes"]))
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a timer into the minute of its look; writing it twice is writing it once."""
+        """Write a timer into the minute of its check; writing it twice is writing it once."""
         with translated():
             self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's timer into the minute of its look; writing it twice is writing it once."""
+        """Write a schedule's timer into the minute of its check; writing it twice is writing it once."""
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 

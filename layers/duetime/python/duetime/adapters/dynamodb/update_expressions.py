@@ -1,7 +1,7 @@
 """A domain `Write` as the arguments of one UpdateItem, meaning what `permits` and `applied` say.
 
 Every name goes through a placeholder (`#due_at`): DynamoDB reserves hundreds of words, and the engines that the
-tests run on do not all refuse them.
+tests run on do not all reject them.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _Expression:
             kinds.append(self._state_in(held))
         if waiting := sources & WAITING:
             kinds.append(self._at_generation(waiting, write.guard))
-        # AND binds tighter than OR; DynamoDB refuses parentheses that change nothing.
+        # AND binds tighter than OR; DynamoDB rejects parentheses that change nothing.
         states = f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]
         return f"{states} AND ({never} OR {over})"
 

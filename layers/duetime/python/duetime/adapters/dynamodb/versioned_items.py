@@ -1,4 +1,4 @@
-"""Items that are read, changed and written back: a write is refused if somebody else's came between.
+"""Items that are read, changed and written back: a write is rejected if somebody else's came between.
 
 One rule for all that has a name: a write names the version that it read, and the identity where a name may be used
 again. What is deleted leaves a deletion marker at the next version, and what is created in its place names the marker's
@@ -59,7 +59,7 @@ def save_next(
 ) -> bool:
     """Write an item's next version, if it is still at the one that was read; 0 if there was none.
 
-    Safe to resend: a refusal by an item that bears the write's own nonce is a success.
+    Safe to resend: a rejection by an item that bears the write's own nonce is a success.
 
     Args:
         client: of DynamoDB.
@@ -130,7 +130,7 @@ def _put_next(
     """Write an item's next version.
 
     Returns:
-        `None` if it is stored; else what refused it, empty if there is nothing.
+        `None` if it is stored; else what rejected it, empty if there is nothing.
     """
     request: dict[str, Any] = {"ExpressionAttributeValues": condition.values} if condition.values else {}
     with translated():

@@ -44,7 +44,7 @@ class PowertoolsTelemetry:
             self._measures.setdefault(name, []).append(milliseconds)
 
     def note(self, text: str, **facts: object) -> None:
-        """Log something worth a person's look."""
+        """Log something worth a person's attention."""
         self._logger.warning(text, extra={"facts": facts})
 
     def flush(self) -> None:

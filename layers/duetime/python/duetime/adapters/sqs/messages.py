@@ -82,7 +82,7 @@ def _parsed(body: str) -> tuple[TaskId, int, int]:
     generation, due = fields["t"], fields["d"]
     if type(generation) is not int or type(due) is not int:
         raise TypeError
-    # Beyond these no record can be asked about: DynamoDB would refuse the number, the calendar the time.
+    # Beyond these no record can be asked about: DynamoDB would reject the number, the calendar the time.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
     return TaskId.parse(fields["i"]), generation, due

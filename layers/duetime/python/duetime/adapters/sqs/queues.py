@@ -29,7 +29,7 @@ its receiver, a Lambda function, may have had it for fifteen minutes already."""
 
 
 class SqsQueues:
-    """`duetime.ports.queues.PullQueues` over SQS; the crew sends batches at once.
+    """`duetime.ports.queues.PullQueues` over SQS; the executor sends batches at once.
 
     Args:
         client: of SQS.

@@ -50,5 +50,5 @@ class Targets:
                 return self.topologies.run(work)
             case PullTarget():
                 # Its type is not pulled any more, or this process does not know yet that it is, or the timer of a
-                # change that was refused has brought it here: nothing is lost.
+                # change that was rejected has brought it here: nothing is lost.
                 return NotSent(f"pull workers of {work.task.type}")

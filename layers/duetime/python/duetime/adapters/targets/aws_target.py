@@ -46,7 +46,7 @@ _PASSES_WITH_TIME = frozenset(
         "InternalException",
     }
 )
-"""Codes of refusals that a later attempt may not meet, besides throttling and errors of the servers.
+"""Codes of rejections that a later attempt may not meet, besides throttling and errors of the servers.
 
 Source: the API references of the services.
 """
@@ -142,7 +142,7 @@ class AwsRunner:
         )
         (entry,) = answer["Entries"]
         if "EventId" not in entry:
-            # An event that was refused comes in an answer that is well.
+            # An event that was rejected comes in an answer that is well.
             code, message = entry.get("ErrorCode", "unknown"), entry.get("ErrorMessage", "")
             raise ClientError({"Error": {"Code": code, "Message": message}}, "PutEvents")
         return _told("event_id", entry["EventId"])
@@ -168,7 +168,7 @@ def _told(name: str, value: str) -> Succeeded:
 
 
 def _function_failed(data: bytes) -> Failed:
-    """What a function raised, or what became of it."""
+    """What a function raised, or what happened to it."""
     try:
         told = json.loads(data)
     except ValueError:
@@ -180,7 +180,7 @@ def _function_failed(data: bytes) -> Failed:
 
 
 def _failed(error: Exception) -> Failed | NotSent:
-    """Why a call brought nothing; only what the service refuses for good is not worth another attempt."""
+    """Why a call brought nothing; only what the service rejects for good is not worth another attempt."""
     if isinstance(error, ClientError):
         if is_throttled(error):
             return NotSent(f"{error.operation_name}: {error.response['Error']['Code']}")

@@ -36,7 +36,7 @@ def result_of(data: bytes) -> bytes:
 
 
 def compact(value: object) -> bytes:
-    """JSON in UTF-8 without spaces. What JSON cannot hold, NaN and numbers beyond a float among it, is refused.
+    """JSON in UTF-8 without spaces. What JSON cannot hold, NaN and numbers beyond a float among it, is rejected.
 
     Raises:
         ValueError: it holds such a thing.

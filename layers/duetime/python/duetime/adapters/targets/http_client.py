@@ -100,7 +100,7 @@ class DirectCaller:
     def call(self, call: Call) -> Reply:
         """Make a call; its time is kept whatever the other side, or a name server, does.
 
-        A socket's own timeout begins anew with every byte, and a look-up has none: so a thread works, and this one
+        A socket's own timeout begins again with every byte, and a look-up has none: so a thread works, and this one
         keeps the time.
         """
         connection, done = Connection(call.seconds), Event()
@@ -125,7 +125,7 @@ class DirectCaller:
             destination = find(call.url, self._allowed)
         except AddressForbidden as error:
             return NoResponse("DestinationRefused", str(error), retriable=False)
-        except (OSError, ValueError) as error:  # UnicodeError, of a name that IDNA refuses, is a ValueError
+        except (OSError, ValueError) as error:  # UnicodeError, of a name that IDNA rejects, is a ValueError
             return NoResponse("HostUnknown", f"{call.url}: {error}")
         try:
             return self._response(call, destination, connection)

@@ -23,7 +23,7 @@ OK = range(200, 300)
 _ACCEPTED = 202
 _CLIENT_ERRORS = range(400, 500)
 _RETRIABLE = frozenset({408, 425, 429})
-"""Client errors that time mends (Source: RFC 9110, RFC 8470, RFC 6585)."""
+"""Client errors that time repairs (Source: RFC 9110, RFC 8470, RFC 6585)."""
 _USER_AGENT = {"User-Agent": "duetime"}
 
 

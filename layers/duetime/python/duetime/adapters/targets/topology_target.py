@@ -1,4 +1,4 @@
-"""Topologies: the run of one is carried out by the state machine, which will notify of its end."""
+"""Topologies: the run of one is run by the state machine, which will notify of its end."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class BulkRequests:
         return self._piece(owner, request, replace(request.action, budget=BULK_INLINE))
 
     def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> BulkOperation:
-        """Do what is asked, if that is soon done; else begin an operation.
+        """Do what is requested, if that is soon done; else begin an operation.
 
         Returns:
             The operation: it has ended, or goes on. Without a key, one that has ended is stored nowhere.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 48
 """Tasks that are acted on before it is asked again whether there is time for more."""
 _TRIES = 5
-"""How often a task is acted on anew that others write in between."""
+"""How often a task is acted on again that others write in between."""
 
 
 class NoLongerMatched(Exception):
@@ -111,7 +111,7 @@ class FilteredTasks:
             join_count.after = ids[-1]
 
     def _at_once(self, action: FilterAction, join_count: _JoinCount) -> int:
-        """How many tasks may be acted on at a time: one while a pace is kept, and at first, which may refuse all."""
+        """How many tasks may be acted on at a time: one while a pace is kept, and at first, which may reject all."""
         if action.is_dry:
             return MAX_EXAMINED
         is_first = not join_count.changed and action.after is None

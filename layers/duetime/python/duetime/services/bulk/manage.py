@@ -55,7 +55,7 @@ class BulkOperations:
         return BulkOperation(operation_id, owner, kind, now, topology)
 
     def start(self, operation: BulkOperation) -> BulkOperation:
-        """Store an operation and have it carried out; one of the same id that is stored already is left as it is."""
+        """Store an operation and have it run; one of the same id that is stored already is left as it is."""
         self._set_timer(operation.id)
         if not self.stores.bulk.save(operation, self.runtime.nonce()):
             return self.stores.bulk.read(operation.id) or operation
@@ -83,7 +83,7 @@ class BulkOperations:
         Raises:
             BulkNotFound: there is none, or it is another owner's.
             BulkEnded: it has ended by itself.
-            BulkOfTopology: it does what was asked of a topology: that is to be asked otherwise.
+            BulkOfTopology: it does what was requested of a topology: that is to be asked otherwise.
         """
         for _ in range(_TRIES):
             operation = self.get(owner, operation_id)
@@ -130,12 +130,12 @@ class BulkOperations:
         raise Unavailable(f"the operation on {topology} was written by others again and again")
 
     def start_on(self, owner: str, topology: TaskId, kind: BulkKind, after: BulkOperation | None) -> BulkOperation:
-        """Start what was asked of a topology.
+        """Start what was requested of a topology.
 
         Args:
             owner: who asks.
             topology: the topology.
-            kind: what is asked.
+            kind: what is requested.
             after: the operation that it replaces: it may still change nodes until its lease is over.
         """
         not_before = 0 if after is None else after.leased_until + MAX_CLOCK_DIFFERENCE
@@ -146,12 +146,12 @@ class BulkOperations:
         raise Unavailable(f"operations on {topology} were started by others again and again")
 
     def end_topology(self, owner: str, topology: TaskId) -> None:
-        """Have what is left of a topology ended in the background; an operation that does so already looks again."""
+        """Have what is left of a topology ended in the background; an operation that does so already checks again."""
         latest = self.stores.bulk.latest_of(topology)
         running = None if latest.operation_id is None else self.stores.bulk.read(latest.operation_id)
         if running is not None and running.is_running and running.kind is BulkKind.END:
-            # Its last write is refused then, so it makes another pass. If this one is refused and it still runs, it has
-            # been told by somebody else or has stored a step, and looks at every node again before it ends.
+            # Its last write is rejected then, so it makes another pass. If this one is rejected and it still runs, it
+            # has been told by somebody else or has stored a step, and checks every node again before it ends.
             if self.stores.bulk.save(running, self.runtime.nonce()):
                 return
             running = self.stores.bulk.read(running.id)

@@ -1,4 +1,4 @@
-"""Looking at locks, and freeing them by force."""
+"""Showing locks, and freeing them by force."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class LockAdmin:
-    """Lets an owner look at its locks, and take them away from whoever holds them."""
+    """Lets an owner see its locks, and take them away from whoever holds them."""
 
     locks: LockStore
     lock_manager: LockManager

@@ -1,7 +1,7 @@
-"""Locks: taken after the claim, renewed with the lease, given back after the outcome, handed on in order of due times.
+"""Locks: taken after the claim, renewed with the lease, released after the outcome, handed on in order of due times.
 
-A lock that is given back is not simply free: the first of its line is let in by the same write, and then placed, so
-that nobody who comes by chance overtakes it.
+A lock that is released is not simply free: the first of its line is let in by the same write, and then placed, so
+that no newcomer overtakes it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _LINE = 10
-"""So many of a line are looked at for one hand-over; a line longer than that is gone through in pieces."""
+"""So many of a line are checked for one hand-over; a line longer than that is gone through in pieces."""
 _BUSY_PAUSE = SECOND
 """How long a task waits whose lock so many others changed that it could not be taken."""
 
@@ -74,7 +74,7 @@ class LockManager:
         """Take one lock for the attempt that holds the task's lease.
 
         Returns:
-            Nothing if it is taken; else the task has joined the line as of its next turn, must be held back as the
+            Nothing if it is taken; else the task has joined the line as of its next turn, must be postponed as the
             answer says, and `hand_over` must follow.
         """
         for _ in range(_TRIES):
@@ -83,7 +83,7 @@ class LockManager:
             lock = self._living(lock, claim.limit, now)
             taken = Holder(task.id, task.fence, now + self.lease)
             if lock.is_held_by_later(taken):
-                # This attempt's lease is over. To hold it back will be refused; it must not join the line either.
+                # This attempt's lease is over. To postpone it will be rejected; it must not join the line either.
                 return Postponed(now + _BUSY_PAUSE, f"lock {claim.name.key}")
             place = Waiter(task.due_at, task.id, task.generation)
             ahead = sum(1 for waiter in line if waiter < place and waiter.task_id != task.id)
@@ -167,7 +167,7 @@ class LockManager:
         return hand_over.admit(waiter, task, claim.limit, now + self.lease)
 
     def _let_in(self, name: LockName, waiter: Waiter, task: Task) -> bool:
-        """Have a task looked at for which a lock is reserved; says whether it was still there."""
+        """Have a task checked for which a lock is reserved; says whether it was still there."""
         now = self.runtime.now()
         if task.is_terminal:
             self.enqueuer.remind(task, now)
@@ -181,8 +181,8 @@ class LockManager:
         return next((claim for claim in self.claims(task) if claim.name == name), None)
 
     def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> Postponed:
-        """Join the line. Only the first looks when the hold ends: the others would all come at once for one place."""
-        # Being held back sets a new look, in a new turn; an ended task that is to clean up keeps its own.
+        """Join the line. Only the first checks when the hold ends: the others would all come at once for one place."""
+        # Being postponed sets a new check, in a new turn; an ended task that is to clean up keeps its own.
         generation = task.generation if task.is_terminal else task.generation + 1
         # Whoever holds the lock longest still finds the task in its line when it gives it back.
         expires_at = Lock.renewal_expires_at(now, now)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallbackSender:
-    """Makes callbacks: at least once, unless the other side refuses; the outcome stands, whatever becomes of them."""
+    """Makes callbacks: at least once, unless the other side rejects; the outcome stands, whatever happens to them."""
 
     callbacks: Callbacks
     runtime: Runtime

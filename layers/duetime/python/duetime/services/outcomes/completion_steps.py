@@ -104,7 +104,7 @@ class InlineCompletion:
         self.stores.tasks.apply(Write(task.id, Move.CLOSE, self.runtime.nonce(), Guard(fence=task.fence), sets))
 
     def _clean(self, task: Task) -> None:
-        """The outcome stands, whatever becomes of its cleaning up: a failure is told, not retried."""
+        """The outcome stands, whatever happens to its cleaning up: a failure is told, not retried."""
         try:
             payload = self.stores.contents.fetch(task.id, task.payload)
         except ContentExpired as error:
@@ -141,7 +141,7 @@ class DelegatedCompletion:
         return False
 
     def is_needed(self, task: Task) -> bool:
-        """Whether a worker must look at it: only a worker knows what a handler offers."""
+        """Whether a worker must check it: only a worker knows what a handler offers."""
         match task.target:
             case HandlerTarget():
                 return True

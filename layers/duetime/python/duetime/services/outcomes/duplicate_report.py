@@ -23,7 +23,7 @@ def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
             return outcome in {AttemptOutcome.RETRIED, AttemptOutcome.FAILED} and task.error == error
         case Yielded(checkpoint):
             kept = _bytes(contents, task, task.checkpoint)
-            # A cancel that was asked for before the pause was written down has prevailed.
+            # A cancel that was requested before the pause was written down has prevailed.
             is_paused = outcome is AttemptOutcome.PAUSED and checkpoint in (None, kept)
             return is_paused or outcome is AttemptOutcome.CANCELLED
         case Stopped():

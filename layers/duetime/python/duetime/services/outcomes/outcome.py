@@ -61,7 +61,7 @@ class OutcomeWriter:
     retention: Millis
 
     def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
-        """Write down the end of a run; a run whose fence is no longer the task's is refused.
+        """Write down the end of a run; a run whose fence is no longer the task's is rejected.
 
         Args:
             run: what ran, and when.
@@ -88,7 +88,7 @@ class OutcomeWriter:
                 return self.skip(run.task, ending)
 
     def postpone(self, task: Task, held: Postponed) -> WriteResult:
-        """Put a claimed task back before its target was called: no attempt, no attempt record, and a look later.
+        """Put a claimed task back before its target was called: no attempt, no attempt record, and a check later.
 
         Args:
             task: the record as it was claimed, for its work or for its rollback; or a topology without its execution.
@@ -105,7 +105,7 @@ class OutcomeWriter:
         self.runtime.telemetry.count("tasks_held_back")
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
-        # A topology's own run has its nodes stopped; its next attempt heeds what was asked of this one.
+        # A topology's own run has its nodes stopped; its next attempt heeds what was requested of this one.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not _is_cancelled(task, end):
@@ -116,7 +116,7 @@ class OutcomeWriter:
         )
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
-        """Take a claimed task back for good before its target was called: no attempt, no attempt record, and no look.
+        """Take a claimed task back for good before its target was called: no attempt, no attempt record, and no check.
 
         Nothing follows, as with a task that its user took back: what lies outside the record is let expire here.
 
@@ -165,10 +165,10 @@ class OutcomeWriter:
         return self.write_outcome(task, Move.FAIL, sets, now)
 
     def bury(self, task: Task) -> WriteResult:
-        """Fail a task whose last attempt was lost and which no message looks after any more.
+        """Fail a task whose last attempt was lost and which no message watches any more.
 
         Args:
-            task: the record as it was read; somebody's write in between is a refusal.
+            task: the record as it was read; somebody's write in between is a rejection.
         """
         now = self.runtime.now()
         line = AttemptRecord(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
@@ -264,7 +264,7 @@ class OutcomeWriter:
         return result
 
     def _undo(self, task: Task, sets: TaskChanges, lingers_until: Millis | None = None) -> WriteResult:
-        """Have the target roll back: attempts are counted anew, and the lease is let go, unless it still works."""
+        """Have the target roll back: attempts are counted again, and the lease is ended, unless it still works."""
         sets = {**sets, "attempt": 0, "lease_ends_at": lingers_until}
         at = self.runtime.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
@@ -315,13 +315,13 @@ class OutcomeWriter:
 
 
 def _is_cancelled(task: Task, end: WriteResult) -> bool:
-    """Whether the end of an attempt was refused because its user has asked for a cancel: that is done instead.
+    """Whether the end of an attempt was rejected because its user has asked for a cancel: that is done instead.
 
-    Whoever was answered that it was asked for must not find the task waiting or paused.
+    Whoever was answered that it was requested must not find the task waiting or paused.
 
     Args:
         task: the record as the attempt had it.
-        end: what became of the write.
+        end: what happened to the write.
     """
     stored = end.task
     is_asked = isinstance(end, ConditionFailed) and stored is not None and stored.stop_request is StopRequest.CANCEL

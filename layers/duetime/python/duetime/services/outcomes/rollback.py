@@ -30,7 +30,7 @@ class RollbackWriter:
     runtime: Runtime
 
     def finish(self, run: Run, ending: Ending) -> WriteResult:
-        """Write down the end of a rollback; one whose fence is no longer the task's is refused."""
+        """Write down the end of a rollback; one whose fence is no longer the task's is rejected."""
         task = run.task
         if isinstance(ending, Succeeded):
             return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})

@@ -1,4 +1,4 @@
-"""Handing out due tasks to pull workers: receive, claim, and what becomes of each message."""
+"""Handing out due tasks to pull workers: receive, claim, and what happens to each message."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What became of one delivery: a lease, or the message's disposition."""
+    """What happened to one delivery: a lease, or the message's disposition."""
 
     delivery: Delivery
     end: Leased | DeleteMessage | RedeliverMessage
@@ -120,7 +120,7 @@ class LeaseService:
         return self._with_time_left(leases)
 
     def _with_time_left(self, leases: Sequence[Leased]) -> list[Leased]:
-        """The leases that are of use to a worker; those that went by meanwhile are put back.
+        """The leases that are of use to a worker; those that went by meanwhile are returned.
 
         Whatever was slow since their claims, a worker must not begin under a lease that is all but over, or is over
         and somebody else's by now.
@@ -229,7 +229,7 @@ class LeaseService:
         """Hand a claimed task out, unless it must not begin."""
         now = self.runtime.now()
         if not task.pull_queue:
-            # The timer of a change that was refused, or made undone, brought its message here.
+            # The timer of a change that was rejected, or made undone, brought its message here.
             return self._ended(self._postpone(task, Postponed(now, "its own target")))
         if task.attempt > task.retry.max_attempts:
             end = self.outcome_writer.give_up(task, RUN_ONLY)
@@ -256,7 +256,7 @@ class LeaseService:
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage:
-        """What becomes of a message whose claim was refused; what follows an outcome is the worker functions'."""
+        """What happens to a message whose claim was rejected; what follows an outcome is the worker functions'."""
         self.runtime.telemetry.count("refused")
         retain_paused(self.stores.tasks, self.stores.contents, task)
         match after_refusal(task, delivery.message, self.runtime.now()):
@@ -293,7 +293,7 @@ class LeaseService:
         return end
 
     def _settle(self, ends: Sequence[_Taken]) -> None:
-        """Delete the messages that are let go, and set when those come back that must."""
+        """Delete the messages that are done with, and set when the others come back."""
         try:
             self.queues.delete([each.delivery for each in ends if isinstance(each.end, DeleteMessage)])
         except Unavailable as error:

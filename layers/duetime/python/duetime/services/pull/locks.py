@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PullLocks:
-    """Takes, renews and gives back all that an attempt of a pull worker holds.
+    """Takes, renews and releases all that an attempt of a pull worker holds.
 
     Nothing is remembered in between, so what a task holds is what it needs.
 
@@ -32,7 +32,7 @@ class PullLocks:
         """Take all that a task needs, until its lease ends.
 
         Returns:
-            Nothing if it has it all; else the task must be held back or skipped as the answer says, and `give_back`
+            Nothing if it has it all; else the task must be postponed or skipped as the answer says, and `give_back`
             must follow.
         """
         if held := self.start_gate.held(task):

@@ -139,14 +139,14 @@ class LeaseReports:
         try:
             self.queues.come_back([_delivery(task, key)], [wait])
         except Unavailable as error:
-            # It comes back too early, is refused, and goes away again.
+            # It comes back too early, is rejected, and goes away again.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
     def _delete(self, task: Task, key: LeaseKey) -> None:
         try:
             self.queues.delete([_delivery(task, key)])
         except Unavailable as error:
-            # It comes back after the lease, and is let go then.
+            # It comes back after the lease, and is deleted then.
             self.runtime.telemetry.note("messages were not deleted", error=str(error))
 
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _TRIES = 10
 _BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
-"""The stretch of time for which recurring events of a file are kept."""
+"""The period for which recurring events of a file are kept."""
 
 
 class CalendarReader(Protocol):
     """Reads files of calendars."""
 
     def __call__(self, data: bytes, name: str, start: Millis, end: Millis, *, kind: Kind, zone: Zone) -> Calendar:
-        """The calendar that a file holds, for a stretch of time.
+        """The calendar that a file holds, for a period.
 
         Raises:
             FieldInvalid: it cannot be read, or has too much.
@@ -48,7 +48,7 @@ class CalendarManager:
     read_ics: CalendarReader
 
     def put(self, owner: str, calendar: Calendar) -> Calendar:
-        """Keep a calendar, instead of what was under its name before; it counts from a schedule's next look on.
+        """Keep a calendar, instead of what was under its name before; it counts from a schedule's next check on.
 
         Raises:
             FieldInvalid: it is too large.

@@ -2,7 +2,7 @@
 
 The order of the writes is what makes it safe. The next timer comes first, in a minute that nobody has read; then the
 occurrences, whose ids follow from the schedule; then the schedule, conditionally, which makes this timer a stale one. A
-crash anywhere leaves this timer in a minute that is read again: the same occurrences are put again, and refused.
+crash anywhere leaves this timer in a minute that is read again: the same occurrences are put again, and rejected.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ScheduleExpander:
         return Expanded(tasks, done=False)
 
     def _begun(self, timer: ScheduleTimer) -> ExpansionPass | ScheduleTimer | bool | None:
-        """Look at one schedule, and place its next timer.
+        """Check one schedule, and place its next timer.
 
         Returns:
             The pass to go on with; the timer itself if somebody's write came between; `True` if there is nothing to
@@ -115,7 +115,7 @@ class ScheduleExpander:
         try:
             self._guarded(current, partial(self.planner.save, current.after))
         except ConcurrentWrite:
-            # Whoever wrote has not moved its turn on, or the next look finds this timer stale.
+            # Whoever wrote has not moved its turn on, or the next check finds this timer stale.
             return timer
         return replace(timer, generation=current.after.generation) if current.more and not current.failed else None
 
@@ -124,7 +124,7 @@ class ScheduleExpander:
         try:
             return work()
         except (Unavailable, FieldInvalid) as error:
-            # A target that was just taken from the settings: the next look pauses the schedule.
+            # A target that was just taken from the settings: the next check pauses the schedule.
             self.runtime.telemetry.note(
                 "a schedule could not be expanded", schedule=current.timer.name, error=str(error)
             )

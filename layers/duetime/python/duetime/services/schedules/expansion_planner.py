@@ -38,7 +38,7 @@ class ExpansionPass:
         before: as it was read.
         after: as it is to be saved.
         due: the occurrences to place, in order.
-        next_at: when its timing wants it looked at next.
+        next_at: when its timing wants it checked next.
         more: whether another pass must follow at once.
         tasks: those that now exist.
         failed: whether it must not be saved, for the store did not answer.
@@ -63,7 +63,7 @@ class ExpansionPass:
 
 
 class ConcurrentWrite(Exception):
-    """Somebody else's write came between: look at the schedule anew."""
+    """Somebody else's write came between: check the schedule again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class ExpansionPlanner:
         """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed.
 
         Any but the first may be absent: they are placed at once. So the last that is there counts, up to the horizon;
-        one that was not looked at would be met as a missed one later.
+        one that was not checked would be met as a missed one later.
         """
         intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
         if not intended or self.stores.tasks.read(stored.id_of(intended[0])) is None:
@@ -190,7 +190,7 @@ class ExpansionPlanner:
         return self.save(decided)
 
     def _go_on(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis) -> None:
-        """The chain of a permanent schedule: mended if it has broken."""
+        """The chain of a permanent schedule: repaired if it has broken."""
         stored = current.before
         schedule, last = stored.schedule(calendars), stored.last
         if last is None or not stored.is_current(last):

@@ -94,7 +94,7 @@ class ScheduleManager:
         return self.stores.schedules.list_after(owner, after, limit)
 
     def change(self, owner: str, name: str, change: ScheduleChange, version: int | None = None) -> StoredSchedule:
-        """Change a schedule; what was placed and is to come is placed anew.
+        """Change a schedule; what was placed and is to come is placed again.
 
         What was due by now and has not begun is dropped by a change of the timing, and by no other.
 
@@ -124,7 +124,7 @@ class ScheduleManager:
             return replace(after, payload=payload)
 
         before = self.writer.read(owner, name)
-        after = self.writer.write(before, version, changed, looks=True)
+        after = self.writer.write(before, version, changed, with_timer=True)
         if task is not None:
             self.writer.retain_payload(after)
             self.writer.expire_payload(after.uid, before.payload)
@@ -184,7 +184,7 @@ class ScheduleManager:
             raise ScheduleStateConflict(name, stored.state, "resumed")
         if stored.state is ScheduleState.ACTIVE:
             return stored
-        return self.writer.expand(self.writer.write(stored, version, resumed, looks=True))
+        return self.writer.expand(self.writer.write(stored, version, resumed, with_timer=True))
 
     def _made(self, owner: str, uid: TaskId, spec: ScheduleSpec, now: Millis) -> StoredSchedule:
         return StoredSchedule(

@@ -44,7 +44,7 @@ class ManualRuns:
     runtime: Runtime
 
     def trigger(self, owner: str, name: str) -> Task:
-        """Have a schedule's task run once, now, whatever its rhythm and even if it is held.
+        """Have a schedule's task run once, now, whatever its recurrence and even if it is held.
 
         Returns:
             The task; it may yet be skipped because of the run before, as any occurrence.
@@ -65,10 +65,10 @@ class ManualRuns:
         return task
 
     def backfill(self, owner: str, name: str, start: Millis, end: Millis, per_minute: int) -> StoredSchedule:
-        """Have the occurrences of a stretch of the past run, at a pace; the backfill is the last of `backfills`.
+        """Have the occurrences of a past period run, at a pace; the backfill is the last of `backfills`.
 
         Raises:
-            FieldInvalid: the stretch is empty, not past, or nothing comes in it, or the pace is out of bounds.
+            FieldInvalid: the period is empty, not past, or nothing comes in it, or the pace is out of bounds.
             ScheduleStateConflict: too many backfills are on their way.
         """
         wanted = requested(start, end, per_minute, self.runtime.now())
@@ -82,7 +82,7 @@ class ManualRuns:
                 raise FieldInvalid("from", "begins a stretch of time in which the schedule has no occurrence")
             return replace(stored.with_backfill(BackfillRun(run_id, wanted, size)), version=stored.version + 1)
 
-        return self.writer.expand(self.writer.write(self.writer.read(owner, name), None, backfilled, looks=True))
+        return self.writer.expand(self.writer.write(self.writer.read(owner, name), None, backfilled, with_timer=True))
 
     def cancel_backfill(self, owner: str, name: str, backfill_id: str) -> StoredSchedule:
         """End a backfill; what it has placed, a few minutes' worth, still runs. One that has ended stays as it is.

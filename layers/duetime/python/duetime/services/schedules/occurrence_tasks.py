@@ -29,7 +29,7 @@ class Due:
 
     Attributes:
         cause: why.
-        purpose: what else than its rhythm it is made for, such as a backfill's id.
+        purpose: what else than its recurrence it is made for, such as a backfill's id.
     """
 
     occurrence: Occurrence
@@ -51,7 +51,7 @@ class OccurrenceTasks:
     rules: TargetRules
 
     def check(self, stored: StoredSchedule) -> None:
-        """Refuse a schedule whose tasks nobody could run.
+        """Reject a schedule whose tasks nobody could run.
 
         Raises:
             FieldInvalid: its task's target may not be called.
@@ -59,7 +59,7 @@ class OccurrenceTasks:
         _within_task(self.rules.target_of, stored.spec.task)
 
     def accept(self, task: TaskSpec) -> None:
-        """Refuse the task of a schedule as the same task by itself is refused when it is asked for.
+        """Reject the task of a schedule as the same task by itself is rejected when it is requested.
 
         Raises:
             FieldInvalid: its target may not be called, or no handler is known for its type.

@@ -45,7 +45,7 @@ class OverlapControl:
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether a task that was just claimed may begin, as far as its schedule is concerned.
 
-        One that has begun before goes on to its end, whatever has become of its schedule.
+        One that has begun before goes on to its end, whatever has happened to its schedule.
         """
         schedule_ref = task.schedule_ref
         if schedule_ref is None or task.state is State.ROLLING_BACK or task.attempt_history:
@@ -94,7 +94,7 @@ class OverlapControl:
         raise Unavailable(f"the occurrences of {stored.name!r} were written by others again and again")
 
     def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:
-        """Let the one that waits for this one's end begin at once, without waiting for its next look."""
+        """Let the one that waits for this one's end begin at once, without waiting for its next check."""
         seen = activity.of(stored.uid)
         if seen.active != task.id:
             return
@@ -105,7 +105,7 @@ class OverlapControl:
             self.enqueuer.move(buffered, Move.REPLACE, self.runtime.now(), Guard(version=buffered.version), {})
 
     def _go_on(self, task: Task) -> None:
-        """Have the chain of a permanent schedule go on; should this be lost, the schedule's own timer mends it."""
+        """Have the chain of a permanent schedule go on; should this be lost, the schedule's own timer repairs it."""
         for _ in range(_TRIES):
             stored, _activity = self.stores.schedules.read(
                 task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
@@ -135,7 +135,7 @@ class OverlapControl:
         try:
             run = occurrence_tasks.produce(stored, Due(run_of(stored, nominal)), occurrence_tasks.payload_of(stored))
         except FieldInvalid:
-            # Its target may not be called any more: the next look at the schedule pauses it.
+            # Its target may not be called any more: the next check of the schedule pauses it.
             return
         self.enqueuer.send_due([run])
 

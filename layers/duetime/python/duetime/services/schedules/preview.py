@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
 
 _NEAR = 100
-"""Occurrences that are looked at to find the next one that runs."""
+"""Occurrences that are checked to find the next one that runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class ScheduleWriter:
         return found
 
     def check(self, stored: StoredSchedule) -> None:
-        """Refuse a schedule that cannot be, or whose time never comes."""
+        """Reject a schedule that cannot be, or whose time never comes."""
         self.expander.planner.occurrence_tasks.check(stored)
         schedule = check(stored.schedule(self.expander.planner.calendars_of(stored)))
         if not stored.is_permanent and next_nominal(schedule, stored.done) is None:
@@ -100,22 +100,22 @@ class ScheduleWriter:
         version: int | None,
         changed: Callable[[StoredSchedule], StoredSchedule],
         *,
-        looks: bool = False,
+        with_timer: bool = False,
     ) -> StoredSchedule:
-        """Write a change, made anew if somebody else's write comes between.
+        """Write a change, made again if somebody else's write comes between.
 
         Args:
             before: the schedule as it was read; another one that gets its name meanwhile is left alone.
             version: at which it must be; `None` for any.
             changed: makes the change.
-            looks: whether it must be looked at: then its timer comes first.
+            with_timer: whether the trigger must expand it: then its timer comes first.
         """
         _check_version(before, version)
         for _ in range(TRIES):
             after = changed(before)
             if after == before:
                 return before
-            if looks:
+            if with_timer:
                 after = replace(after, generation=before.generation + 1, tzdata=tzdata_version())
                 self.write_timer(after)
             if self.stores.schedules.save(after, self.runtime.nonce()):
@@ -131,7 +131,7 @@ class ScheduleWriter:
         )
 
     def expand(self, stored: StoredSchedule) -> StoredSchedule:
-        """Place what is due soon, here and now; what goes wrong is mended by the trigger at the schedule's timer."""
+        """Place what is due soon, here and now; what goes wrong is repaired by the trigger at the schedule's timer."""
         now = self.runtime.now()
         with suppress(Unavailable, ScheduleNotFound):
             timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
@@ -139,7 +139,7 @@ class ScheduleWriter:
             found = self.read_with_payload(stored.owner, stored.name)
             if found.uid == stored.uid:
                 return found
-        # It may have been deleted since, and another one made of its name: what was asked for was done all the same.
+        # It may have been deleted since, and another one made of its name: what was requested was done all the same.
         return stored
 
     def store_payload(self, uid: TaskId, data: bytes) -> Content:
@@ -149,7 +149,7 @@ class ScheduleWriter:
         return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
     def retain_payload(self, stored: StoredSchedule) -> None:
-        """Let the payload last as long as a schedule that nobody looks at; of any other the first look does."""
+        """Let the payload last as long as a schedule that nobody checks; of any other the first check does."""
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 

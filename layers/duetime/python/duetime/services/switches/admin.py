@@ -1,4 +1,4 @@
-"""Setting switches, and seeing what is held back: by switches and by circuits."""
+"""Setting switches, and seeing what is postponed: by switches and by circuits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SwitchAdmin:
         return wanted
 
     def remove(self, caller: str, key: SwitchKey) -> Switch:
-        """Remove a switch: what it held back comes again by itself.
+        """Remove a switch: what it postponed comes again by itself.
 
         Raises:
             OperatorRequired: it concerns other owners too, or an operator has set it.

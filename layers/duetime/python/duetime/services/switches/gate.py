@@ -1,4 +1,4 @@
-"""Heeding switches: what may not begin is held back, what is capped needs a lock more."""
+"""Heeding switches: what may not begin is postponed, what is capped needs a lock more."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class AttemptReports:
         guard = Guard(owner=owner, fence=fence)
         if task.deferred:
             deadline = deferred_until(task, now)
-            # One look for all the heartbeats of a minute.
+            # One check for all the heartbeats of a minute.
             at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.enqueuer.look_ahead)
             self.enqueuer.remind(task, at)
             if not all(self.lock_manager.renew(task, claim, deadline) for claim in self.lock_manager.claims(task)):

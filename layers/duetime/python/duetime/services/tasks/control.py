@@ -91,7 +91,7 @@ class TaskControl:
     def resume(self, owner: str, task_id: TaskId, version: int | None = None) -> Task:
         """Let a paused task go on: at its due time if that is still ahead, else now.
 
-        What had waited for a lock has left its line, where nobody places it any more: it looks again at once.
+        What had waited for a lock has left its line, where nobody places it any more: it checks again at once.
         """
         task = self._read(owner, task_id, version)
         if task.state is State.PAUSED:
@@ -176,7 +176,7 @@ class TaskControl:
         sets_of: Callable[[Task], TaskChanges],
         version: int | None,
     ) -> Task:
-        """Make a move that sets a new look; again as `_moved` does, at the time that the record then asks for."""
+        """Make a move that sets a new check; again as `_moved` does, at the time that the record then asks for."""
         for _ in range(_TRIES if version is None else 1):
             self._check(task, move)
             result = self.enqueuer.move(task, move, at_of(task), Guard(version=task.version), sets_of(task))
@@ -210,7 +210,7 @@ class TaskControl:
 
 
 def _stronger(stop_request: StopRequest, task: Task) -> TaskChanges:
-    """Of what is asked now and what was asked before, what prevails: a pause does not replace a cancel."""
+    """Of what is requested now and what was requested before, what prevails: a pause does not replace a cancel."""
     return {"stop_request": StopRequest.CANCEL if task.stop_request is StopRequest.CANCEL else stop_request}
 
 

@@ -96,7 +96,7 @@ class TaskCreator:
         return task
 
     def create_many(self, owner: str, orders: Sequence[Order]) -> list[Task | RequestError | Unavailable]:
-        """Accept many tasks, each for itself: a task or the reason why not, in the order they were asked for."""
+        """Accept many tasks, each for itself: a task or the reason why not, in the order they were requested."""
 
         def attempt(order: Order) -> tuple[Task, bool] | RequestError | Unavailable:
             try:
@@ -139,7 +139,7 @@ class TaskCreator:
             return self._retained(known, accepted), False
         payload = self.stores.contents.keep(accepted.task_id, PAYLOAD, order.spec.payload, accepted.expiry)
         task = new_task(accepted.task_id, spec, owner, accepted.due_at, accepted.created_at, payload)
-        # A repeat may come long after its first try: nobody looks at its home any more.
+        # A repeat may come long after its first try: nobody reads its home minute any more.
         task = replace(task, next_at=max(task.next_at, self.runtime.now()))
         if self.enqueuer.create(task):
             self._retained(task, accepted)

@@ -66,7 +66,7 @@ class EventTaskCreator:
         ]
 
     def _put_aside(self, arrivals: Sequence[Arrival], ends: Sequence[Task | Exception]) -> set[str]:
-        """Put aside what is refused for good, note what else went wrong; the ids of what is put aside."""
+        """Put aside what is rejected for good, note what else went wrong; the ids of what is put aside."""
         refused: dict[str, Reject] = {}
         for arrival, end in zip(arrivals, ends, strict=True):
             if isinstance(end, RequestError):

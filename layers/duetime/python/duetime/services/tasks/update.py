@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.services.locks.locking import LockManager
 
 _TRIES = 5
-"""How often a change is made anew when somebody else's write comes between its read and its write."""
+"""How often a change is made again when somebody else's write comes between its read and its write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TaskUpdater:
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
         rules: what the settings let tasks call.
-        read_graph: makes a graph of a topology's new payload, or refuses it.
+        read_graph: makes a graph of a topology's new payload, or rejects it.
     """
 
     stores: Stores
@@ -144,7 +144,7 @@ class TaskUpdater:
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets))
 
     def _of_its_graph(self, task: Task, wanted: TaskChange) -> TaskChanges:
-        """What a topology's task gets with another graph, which is refused as it would be when it is created."""
+        """What a topology's task gets with another graph, which is rejected as it would be when it is created."""
         target = wanted.fields.get("target", task.target)
         is_topology = isinstance(target, TopologyTarget)
         if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):
@@ -162,7 +162,7 @@ class TaskUpdater:
             raise FieldInvalid(at, refusal.reason) from None
 
     def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
-        """Refuse what does not fit the task, before anything of it is kept."""
+        """Reject what does not fit the task, before anything of it is kept."""
         target, rollback = fields.get("target", task.target), fields.get("rollback", task.rollback)
         if not fields.keys().isdisjoint({"target", "rollback", "callback_url"}):
             callback_url = fields.get("callback_url", task.callback_url)

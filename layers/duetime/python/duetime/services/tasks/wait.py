@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE: Millis = 100
 LONGEST_PAUSE: Millis = SECOND
-"""Each look at the record is paid: pauses double from the first to the longest."""
+"""Each read of the record costs: pauses double from the first to the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class OutcomeWaiter:
     long_polls: LongPolls
 
     def wait(self, task: Task, limit: Millis) -> Task:
-        """Look at a task again and again until it has an outcome, or so many milliseconds are over.
+        """Check a task again and again until it has an outcome, or so many milliseconds are over.
 
         Where as many requests wait already as may, it does not.
 

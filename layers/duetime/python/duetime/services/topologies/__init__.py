@@ -1,1 +1,1 @@
-"""Running graphs of tasks: what follows the end of a node, what becomes of the run, and what its users may ask."""
+"""Running graphs of tasks: what follows the end of a node, what happens to the run, and what its users may ask."""

@@ -1,4 +1,4 @@
-"""What a bulk operation does with the nodes of a topology: it brings them to what is asked of the run by now.
+"""What a bulk operation does with the nodes of a topology: it brings them to what is requested of the run by now.
 
 Nothing is remembered between two steps but how much was done: each reads where the nodes stand, so whoever takes over
 finds what is left, and a node that became ready meanwhile is found as well.

@@ -52,7 +52,7 @@ class NodeActions:
     def count(self, topology_run: TopologyRun, key: str, position: int, outcome: Outcome) -> Counts:
         """Count an edge at a node, and tell all that is known of its parents now.
 
-        Should the counts be gone, they are made good: who looks after the topology decides by its nodes' states.
+        Should the counts be gone, they are made good: who watches the topology decides by its nodes' states.
         """
         node, task_id = topology_run.graph.by_key[key], topology_run.run_state.task_id(key)
         edges, expires = len(node.depends_on), self.clock.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
@@ -117,7 +117,7 @@ class NodeActions:
             if task.due_at != task.created_at:
                 # Its user has set another time while it was blocked.
                 due = max(due, task.due_at)
-            # Refused: somebody else has released or cancelled it just now.
+            # Rejected: somebody else has released or cancelled it just now.
             self.enqueuer.move(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
 
     def _read(self, task_id: TaskId) -> Task:

@@ -1,4 +1,4 @@
-"""Keeping the run on its course: what its nodes' states and its user ask for is done, as often as it is looked at."""
+"""Keeping the run on its course: what its nodes' states and its user ask for is done, as often as it is checked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Work: TypeAlias = "Sequence[Callable[[], object]]"
 
 @dataclass(frozen=True, slots=True)
 class TopologyReconciler:
-    """Does about the nodes what becomes of the run asks for. It remembers nothing: whoever crashed asks again.
+    """Acts on nodes as the state of the run requires. It remembers nothing: after a crash it is asked again.
 
     Attributes:
         bulk_operations: end what is left of a large topology.

@@ -75,7 +75,7 @@ class Retention:
                 retain(self.stores.contents, task)
             else:
                 let_expire(self.stores.contents, task, expires_at)
-            # By its version: a node that is written meanwhile is looked at once more.
+            # By its version: a node that is written meanwhile is checked once more.
             guard = Guard(version=task.version)
             sets: TaskChanges = {"expires_at": expires_at}
             end = self.stores.tasks.apply(Write(task.id, Move.RETAIN, self.runtime.nonce(), guard, sets))

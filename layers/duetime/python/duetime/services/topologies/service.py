@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRepository
 
 _KINDS = {None: BulkKind.RESUME, StopRequest.PAUSE: BulkKind.PAUSE, StopRequest.CANCEL: BulkKind.CANCEL}
-"""What is done about the nodes, by what is asked of the topology's task."""
+"""What is done about the nodes, by what is requested of the topology's task."""
 
 
 @dataclass(frozen=True, slots=True)

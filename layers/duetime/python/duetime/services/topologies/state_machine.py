@@ -60,12 +60,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class TopologyCheck:
-    """What a look at the run came to.
+    """What a check of the run found.
 
     Attributes:
         state: of the run.
         over: whether there is nothing left to do for this run.
-        again_after: after how many seconds it is worth another look, if not.
+        again_after: after how many seconds it is worth another check, if not.
     """
 
     state: State
@@ -117,7 +117,7 @@ class StateMachineSteps:
     def wait(self, topology: TaskId, fence: int, number: int, token: str) -> None:
         """Keep the token by which a node's end is told; a node that has ended already is told of at once.
 
-        The token first, then the look: whoever ends the node does it the other way round, so one of both sees both.
+        The token first, then the check: whoever ends the node does it the other way round, so one of both sees both.
         """
         topology_run = self.topology_repository.read(topology)
         if (
@@ -136,12 +136,12 @@ class StateMachineSteps:
     def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
         """End the attempt at the topology's task if the run has come to its end; else steer it there.
 
-        Of a run that is still to be planned nothing has ended, whatever became of the run before.
+        Of a run that is still to be planned nothing has ended, whatever happened to the run before.
 
         Args:
             topology: its task.
             fence: of the attempt.
-            looks: how often this execution has looked before.
+            looks: how often this execution has checked before.
         """
         topology_run = self.topology_repository.read(topology)
         if topology_run is None or self._current(topology, fence) is None:
@@ -178,7 +178,7 @@ class StateMachineSteps:
         graph = self.definitions.graph_of(task)
         run_state = self._head(task, graph)
         if run_state is None:
-            # No attempt is spent, and whoever looks is told what it waits for.
+            # No attempt is spent, and whoever checks is told what it waits for.
             self.attempt_reports.outcome_writer.postpone(task, Postponed(self.runtime.now() + RERUN_PAUSE, _LAST_RUN))
             return None
         if not (run_state.opened or run_state.dissolved):
@@ -212,7 +212,7 @@ class StateMachineSteps:
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
     def _open(self, topology_run: TopologyRun) -> None:
-        """Let those nodes of this run start that nothing holds back; all have their tasks."""
+        """Let those nodes of this run start that nothing postpones; all have their tasks."""
         again = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
         kept = self._kept(topology_run)
         self.reconciler.retention.keep(topology_run, kept)

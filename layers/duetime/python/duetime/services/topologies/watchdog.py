@@ -1,6 +1,6 @@
 """Checks running topologies now and then: does what nobody else was left to do, and replaces a lost execution.
 
-Nodes start each other, whatever becomes of the execution that executions their run. But the end of the run is the
+Nodes start each other, whatever happens to the execution of their run. But the end of the run is the
 execution's to tell: one that was stopped by hand, broke, or waits for a token that got lost tells nobody.
 """
 
@@ -31,7 +31,7 @@ EXECUTION_LOST = "its state machine's execution was lost"
 
 @dataclass(frozen=True, slots=True)
 class TopologyWatchdog:
-    """Looks after topologies. Each look sees to the next one first, so that no crash is the last look."""
+    """Watches topologies. Each check sets the next one first, so that no crash is the last check."""
 
     topology_repository: TopologyRepository
     state_machine_steps: StateMachineSteps
@@ -51,7 +51,7 @@ class TopologyWatchdog:
             task: the topology's, as its running attempt was just read.
 
         Raises:
-            Unavailable: a store or the state machine did not answer; it is to be looked after again.
+            Unavailable: a store or the state machine did not answer; it is to be watched again.
         """
         now = self.runtime.now()
         for at in reminders(task, task.lease_ends_at or now, now, self.enqueuer.look_ahead):
@@ -66,7 +66,7 @@ class TopologyWatchdog:
         if self.machine.was_aborted(task.id, task.fence):
             self._cancel(task, is_planned=is_planned)
         else:
-            # By its fence: refused if the attempt has ended meanwhile, perhaps by that very execution.
+            # By its fence: rejected if the attempt has ended meanwhile, perhaps by that very execution.
             self.outcome_writer.postpone(task, Postponed(now, EXECUTION_LOST))
             self.runtime.telemetry.count("topology_frames_lost")
             self.runtime.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
@@ -75,7 +75,7 @@ class TopologyWatchdog:
         """Cancel a topology whose execution a person has aborted: that is what they meant by it."""
         if task.stop_request is not StopRequest.CANCEL:
             self.runtime.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
-            # What its nodes' ends ask for takes a moment; what still runs is for the ordinary looks.
+            # What its nodes' ends ask for takes a moment; what still runs is for the ordinary checks.
             self.enqueuer.remind(task, self.runtime.now() + MINUTE)
             with suppress(RequestError):
                 self.task_control.cancel_by_force(task.owner, task.id, None)

@@ -60,7 +60,7 @@ class Dispatcher:
 
     A group's cursors move past a task only after its queue acknowledged the message, so a missed or broken tick is
     caught up by the next. Overlapping ticks are harmless: a group is held by one invocation at a time, and even two
-    would only send duplicates, which claims refuse. What each of them has done counts.
+    would only send duplicates, which claims reject. What each of them has done counts.
 
     Attributes:
         shards: how many shards a minute is split into, as announced by those who use them.

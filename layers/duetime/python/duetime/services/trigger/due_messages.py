@@ -51,7 +51,7 @@ class DueMessages:
     precision: Precision
 
     def send(self, messages: Sequence[Message]) -> Served:
-        """Send messages; a queue that did not acknowledge all of its own has refused."""
+        """Send messages; a queue that did not acknowledge all of its own has rejected."""
         if not messages:
             return Served({}, frozenset())
         now = self.runtime.now()
@@ -64,7 +64,7 @@ class DueMessages:
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
 
     def follow_timers(self, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> frozenset[str]:
-        """See to the schedules and bulk operations whose timers are among the items; what was refused of them.
+        """See to the schedules and bulk operations whose timers are among the items; what was rejected of them.
 
         What the queue does not take of a schedule's tasks is found by the first recovery scan, as with every new task.
         """

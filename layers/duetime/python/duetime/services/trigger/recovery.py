@@ -1,4 +1,4 @@
-"""Recovery scans: the trigger comes back to an old minute and looks for what was left behind in it."""
+"""Recovery scans: the trigger comes back to an old minute and checks for what was left behind in it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class RecoveryScan:
     """Sends again what is overdue and unclaimed, what has a lease that is over, and what has an unfinished outcome.
 
-    A queue with a long backlog is refused, so that a backlog does not feed itself; the others are served.
+    A queue with a long backlog is skipped, so that a backlog does not feed itself; the others are served.
 
     Attributes:
         is_last: whether no scan follows: then what is still open is given a timer for another day.

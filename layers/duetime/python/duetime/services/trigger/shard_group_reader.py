@@ -32,7 +32,7 @@ class Served:
 
     Attributes:
         sent: how many messages each queue acknowledged.
-        refused: the queues that could not be served; what is theirs must be met again.
+        rejected: the queues that could not be served; what is theirs must be met again.
     """
 
     sent: Mapping[str, int]
@@ -114,7 +114,7 @@ class GroupReader:
         dispatched = self.before.progress(DISPATCH, queue)
         last = self.horizons[reading] if reading == DISPATCH else min(self.horizons[reading], dispatched.upto)
         for minute in (*sorted(progress.open), *range(progress.upto + 1, last + 1)):
-            # A scan looks for what was left behind by the first reading: not before that has been there.
+            # A scan checks for what was left behind by the first reading: not before that has been there.
             is_ready = reading == DISPATCH or dispatched.is_done(minute)
             if minute <= last and is_ready and not self._is_blocked(reading, queue, minute):
                 yield minute

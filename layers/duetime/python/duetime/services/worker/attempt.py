@@ -1,4 +1,4 @@
-"""One delivery of a message: hold, claim, run, finish; and what becomes of the message."""
+"""One delivery of a message: hold, claim, run, finish; and what happens to the message."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class AttemptRunner:
         except Unavailable as error:
             delivery_state.disposition = self._later(str(error))
         except RecordUnreadable as error:
-            # Another version of the code may read it. Seldom looked at, its message outlasts a deployment or two.
+            # Another version of the code may read it. Seldom checked, its message outlasts a deployment or two.
             self.runtime.telemetry.count("unreadable")
             self.runtime.telemetry.note(
                 "a record cannot be read", error=str(error), delivery=delivery_state.delivery.id
@@ -119,7 +119,7 @@ class AttemptRunner:
     def _take_over(
         self, delivery_state: DeliveryState, task: Task | None, watch: Watch
     ) -> Applied | DeleteMessage | RedeliverMessage:
-        """After a refused claim: the rest of an attempt that another worker left, or the disposition of the message."""
+        """After a rejected claim: the rest of an attempt that another worker left, or what happens to the message."""
         self.runtime.telemetry.count("refused")
         retain_paused(self.stores.tasks, self.stores.contents, task)
         disposition = after_refusal(task, delivery_state.delivery.message, self.runtime.now())

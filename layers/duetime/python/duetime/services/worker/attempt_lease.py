@@ -47,7 +47,7 @@ class AttemptLease:
     def confirm(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
         """Why the target must not be called: the lease ended while this process stood still, or nobody renewed it.
 
-        A lease that is over is asked for once more, by the clock of this moment: if nobody has taken the task over,
+        A lease that is over is requested once more, by the clock of this moment: if nobody has taken the task over,
         the attempt goes on under it.
         """
         now = self.runtime.now()

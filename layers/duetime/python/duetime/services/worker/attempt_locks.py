@@ -23,7 +23,7 @@ class AttemptLocks:
     lock_manager: LockManager
 
     def take(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
-        """Take the locks of a scope; if one is not to be had, what was taken is given back after the attempt."""
+        """Take the locks of a scope; if one is not to be had, what was taken is released after the attempt."""
         for claim in self.lock_manager.claims(task, {scope}):
             if claim in delivery_state.locks:
                 continue
@@ -34,7 +34,7 @@ class AttemptLocks:
 
     def renew(self, delivery_state: DeliveryState, task: Task, until: Millis) -> bool:
         """Let what the attempt holds last until then; says whether it still holds it all."""
-        # What is given back meanwhile is refused, and is no loss.
+        # What is released meanwhile is rejected, and is no loss.
         return all(
             self.lock_manager.renew(task, claim, until) or claim not in delivery_state.locks
             for claim in delivery_state.locks

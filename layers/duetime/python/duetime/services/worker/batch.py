@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MAX_VISIBILITY = 43_200
 """Seconds; Source: SQS quotas."""
 _LOOK_INTERVAL = SECOND
-"""How often a batch looks for leases to renew and for targets that do not end."""
+"""How often a batch checks for leases to renew and for targets that do not end."""
 _BEAT_AGAIN: Millis = 2 * SECOND
 """After a heartbeat that the store did not answer."""
 

@@ -1,4 +1,4 @@
-"""Dead letters: a message that was delivered too often is looked into; its task never vanishes."""
+"""Dead letters: a message that was delivered too often is examined; its task never vanishes."""
 
 from __future__ import annotations
 

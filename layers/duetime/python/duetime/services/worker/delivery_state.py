@@ -39,7 +39,7 @@ class DeliveryState:
         renew_at: when its lease must be renewed.
         leased_until: when its lease is over, as far as its own writes were answered.
         locks: what the attempt holds besides its lease.
-        disposition: what becomes of the message; `None` while that is open.
+        disposition: what happens to the message; `None` while that is open.
     """
 
     delivery: Delivery
