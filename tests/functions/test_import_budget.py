@@ -3,19 +3,20 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import grimp
 import pytest
 
 from infra.environments import FunctionName
 
 BUDGET = {
-    "api": (285, 256),
+    "api": (286, 256),
     "trigger": (151, 206),
     "worker": (217, 208),
     "topology": (174, 206),
     "bulk": (181, 206),
     "deadletter": (131, 206),
     "egress": (39, 208),
-    "intake": (166, 254),
+    "intake": (167, 254),
 }
 """How many modules each function imports when it starts: of this project, and of libraries."""
 SCRIPT = """
@@ -42,3 +43,15 @@ def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
     most_own, most_libraries = BUDGET[function]
     assert own <= most_own
     assert libraries <= most_libraries
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """There are no import cycles in the core, neither at run time nor for the type checker."""
+    graph = grimp.build_graph("duetime", "functions", cache_dir=None)
+    cycles = [
+        (module, imported)
+        for module in sorted(graph.modules)
+        for imported in sorted(graph.find_modules_directly_imported_by(module))
+        if graph.chain_exists(importer=imported, imported=module)
+    ]
+    assert cycles == []

@@ -12,7 +12,7 @@ from duetime.contract.http import page_tokens, safe_json
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.bodies import Body, TaskPatch
-from duetime.contract.tasks.decoding import change_of
+from duetime.contract.tasks.field_decoding import change_of
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
     At,
     ErrorClass,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.attempt_bodies import Heartbeat, NoFields, Notification, ProgressReport
-from duetime.contract.tasks.decoding import compact
+from duetime.contract.tasks.field_decoding import compact
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.task import Progress

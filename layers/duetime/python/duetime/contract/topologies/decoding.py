@@ -10,7 +10,7 @@ from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import TaskCreate
-from duetime.contract.tasks.decoding import compact, spec_of
+from duetime.contract.tasks.field_decoding import compact, fields_spec
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_GRAPH_BYTES
 from duetime.domain.topologies.graph import Graph, Node
@@ -48,7 +48,7 @@ def topology_request(document: Document) -> TopologyRequest:
     payload = compact({name: value[name] for name in _OF_THE_GRAPH if name in value})
     if len(payload) > MAX_GRAPH_BYTES:
         raise FieldInvalid("nodes", f"have {len(payload)} bytes together; {MAX_GRAPH_BYTES} are allowed")
-    return TopologyRequest(spec_of(task).of_graph(payload, graph.lasts_seconds), graph)
+    return TopologyRequest(fields_spec(task).of_graph(payload, graph.lasts_seconds), graph)
 
 
 def read_graph(payload: bytes) -> Graph:
@@ -84,7 +84,7 @@ def _graph(body: TopologyGraph) -> Graph:
 def _node(key: str, body: TopologyNode) -> Node:
     if body.target.kind == TYPE:
         raise FieldInvalid(f"nodes.{key}.target", "cannot be a topology: a graph has one level")
-    spec = spec_of(body, ("nodes", key))
+    spec = fields_spec(body, ("nodes", key))
     return Node(
         key=key,
         spec=spec,

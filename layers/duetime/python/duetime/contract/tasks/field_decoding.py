@@ -1,0 +1,146 @@
+"""The fields of a task's body as the domain has them."""
+
+from __future__ import annotations
+
+import json
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.http.json_paths import BODY, path_of
+from duetime.contract.http.request_errors import Fault, FieldsInvalid
+from duetime.contract.tasks.bodies import (
+    EventBridgeTarget,
+    HandlerTarget,
+    HttpTarget,
+    LambdaTarget,
+    PullTarget,
+    TaskCreate,
+    TaskFields,
+    TaskPatch,
+    TopologyTarget,
+)
+from duetime.domain.limits import MAX_PAYLOAD_BYTES
+from duetime.domain.tasks import targets
+from duetime.domain.tasks import task as domain
+from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.task import TaskSpec
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from duetime.contract.tasks.bodies import AwsTarget, Lock, Retry, Target
+    from duetime.domain.times import Millis
+
+
+Place = tuple[str | int, ...]
+ROOT: Place = ()
+_MADE = {"retry", "lock"}
+_KEPT_AS_IT_IS = tuple(name for name in domain.TASK_OPTIONS if name not in _MADE)
+
+
+def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
+    """The change that a body, or the part of one at a place, asks for.
+
+    Raises:
+        FieldsInvalid: it contradicts itself, or names no field.
+    """
+    _reject_contradictions(body, place)
+    given = body.model_fields_set
+    if not given:
+        raise FieldsInvalid([Fault(path_of(place) if place else BODY, "names no field to change")])
+    fields: Any = {name: value for name, value in _plain_fields(body).items() if name in given}
+    return TaskChange(
+        fields=fields,
+        due_at=body.at,
+        delay=_delay(body),
+        payload=_payload(body, place) if "payload" in given else None,
+    )
+
+
+def compact(value: object) -> bytes:
+    """JSON in UTF-8 without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
+    """The task that the fields of a body ask for; the graph of a topology is not read.
+
+    Raises:
+        FieldsInvalid: it contradicts itself, or its payload is too large.
+    """
+    _reject_contradictions(body, place)
+    return TaskSpec(
+        type=body.type,
+        payload=_payload(body, place),
+        due_at=body.at,
+        delay=_delay(body),
+        allow_unknown_type=body.allow_unknown_type,
+        **_plain_fields(body),
+    )
+
+
+def _plain_fields(body: TaskFields) -> dict[str, Any]:
+    """The fields that a task has under the same name."""
+    return {
+        **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
+        "target": _target(body.target) if "target" in body.model_fields_set else None,
+        "retry": _retry(body.retry),
+        "lock": _lock(body.lock),
+    }
+
+
+def _reject_contradictions(body: TaskFields, place: Place) -> None:
+    """Refuse what cannot hold together: two due times, and a rollback that the target named does not offer."""
+    if {"at", "delay_seconds"} <= body.model_fields_set:
+        reason = "cannot be given together with"
+        raise FieldsInvalid(
+            [
+                Fault(path_of((*place, "at")), f"{reason} delay_seconds"),
+                Fault(path_of((*place, "delay_seconds")), f"{reason} at"),
+            ]
+        )
+    if body.rollback and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
+        raise FieldsInvalid([Fault(path_of((*place, "rollback")), "needs 'rollback' among the phases of the target")])
+
+
+def _payload(body: TaskFields, place: Place) -> bytes:
+    payload = compact(body.payload)
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise FieldsInvalid([Fault(path_of((*place, "payload")), f"is larger than {MAX_PAYLOAD_BYTES} bytes")])
+    return payload
+
+
+def _delay(body: TaskFields) -> Millis | None:
+    if "delay_seconds" not in body.model_fields_set:
+        return None
+    # The decimal that was written, rounded up: binary fractions would make 0.29 s a millisecond more or less.
+    return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))
+
+
+def _target(body: Target) -> targets.Target:
+    if isinstance(body, HttpTarget):
+        phases = frozenset(targets.Phase(phase) for phase in body.phases)
+        return targets.HttpTarget(body.url, phases, frozenset(targets.Query(query) for query in body.queries))
+    if isinstance(body, HandlerTarget):
+        return targets.HandlerTarget()
+    if isinstance(body, TopologyTarget):
+        return targets.TopologyTarget()
+    return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
+
+
+def _aws_target(body: AwsTarget) -> targets.AwsTarget:
+    return targets.AwsTarget(
+        AwsService(body.kind),
+        body.arn,
+        waits=not isinstance(body, LambdaTarget) or body.mode == "sync",
+        detail_type=(body.detail_type or "") if isinstance(body, EventBridgeTarget) else "",
+    )
+
+
+def _lock(body: Lock | None) -> domain.LockSpec | None:
+    return None if body is None else domain.LockSpec(body.key, body.limit, body.scope)
+
+
+def _retry(body: Retry) -> RetryPolicy:
+    return RetryPolicy(body.max_attempts, body.initial_seconds, body.multiplier, body.max_seconds)
