@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo check format test test-slow test-deployed flaky docs simulate pairs mutants fuzz fuzz-deployed kill load bench workflows lock clean distclean
 
-help: ## list the targets
+help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed node_modules/.installed $(EMULATOR)/.installed build/.layers ## install everything (a second call takes a second)
@@ -29,7 +29,7 @@ setup: $(VENV)/.installed node_modules/.installed $(EMULATOR)/.installed build/.
 run: setup ## run the whole stack on this machine, with a demo; Ctrl-C stops it
 	@$(BIN)/duetime local up
 
-demo: setup ## run the demo alone and leave
+demo: setup ## run the demo only, then stop
 	@$(BIN)/duetime local demo --exit
 
 test: setup check ## check the code and run the tests
@@ -49,26 +49,26 @@ check: setup ## format, lint, types, import rules, spelling, links
 	@$(BIN)/codespell
 	@$(BIN)/python docs/links.py
 
-format: setup ## format the code and mend what ruff can mend
+format: setup ## format the code and apply fixes of ruff
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-test-deployed: setup ## run only the tests of the whole path on the deployed stack
+test-deployed: setup ## run only the tests on the deployed stack
 	@$(PYTEST) -m deployed tests/deployed
 
-flaky: setup ## run the whole suite again and again, each time in other circumstances (RUNS=20 FIRST=0 ONLY=tests/scenarios)
+flaky: setup ## repeat the whole suite under different conditions (RUNS=20 FIRST=0 ONLY=tests/scenarios)
 	@$(BIN)/python -m tests.flakiness --runs $(or $(RUNS),20) --first $(or $(FIRST),0) $(ONLY)
 
-docs: setup ## write what the code knows into the reference pages
+docs: setup ## generate the tables of the reference pages from the code
 	@$(BIN)/python docs/generate.py
 
-simulate: setup ## run storms of random faults in virtual time (FIRST=0 SEEDS=100 RATE=0.03)
+simulate: setup ## simulate random faults in virtual time (FIRST=0 SEEDS=100 RATE=0.03)
 	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100) $(if $(RATE),--rate $(RATE))
 
 pairs: setup ## interleave every two operations on one subject, call by call (PART=3/10, ONLY=regex, AGAIN='...')
 	@$(BIN)/python -m tests.pairs --part $(or $(PART),1/1) $(if $(ONLY),--only '$(ONLY)') $(if $(AGAIN),--again '$(AGAIN)')
 
-mutants: setup ## break the code in one place after the other: the simulation must find it (FIRST=0 SEEDS=40 ONLY='lock|lease')
+mutants: setup ## introduce one defect after the other: the simulation must find each (FIRST=0 SEEDS=40 ONLY='lock|lease')
 	@$(BIN)/python -m tests.simulation.mutants --first $(or $(FIRST),0) --seeds $(or $(SEEDS),40) $(if $(ONLY),--only '$(ONLY)')
 
 fuzz: setup ## send hostile requests to the API in process (REQUESTS=100000 SEED=0)
@@ -77,10 +77,10 @@ fuzz: setup ## send hostile requests to the API in process (REQUESTS=100000 SEED
 fuzz-deployed: setup ## the same over HTTP, to a local stack of its own (REQUESTS=3000 SEED=0)
 	@$(BIN)/python -m tests.deployed.besieging --requests $(or $(REQUESTS),3000) --seed $(or $(SEED),0)
 
-kill: setup ## kill workers of a local stack in mid-task, restart it, stop its ticks, send messages twice (TASKS=120 KILLS=20 OUTAGE=300)
+kill: setup ## kill workers of a local stack while tasks run, restart it, stop its trigger, send messages twice (TASKS=120 KILLS=20 OUTAGE=300)
 	@$(BIN)/python -m tests.deployed.killing --tasks $(or $(TASKS),120) --kills $(or $(KILLS),20) --outage $(or $(OUTAGE),300)
 
-load: setup ## find what a local stack of this machine carries, and overload it (SECONDS_EACH=12 MOST=400)
+load: setup ## measure the load that a local stack sustains, and overload it (SECONDS_EACH=12 MOST=400)
 	@$(BIN)/python -m bench.load --seconds $(or $(SECONDS_EACH),12) --most $(or $(MOST),400)
 
 bench: setup ## measure (see bench/)
@@ -89,16 +89,16 @@ bench: setup ## measure (see bench/)
 workflows: setup ## run recorded workflow graphs on a local stack, against their critical paths (FOLDER=..., MADE=1000)
 	@$(BIN)/python -m bench.workflows $(FOLDER) $(if $(MADE),--made $(MADE))
 
-lock: $(VENV)/.uv ## pin all versions again in constraints.txt (UPGRADE=1: newer ones)
+lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: newer ones)
 	@$(BIN)/uv pip compile pyproject.toml client/pyproject.toml --all-extras --universal --python-version 3.11 \
 		--no-header --no-annotate --no-emit-index-url $(if $(UPGRADE),--upgrade) --quiet --output-file constraints.txt
 	@grep '^uv==' constraints.txt > /dev/null
 
-clean: ## remove what was built
+clean: ## remove build results
 	@rm -rf build cdk.out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -prune -exec rm -rf {} +
 
-distclean: clean ## remove what was installed, too
+distclean: clean ## also remove installed tools
 	@rm -rf $(VENV) $(EMULATOR) node_modules .duetime
 
 # The stamps: each is newer than what it was made from.

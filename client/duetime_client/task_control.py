@@ -28,7 +28,7 @@ class TaskControl:
         return self._act(task_id, "resume")
 
     def run_task(self, task_id: str) -> Task:
-        """Start a task now that has not started yet."""
+        """Start a task now, before its due time."""
         return self._act(task_id, "run")
 
     def retry_task(self, task_id: str) -> Task:

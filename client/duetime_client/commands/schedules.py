@@ -105,7 +105,7 @@ def change(  # noqa: PLR0913 - arguments, and bundles of options
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a schedule; what no option names stays as it is. Its queued tasks are replaced."""
+    """Change a schedule; fields without an option do not change. Its queued tasks are replaced."""
     clock = context.ensure_object(Clock)
     changes: ScheduleFields = {**timing_fields(timing, clock), **rule_fields(rules)}
     if no_calendars:

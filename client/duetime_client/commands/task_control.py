@@ -39,7 +39,7 @@ def action(name: str, help_text: str, act: Callable[[Client, str], Task], starts
 
 action("pause", "Pause a task; a running task is requested to pause, and does so when it can.", Client.pause_task)
 action("resume", "Resume a paused task: at its due time, or now if that is past.", Client.resume_task)
-action("run", "Start a task now that has not started yet.", Client.run_task, "now, before its due time")
+action("run", "Start a task now, before its due time.", Client.run_task, "now, before its due time")
 action("retry", "Run a failed task again, from its first attempt.", Client.retry_task)
 action("rollback", "Have the target undo a task that has ended.", Client.roll_back_task)
 

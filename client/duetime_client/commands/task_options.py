@@ -85,7 +85,7 @@ class TaskOptions:
         typer.Option("--http-query", help="A query that the endpoint supports; may be repeated. Needs --http-url."),
     ] = None
     callback_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="POST the outcome, signed, to this URL; empty: to none.")
+        str | None, typer.Option(metavar="URL", help="POST the outcome, signed, to this URL; empty: no callback.")
     ] = None
     max_attempts: Annotated[int | None, typer.Option(metavar="N", help="Maximum number of attempts.")] = None
     timeout: Annotated[int | None, typer.Option(metavar="SECONDS", help="Time limit of one attempt.")] = None

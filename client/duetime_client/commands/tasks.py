@@ -56,7 +56,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create a task, due now or as --at or --in says."""
+    """Create a task, due now, or at the time of --at or --in."""
     clock = context.ensure_object(Clock)
     fields: TaskFields = {**due_fields(due, clock), **task_fields(task)}
     if allow_unknown_type:
@@ -137,7 +137,7 @@ def change(  # noqa: PLR0913 - arguments, and bundles of options
 ) -> None:
     """Change a task that has not started, or all such tasks that match a filter.
 
-    What no option names stays as it is. New tags replace all former tags, --max-attempts the whole retry policy.
+    Fields without an option do not change. New tags replace all former tags, --max-attempts the whole retry policy.
     """
     clock = context.ensure_object(Clock)
     changes: TaskFields = {**due_fields(due, clock), **task_fields(task)}

@@ -37,8 +37,8 @@ _LONG = 20
 """Seconds over which a schedule of ten occurrences fits beside the other tasks."""
 _STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.MEASURED: "", Verdict.UNMEASURED: "yellow"}
 
-Count = Annotated[int, typer.Option("--tasks", min=1, max=1000, help="How many tasks are due one after the other.")]
-Seconds = Annotated[float, typer.Option(min=1, max=600, help="The time over which they are due.")]
+Count = Annotated[int, typer.Option("--tasks", min=1, max=1000, help="Number of tasks, due one after the other.")]
+Seconds = Annotated[float, typer.Option(min=1, max=600, help="Period in which these tasks are due.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Leave out the tasks that are due in five minutes.")]
 PulledType = Annotated[str, typer.Option("--pulled", metavar="TYPE", help="A pulled type that no other worker leases.")]
 HttpUrl = Annotated[str, typer.Option(metavar="URL", help="An endpoint to call once; it must respond to PUT with 2xx.")]
