@@ -10,7 +10,7 @@ from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
 from bench.paired_timing import Comparison, compare
 from duetime.adapters.dynamodb.task_items import item_of, task_of
-from duetime.contract.http import safe_json
+from duetime.contract.http import request_json
 from duetime.contract.tasks.decoding import task_spec
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_id, new_task
@@ -48,13 +48,13 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _task() -> Task:
-    spec = task_spec(safe_json.read(BODY))
+    spec = task_spec(request_json.read(BODY))
     task = new_task(new_id(_NOW, _NOW, 7, 1), spec, "me", _NOW, _NOW, Content(ContentPlace.RECORD, "payload", b"{}"))
     return replace(task, nonce="nonce", payload=replace(task.payload, data=spec.payload))
 
 
 def _read_body() -> object:
-    return task_spec(safe_json.read(BODY))
+    return task_spec(request_json.read(BODY))
 
 
 def _by_boto3(plain: dict[str, object]) -> object:

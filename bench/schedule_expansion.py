@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench.paired_timing import Comparison, compare
+from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
-from duetime.adapters.payload_store import SplitContentStore
 from duetime.adapters.runtime.clock import SystemRandom
 from duetime.adapters.sqs.queues import SqsQueues
 from duetime.domain.dispatch.timers import Precision, ScheduleTimer

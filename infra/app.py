@@ -10,7 +10,7 @@ from aws_cdk import App, Tags
 from infra.environments import UnknownEnvironment, environment_named
 from infra.stack import DuetimeStack
 from layers import build
-from layers.handler_types import HandlersUnimportable
+from layers.handler_import import HandlersUnimportable
 
 if TYPE_CHECKING:
     from infra.environments import Environment

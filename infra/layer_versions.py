@@ -8,7 +8,7 @@ from aws_cdk import AssetHashType
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from layers.handler_types import MODULE
+from layers.handler_import import MODULE
 
 if TYPE_CHECKING:
     from layers.build import Layer, Layers

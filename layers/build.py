@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from infra.environments import ENVIRONMENTS, environment_named
 from layers.bytecode import write_bytecode
-from layers.handler_types import MODULE, HandlersUnimportable, handler_types, module_text
+from layers.handler_import import MODULE, HandlersUnimportable, handler_types, module_text
 from layers.install import drop_unused_data, install
 from layers.target import Target
 

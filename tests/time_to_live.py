@@ -65,10 +65,10 @@ BULK_LATEST = Rule(
 )
 
 WRITERS: dict[str, Rule] = {
-    "adapters/payload_store.py:SplitContentStore._expire_item": CONTENT,
-    "adapters/payload_store.py:SplitContentStore._retain_item": CONTENT,
-    "adapters/payload_store.py:SplitContentStore.expire_items": CONTENT,
-    "adapters/payload_store.py:_ttl": CONTENT,
+    "adapters/content_store.py:SplitContentStore._expire_item": CONTENT,
+    "adapters/content_store.py:SplitContentStore._retain_item": CONTENT,
+    "adapters/content_store.py:SplitContentStore.expire_items": CONTENT,
+    "adapters/content_store.py:_ttl": CONTENT,
     "adapters/dynamodb/attribute_mapping.py:": RECORD,
     "adapters/dynamodb/bulk.py:DynamoBulkStore.set_latest": BULK_LATEST,
     "adapters/dynamodb/bulk.py:_item_of": BULK,

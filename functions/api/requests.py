@@ -12,12 +12,12 @@ from typing_extensions import TypeVar  # with a default, before Python 3.13
 
 from duetime.composition import composed
 from duetime.contract.http import operation as declared
-from duetime.contract.http import safe_json
+from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
 from duetime.contract.http.request_errors import BodyUnreadable, MediaTypeUnsupported, ParametersInvalid
-from duetime.contract.tasks.attempt_bodies import NoFields
-from duetime.contract.tasks.attempt_decoding import reject_fields
 from duetime.contract.tasks.queries import no_query, read_query
+from duetime.contract.tasks.report_bodies import NoFields
+from duetime.contract.tasks.report_decoding import reject_fields
 from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.contract.http.operation import Operation
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
     from duetime.contract.tasks.queries import Parameters
 
 ICALENDAR = "text/calendar"
@@ -107,7 +107,7 @@ class Request(Generic[Q]):
         if media_type is not None and _JSON.fullmatch(media_type.strip()) is None:
             raise MediaTypeUnsupported
         depth = MAX_JSON_DEPTH + self.operation.nesting
-        return safe_json.read(self.event.get("body"), is_base64=self._is_base64, depth=depth)
+        return request_json.read(self.event.get("body"), is_base64=self._is_base64, depth=depth)
 
     def reject_body(self) -> None:
         """Reject a body that says anything; none at all and an empty object are the same."""
@@ -120,7 +120,7 @@ class Request(Generic[Q]):
         Raises:
             BodyUnreadable: it is no UTF-8.
         """
-        text = safe_json.text_of(self.event.get("body") or "", is_base64=self._is_base64)
+        text = request_json.text_of(self.event.get("body") or "", is_base64=self._is_base64)
         try:
             return text.encode()
         except UnicodeEncodeError as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.contract.schedules.queries import OccurrencesQuery, ScheduleListQuery
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
 
     from .requests import Request
 

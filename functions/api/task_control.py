@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition.api import composed
-from duetime.contract.tasks import attempt_decoding, attempt_history, operations
+from duetime.contract.tasks import attempt_history, operations, report_decoding
 from duetime.contract.tasks.encoding import json_text, target_reply_text
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Query
@@ -15,8 +15,8 @@ from .routing import route
 from .topologies import control_response
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.attempt_decoding import Report
     from duetime.contract.tasks.queries import TargetQuery
+    from duetime.contract.tasks.report_decoding import Report
     from duetime.domain.tasks.task import Task
 
     from .requests import Request
@@ -58,7 +58,7 @@ def roll_back_task(request: Request) -> Response:
 @route(operations.NOTIFY)
 def notify_task(request: Request) -> Response:
     """Take the end of an attempt from its target."""
-    notice = attempt_decoding.notice(request.document())
+    notice = report_decoding.notice(request.document())
     task = composed().attempt_reports.notify(request.owner, request.task_id, notice.fence, notice.ending)
     return _response(request, task)
 
@@ -66,13 +66,13 @@ def notify_task(request: Request) -> Response:
 @route(operations.HEARTBEAT)
 def heartbeat_task(request: Request) -> Response:
     """Hear that an attempt is alive."""
-    return _reported(request, attempt_decoding.heartbeat(request.document()))
+    return _reported(request, report_decoding.heartbeat(request.document()))
 
 
 @route(operations.PROGRESS)
 def tell_progress(request: Request) -> Response:
     """Hear how far an attempt has come."""
-    return _reported(request, attempt_decoding.progress(request.document()))
+    return _reported(request, report_decoding.progress(request.document()))
 
 
 @route(operations.LIST_ATTEMPTS)

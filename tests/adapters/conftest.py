@@ -10,6 +10,7 @@ import pytest
 from moto import mock_aws
 
 from duetime.adapters import aws_clients
+from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 from duetime.adapters.dynamodb.cursors import DynamoCursorStore
@@ -21,7 +22,6 @@ from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
-from duetime.adapters.payload_store import SplitContentStore
 from tests.adapters.clouds import CREW, SILENT, Cloud
 from tests.adapters.receivers import Receiver, SqsReceiver
 from tests.clocks import NOW

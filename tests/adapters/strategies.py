@@ -12,7 +12,7 @@ from duetime.domain.ids import MAX_SHARDS, TaskId
 from duetime.domain.tasks.arns import AwsService, arn_pattern
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.references import Cause, ScheduleRef
+from duetime.domain.tasks.parents import Cause, ScheduleRef
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HandlerTarget, HttpTarget, Phase, PullTarget, Query, TopologyTarget

@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from duetime.adapters import aws_clients
+from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.task_items import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
-from duetime.adapters.payload_store import SplitContentStore
 from duetime.adapters.sqs.queues import SqsQueues
 from duetime.domain.dispatch.timers import Entry, Message
 from duetime.domain.errors import ContentExpired, Unavailable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime_client.commands.times import distance, span
-from duetime_client.counts import counted
+from duetime_client.plurals import counted
 from tests.client.deployment import NOW, Answer, served
 from tests.client.scheduled import ScheduledDeployment
 

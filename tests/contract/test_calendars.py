@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.contract.http.problems import faults_of, kind_of
-from duetime.contract.http.safe_json import read
+from duetime.contract.http.request_json import read
 from duetime.contract.schedules.calendars import (
     WEEKDAYS,
     CalendarListQuery,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from duetime.contract.http.request_errors import FieldsInvalid
-from duetime.contract.http.safe_json import read
+from duetime.contract.http.request_json import read
 from duetime.contract.tasks.decoding import batch_items, task_change, task_spec
 from duetime.contract.tasks.encoding import entry
 from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES

@@ -10,7 +10,7 @@ from duetime.contract.http.problems import KINDS
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
 from duetime.contract.http.routes import OPERATIONS, operation_at
 from duetime.contract.tasks import operations as tasks
-from duetime.contract.tasks.attempt_bodies import NoFields
+from duetime.contract.tasks.report_bodies import NoFields
 from duetime.domain import errors
 
 

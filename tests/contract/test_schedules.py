@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from duetime.contract.http.openapi import document
 from duetime.contract.http.problems import faults_of, kind_of
-from duetime.contract.http.safe_json import read
+from duetime.contract.http.request_json import read
 from duetime.contract.schedules.decoding import (
     backfill_request,
     pause_note,
@@ -35,7 +35,7 @@ from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.run_history import BackfillRun, LastRun
 from duetime.domain.schedules.schedule import Schedule
-from duetime.domain.schedules.stored_schedule import StoredSchedule
+from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.content import Content, ContentPlace

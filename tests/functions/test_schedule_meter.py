@@ -15,7 +15,7 @@ from tests.functions.stack import OWNER
 from tests.functions.test_meter import PAYLOAD, metered
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
     from tests.functions.meter import Meter
     from tests.functions.stack import Stack
 

@@ -19,7 +19,7 @@ from duetime.composition.worker import WorkerServices
 from duetime.settings import Variable
 from infra.environments import FunctionName
 from layers.build import ROOT
-from layers.handler_types import MODULE
+from layers.handler_import import MODULE
 from tests.infra.synthesis import referred
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from infra.environments import CLOUD, environment_named
 from layers import build, bytecode
-from layers.handler_types import HandlersUnimportable
+from layers.handler_import import HandlersUnimportable
 from layers.install import AWS_SERVICES
 from layers.target import Target
 

@@ -6,12 +6,12 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
-from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.locks import RESERVED, LockName
-from duetime.domain.tasks.references import Cause
+from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.states import LEASED, WAITING
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.schedule_watching import OWNER

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.tasks.references import Cause
+from duetime.domain.tasks.parents import Cause
 from duetime.domain.times import DAY, to_iso
 from duetime.handlers import Unretriable
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND

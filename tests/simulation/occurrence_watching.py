@@ -8,15 +8,15 @@ from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.references import Cause
+from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
-    from duetime.domain.tasks.references import ScheduleRef
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.parents import ScheduleRef
     from duetime.domain.tasks.task import Task
     from tests.simulation.storms import Storm
 

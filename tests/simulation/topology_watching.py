@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
-from duetime.adapters.payload_store import SplitContentStore
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.graph import OnFailure
+from duetime.domain.topologies.graph_outline import outline_of
 from duetime.domain.topologies.run_state import is_of_present_run
-from duetime.domain.topologies.stored_graph import outline_of
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from duetime_client.commands.console import console, progress_bar, show_json
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_table import show_tasks
-from duetime_client.counts import counted
+from duetime_client.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,8 +12,8 @@ from duetime_client.commands.console import console, printable, show_json
 from duetime_client.commands.formatting import STATE_STYLES, localized, shown_json, timed
 from duetime_client.commands.task_table import WIDE, one_line
 from duetime_client.commands.times import distance, full_moment, span
-from duetime_client.counts import counted
 from duetime_client.manifests.differences import SCHEDULE_DEFAULTS, non_default_fields
+from duetime_client.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

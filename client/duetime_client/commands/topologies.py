@@ -14,8 +14,8 @@ from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
-from duetime_client.counts import counted
 from duetime_client.errors import InvalidField, InvalidRequest
+from duetime_client.plurals import counted
 from duetime_client.task import Task
 from duetime_client.topology_files import TopologyInvalid, read_topology
 from duetime_client.topology_runs import Topology

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from duetime_client.commands.console import printable
 from duetime_client.commands.topology_levels import CRITICAL, SIGNS, level_lines, levels
-from duetime_client.counts import counted
+from duetime_client.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

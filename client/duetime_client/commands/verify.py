@@ -18,11 +18,11 @@ from rich.table import Table
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.console import console, printable
-from duetime_client.counts import counted
+from duetime_client.plurals import counted
 from duetime_client.verification.access_denied_logs import denied_grants
 from duetime_client.verification.assertions import Verdict
-from duetime_client.verification.plan import Limits, Plan
 from duetime_client.verification.session import TAG, Session
+from duetime_client.verification.sizing import Limits, Plan
 from duetime_client.verification.verification import run
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime_client.counts import counted
+from duetime_client.plurals import counted
 from duetime_client.verification.assertions import Finding, Verdict, unmeasured
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from duetime_client.counts import counted
+from duetime_client.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from duetime_client.verification.plan import Limits
+    from duetime_client.verification.sizing import Limits
 
 TERMINAL = frozenset({"succeeded", "failed", "cancelled", "rolled_back"})
 _SHOWN = 3

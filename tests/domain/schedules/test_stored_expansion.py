@@ -8,11 +8,11 @@ from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.calendars import Calendar
 from duetime.domain.schedules.definition import ScheduleSpec, Written
+from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.recurrences import UTC_CLOCK
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_expansion import decide_missed, expand_backfill, expand_timing
-from duetime.domain.schedules.stored_schedule import StoredSchedule
+from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.task import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.calendar_intervals import Steps
-from duetime.domain.schedules.local_time import day_of
+from duetime.domain.schedules.iso_intervals import Steps
 from duetime.domain.schedules.recurrences import UTC_CLOCK
 from duetime.domain.schedules.schedule import next_permanent_run
 from duetime.domain.schedules.timings import Dialect, Permanent, Rate, parse_timing
+from duetime.domain.schedules.wall_times import day_of
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from tests.domain.schedules.times import at, clock, locals_of, scheduled
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from duetime.contract.topologies.decoding import read_graph
-from duetime.domain.topologies.stored_graph import outline_of
+from duetime.domain.topologies.graph_outline import outline_of
 
 BODY = {
     "on_failure": "rollback",

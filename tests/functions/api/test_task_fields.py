@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http import safe_json
+from duetime.contract.http import request_json
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields, TaskLabels
 from duetime.contract.tasks.decoding import task_spec
 from duetime.contract.tasks.responses import TaskOptionsResponse
@@ -93,4 +93,4 @@ def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -
     created = api.send("POST", "/v1/topologies", {**LABELS, "nodes": {"a": FULL}})
     assert _among(created.body, LABELS) == LABELS
     (node,) = read_graph(json.dumps(created.body["payload"]).encode()).nodes
-    assert node.spec == task_spec(safe_json.read(json.dumps(FULL)))
+    assert node.spec == task_spec(request_json.read(json.dumps(FULL)))

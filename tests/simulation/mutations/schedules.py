@@ -13,7 +13,7 @@ MUTANTS = (
     ),
     Mutant(
         "the ids of occurrences are drawn from how often their schedule was looked at",
-        "domain/schedules/stored_schedule.py",
+        "domain/schedules/schedule_record.py",
         "revision = 0 if purpose else self.revision",
         "revision = 0 if purpose else self.generation",
     ),
@@ -31,7 +31,7 @@ MUTANTS = (
     ),
     Mutant(
         "of what is missed while nothing ran, nothing is told",
-        "domain/schedules/stored_expansion.py",
+        "domain/schedules/expansion_results.py",
         "owed=found.run, skipped=stored.skipped + found.skipped",
         "owed=found.run, skipped=stored.skipped",
     ),
@@ -73,7 +73,7 @@ MUTANTS = (
     ),
     Mutant(
         "a backfill begins anew at each look",
-        "domain/schedules/stored_expansion.py",
+        "domain/schedules/expansion_results.py",
         "steps(schedule, run.backfill, run.cursor)",
         "steps(schedule, run.backfill)",
     ),

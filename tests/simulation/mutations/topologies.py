@@ -81,14 +81,14 @@ MUTANTS = (
     ),
     Mutant(
         "a rerun does not count what it keeps",
-        "services/topologies/state_machine.py",
+        "services/topologies/state_machine_steps.py",
         "        for edge in arrivals(topology_run.graph, again, kept):\n"
         "            self.nodes.count(topology_run, edge.child, edge.position, edge.outcome)\n",
         "",
     ),
     Mutant(
         "a node that ends before it is waited for is not told of",
-        "services/topologies/state_machine.py",
+        "services/topologies/state_machine_steps.py",
         "if status_of(self.stores.tasks.read(task_id)).has_ended:",
         "if False:",
     ),

@@ -11,7 +11,7 @@ from duetime.composition.deferred_imports import read_graph
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
-from duetime.domain.topologies.stored_graph import outline_of
+from duetime.domain.topologies.graph_outline import outline_of
 from duetime.services.topologies.inputs import NodeInputs
 from duetime.services.topologies.node_actions import NodeActions
 from duetime.services.topologies.node_finished import NodeFinished
@@ -20,7 +20,7 @@ from duetime.services.topologies.reconciler import TopologyReconciler
 from duetime.services.topologies.repository import TopologyRepository
 from duetime.services.topologies.retention import Retention
 from duetime.services.topologies.service import TopologyService
-from duetime.services.topologies.state_machine import StateMachineSteps
+from duetime.services.topologies.state_machine_steps import StateMachineSteps
 from duetime.services.topologies.watchdog import TopologyWatchdog
 
 

@@ -17,7 +17,7 @@ from duetime.composition.targets import TargetServices
 from duetime.composition.topologies import TopologyServices
 from duetime.services.outcomes.callbacks import CallbackSender
 from duetime.services.outcomes.completion_steps import InlineCompletion
-from duetime.services.outcomes.rollback import RollbackWriter
+from duetime.services.outcomes.rollback_outcome import RollbackWriter
 from duetime.services.worker.attempt import AttemptRunner
 from duetime.services.worker.attempt_lease import AttemptLease
 from duetime.services.worker.attempt_locks import AttemptLocks

@@ -22,7 +22,7 @@ from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
     from duetime.domain.circuit_breakers import Circuit, CircuitState
 
 _TYPE = re.compile(TYPE_PATTERN.removesuffix("$"))

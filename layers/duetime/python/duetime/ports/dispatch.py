@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.cursors import Cursors
-    from duetime.domain.dispatch.shards import ShardHistory
+    from duetime.domain.dispatch.shard_history import ShardHistory
     from duetime.domain.times import Millis
 
 

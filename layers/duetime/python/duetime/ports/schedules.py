@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from duetime.domain.incarnations import Incarnation
+    from duetime.domain.resource_generations import Incarnation
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.run_history import Activity
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.times import Millis
 
 

@@ -16,8 +16,8 @@ from duetime.adapters.calendars.recurrences import FIELD, Budget, starts
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_BYTES, MAX_CALENDAR_DATES
 from duetime.domain.schedules.calendars import Calendar, Kind, Span
-from duetime.domain.schedules.local_time import datetime_of, day_of, wall_from
 from duetime.domain.schedules.time_zones import FIRST_YEAR, UTC_ZONE, Zone, zone_named
+from duetime.domain.schedules.wall_times import datetime_of, day_of, wall_from
 from duetime.domain.times import Millis, from_datetime
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from duetime.adapters.dynamodb.owner_index import listed, place_in_list
 from duetime.adapters.dynamodb.schedule_codec import calendar_form, packed, read_calendar, unpacked
 from duetime.adapters.dynamodb.versioned_items import delete_next, deletion_marker, is_deleted, save_next, version_of
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.incarnations import Incarnation
+from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.calendars import Calendar
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import Activity, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_schedule import StoredSchedule
+from duetime.domain.schedules.schedule_record import StoredSchedule
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
@@ -17,7 +18,6 @@ from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topologies import DynamoTopologyStore
-from duetime.adapters.payload_store import SplitContentStore
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from duetime.contract.http import page_tokens, safe_json
+from duetime.contract.http import page_tokens, request_json
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.bodies import Body, TaskPatch
@@ -27,7 +27,7 @@ from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import TERMINAL, State
 
 if TYPE_CHECKING:
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
     from duetime.domain.ids import TaskId
 
 CHANGE = "change"
@@ -166,7 +166,7 @@ def request_of(body: FilterActionBody, scope: str, text: bytes) -> BulkRequest:
 
 def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
     """What a body asks for that was accepted before, and is carried out later."""
-    body = read_filter_action(_MODELS[kind], safe_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED))
+    body = read_filter_action(_MODELS[kind], request_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED))
     return _request_of(body, None, text)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.bulk import bodies, responses
 from duetime.contract.http.operation import KEY, Operation, Returns
-from duetime.contract.tasks import attempt_bodies
+from duetime.contract.tasks import report_bodies
 from duetime.domain import errors
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_EXAMINED
 from duetime.domain.times import DAY
@@ -74,6 +74,6 @@ CANCEL = Operation(
     Returns(responses.BulkResponse, "The operation as it was stopped."),
     description="What it has done stays done; tasks that it is at may still be changed for some seconds. Stopping "
     "it again changes nothing. One on a topology is stopped by asking the topology for something else.",
-    body=attempt_bodies.NoFields,
+    body=report_bodies.NoFields,
     errors=(errors.BulkEnded, errors.BulkOfTopology),
 )

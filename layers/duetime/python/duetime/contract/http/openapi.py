@@ -11,8 +11,8 @@ from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.http.version import CONTRACT_VERSION
 from duetime.contract.pull.lease_tokens import TOKEN_PATTERN
-from duetime.contract.tasks.attempt_bodies import NoFields
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
+from duetime.contract.tasks.report_bodies import NoFields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FieldsInvalid
-from duetime.contract.http.safe_json import reject_invalid_values
+from duetime.contract.http.request_json import reject_invalid_values
 from duetime.domain.tasks.arns import AwsService
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
 
 M = TypeVar("M", bound=BaseModel)
 

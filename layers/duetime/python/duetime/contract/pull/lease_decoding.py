@@ -21,7 +21,7 @@ from duetime.domain.times import SECOND, to_iso
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.pull_leases import LeaseKey
     from duetime.domain.tasks.task import Task

@@ -27,7 +27,7 @@ from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, to_iso
 
 if TYPE_CHECKING:
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)

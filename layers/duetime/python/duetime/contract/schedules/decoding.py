@@ -32,7 +32,7 @@ from duetime.domain.times import SECOND
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
     from duetime.contract.schedules.bodies import TaskTemplate, TimingFields
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.times import Millis

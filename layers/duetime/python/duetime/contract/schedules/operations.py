@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from duetime.contract.http.operation import IF_MATCH, Operation, Returns
 from duetime.contract.schedules import bodies, calendars, queries, responses
-from duetime.contract.tasks.attempt_bodies import NoFields
 from duetime.contract.tasks.operations import NEW_TASK
+from duetime.contract.tasks.report_bodies import NoFields
 from duetime.domain import errors
 
 _SCHEDULE = Returns(responses.ScheduleResponse, "The schedule.", {"ETag": "The schedule's version."})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.http.json_paths import BODY, path_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
-from duetime.contract.http.safe_json import reject_invalid_values
+from duetime.contract.http.request_json import reject_invalid_values
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import (
     BatchEnvelope,
@@ -22,7 +22,7 @@ from duetime.domain.limits import MAX_JSON_DEPTH
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import TaskSpec
     from duetime.domain.topologies.graph import Graph

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.responses import TargetResponse
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.references import NodeRef, ScheduleRef
+    from duetime.domain.tasks.parents import NodeRef, ScheduleRef
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis

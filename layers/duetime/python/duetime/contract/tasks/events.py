@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from duetime.contract.http import safe_json
-from duetime.contract.http.safe_json import reject_invalid_values
+from duetime.contract.http import request_json
+from duetime.contract.http.request_json import reject_invalid_values
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.decoding import task_spec_at
@@ -45,7 +45,7 @@ def task_of_event(body: str, delivered: Origin) -> tuple[TaskSpec, Origin]:
     Raises:
         FaultyRequest: the body is unreadable, or some fields cannot be accepted.
     """
-    document = safe_json.read(body, depth=MAX_JSON_DEPTH + 1)
+    document = request_json.read(body, depth=MAX_JSON_DEPTH + 1)
     value = document.value
     if not isinstance(value, dict) or _DETAIL not in value:
         return task_spec_at(value, (), document), delivered

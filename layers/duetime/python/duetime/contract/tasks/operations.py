@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation, Returns
-from duetime.contract.tasks import attempt_bodies, bodies, queries, responses
+from duetime.contract.tasks import bodies, queries, report_bodies, responses
 from duetime.domain import errors
 from duetime.domain.limits import MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
 from duetime.domain.times import SECOND
@@ -98,7 +98,7 @@ def _action(
         returns,
         description=description,
         accepted=accepted,
-        body=attempt_bodies.NoFields,
+        body=report_bodies.NoFields,
         headers=(IF_MATCH,),
         errors=(*CHANGED, *also),
     )
@@ -143,7 +143,7 @@ NOTIFY = Operation(
     TASK.but("The task after the end of the attempt."),
     description="Telling the same again changes nothing and answers the same. A failure is retried by the task's "
     "policy, unless it is not `retriable`.",
-    body=attempt_bodies.Notification,
+    body=report_bodies.Notification,
     errors=(errors.FenceMismatch, errors.NotifiedOtherwise),
 )
 HEARTBEAT = Operation(
@@ -153,7 +153,7 @@ HEARTBEAT = Operation(
     TASK,
     description="An attempt whose target had only accepted the work gets its whole deadline again. `asked` in the "
     "answer is what the attempt should heed.",
-    body=attempt_bodies.Heartbeat,
+    body=report_bodies.Heartbeat,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
 PROGRESS = Operation(
@@ -162,7 +162,7 @@ PROGRESS = Operation(
     "Tell how far an attempt has come",
     TASK,
     description="It is a sign of life as well: see `heartbeatTask`.",
-    body=attempt_bodies.ProgressReport,
+    body=report_bodies.ProgressReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
 LIST_ATTEMPTS = Operation(

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.http.problems import Problem  # noqa: TC001 - same
 from duetime.domain.tasks.attempt_records import AttemptOutcome  # noqa: TC001 - same
-from duetime.domain.tasks.references import Cause  # noqa: TC001 - same
+from duetime.domain.tasks.parents import Cause  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task import LockScope, Priority, StopRequest  # noqa: TC001 - same
 

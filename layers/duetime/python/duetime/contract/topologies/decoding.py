@@ -17,7 +17,7 @@ from duetime.domain.topologies.graph import Graph, Node
 from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.task import TaskSpec
 
 from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode

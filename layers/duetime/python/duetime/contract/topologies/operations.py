@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, KEY, Operation, Returns
-from duetime.contract.tasks.attempt_bodies import NoFields
 from duetime.contract.tasks.operations import CHANGED, TASK
+from duetime.contract.tasks.report_bodies import NoFields
 from duetime.contract.topologies.bodies import TopologyCreate
 from duetime.contract.topologies.responses import TopologyResponse
 from duetime.domain import errors

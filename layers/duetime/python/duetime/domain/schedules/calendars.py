@@ -15,8 +15,8 @@ from duetime.domain.limits import (
     MAX_CALENDAR_WINDOWS,
     MAX_NAME_LENGTH,
 )
-from duetime.domain.schedules.local_time import clock_text, day_of, wall_of
 from duetime.domain.schedules.time_zones import UTC_ZONE, Zone
+from duetime.domain.schedules.wall_times import clock_text, day_of, wall_of
 from duetime.domain.times import DAY, Millis
 
 if TYPE_CHECKING:

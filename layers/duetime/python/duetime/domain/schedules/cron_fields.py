@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.local_time import LAST_YEAR
+from duetime.domain.schedules.wall_times import LAST_YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta, timezone
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.local_time import Wall, clock_text, datetime_of, day_of
+from duetime.domain.schedules.wall_times import Wall, clock_text, datetime_of, day_of
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

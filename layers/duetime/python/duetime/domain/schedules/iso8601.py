@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_EXPRESSION_LENGTH, MAX_PERIOD_DAYS
-from duetime.domain.schedules.local_time import LAST_YEAR, Wall, wall_from
 from duetime.domain.schedules.time_zones import FIRST_YEAR
+from duetime.domain.schedules.wall_times import LAST_YEAR, Wall, wall_from
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, from_datetime
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.calendar_search import covering, next_working_moment
 from duetime.domain.schedules.definition import OnExcluded
-from duetime.domain.schedules.local_time import LAST_WALL
 from duetime.domain.schedules.occurrence_ids import derived, revision_of
+from duetime.domain.schedules.wall_times import LAST_WALL
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.calendar_intervals import Steps
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.dst_notes import gap_note, twice, written
-from duetime.domain.schedules.local_time import clock_text
+from duetime.domain.schedules.iso_intervals import Steps
 from duetime.domain.schedules.recurrences import Clock, EvenRecurrence, ListedRecurrence, Lost, Recurrence
 from duetime.domain.schedules.time_zones import Fold, Gap, Zone
 from duetime.domain.schedules.timings import Dates, Interval, Permanent, Rate, Timing
+from duetime.domain.schedules.wall_times import clock_text
 from duetime.domain.schedules.zoned_recurrence import ZonedRecurrence
 
 if TYPE_CHECKING:

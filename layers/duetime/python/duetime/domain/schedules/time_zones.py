@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_ZONE_LENGTH
-from duetime.domain.schedules.local_time import LAST_YEAR, Wall
+from duetime.domain.schedules.wall_times import LAST_YEAR, Wall
 from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.dst_notes import gap_note, twice, written
-from duetime.domain.schedules.local_time import LAST_WALL, LocalTimePattern, Wall, clock_text
 from duetime.domain.schedules.recurrences import Clock, Lost
 from duetime.domain.schedules.time_zones import Fold, Gap, UtcOffsetPeriod
+from duetime.domain.schedules.wall_times import LAST_WALL, LocalTimePattern, Wall, clock_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.references import NodeRef, ScheduleRef
+    from duetime.domain.tasks.parents import NodeRef, ScheduleRef
     from duetime.domain.times import Millis
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.references import NodeRef
+    from duetime.domain.tasks.parents import NodeRef
     from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import LockSpec, Priority, Progress, StopRequest

@@ -9,12 +9,12 @@ from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FieldInvalid
 from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
 from duetime.domain.schedules.expansion import MAX_EXPANSION, expand
+from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.occurrences import count_between
-from duetime.domain.schedules.permanent import continued, ended_at, first_run, run_after, run_of
+from duetime.domain.schedules.permanent_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_expansion import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.references import Cause
+from duetime.domain.tasks.parents import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.schedule import Schedule
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

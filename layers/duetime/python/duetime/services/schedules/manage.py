@@ -17,7 +17,7 @@ from duetime.domain.errors import (
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import DELETION_MARKER_LIFE
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.stored_schedule import StoredSchedule
+from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.services.schedules.schedule_writer import TRIES, busy

@@ -16,11 +16,11 @@ from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun
-from duetime.domain.tasks.references import Cause
+from duetime.domain.tasks.parents import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

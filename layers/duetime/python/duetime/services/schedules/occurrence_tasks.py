@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.payload_expiry import unless_referenced
-from duetime.domain.tasks.references import Cause
 from duetime.services.tasks.create import PAYLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.target_rules import TargetRules
     from duetime.domain.tasks.task import Task, TaskSpec
     from duetime.ports.runtime import Clock

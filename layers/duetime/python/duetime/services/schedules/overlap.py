@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Guard
 from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.schedules.overlap import may_overlap, pauses_schedule, skip_reason, start_decision
-from duetime.domain.schedules.permanent import continued, ended_at, run_after, run_of
+from duetime.domain.schedules.permanent_runs import continued, ended_at, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_results import Postponed, Skipped
-from duetime.domain.tasks.references import Cause
+from duetime.domain.tasks.parents import Cause
 from duetime.domain.tasks.states import WAITING, Move, State
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.run_history import Activity
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
-    from duetime.domain.tasks.references import ScheduleRef
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.parents import ScheduleRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid, ScheduleNotFound
 from duetime.domain.schedules.occurrences import between, following
-from duetime.domain.schedules.permanent import run_of
+from duetime.domain.schedules.permanent_runs import run_of
 from duetime.domain.schedules.schedule import ScheduleState
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.definition import Written
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.content import Content
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

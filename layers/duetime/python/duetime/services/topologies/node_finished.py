@@ -16,7 +16,7 @@ from duetime.domain.topologies.trigger_rules import verdict
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.references import NodeRef
+    from duetime.domain.tasks.parents import NodeRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Edge
     from duetime.domain.topologies.node_status import NodeStatus

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.tasks.control import TaskControl
     from duetime.services.topologies.repository import TopologyRepository
-    from duetime.services.topologies.state_machine import StateMachineSteps
+    from duetime.services.topologies.state_machine_steps import StateMachineSteps
 
 EXECUTION_LOST = "its state machine's execution was lost"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
-from duetime.domain.dispatch.shards import groups_of, shards_in
+from duetime.domain.dispatch.shard_history import groups_of, shards_in
 from duetime.domain.dispatch.timers import Entry, Timer, at_first_reading, queue_of
 from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
 from duetime.domain.limits import (
@@ -23,7 +23,7 @@ from duetime.services.trigger.shard_group_reader import GroupReader, Served
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.dispatch.shards import ShardHistory
+    from duetime.domain.dispatch.shard_history import ShardHistory
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import FanOut, Runtime, Telemetry
     from duetime.ports.stores import Stores

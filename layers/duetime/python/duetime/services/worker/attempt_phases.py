@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.ports.attempts import StartGate
     from duetime.ports.runtime import Runtime
     from duetime.services.outcomes.outcome import OutcomeWriter
-    from duetime.services.outcomes.rollback import RollbackWriter
+    from duetime.services.outcomes.rollback_outcome import RollbackWriter
     from duetime.services.worker.attempt_lease import AttemptLease
     from duetime.services.worker.attempt_locks import AttemptLocks
     from duetime.services.worker.delivery_state import DeliveryState, Watch

@@ -13,7 +13,7 @@ from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.references import Cause, ScheduleRef
+from duetime.domain.tasks.parents import Cause, ScheduleRef
 from duetime.domain.tasks.task import TaskSpec
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from duetime.domain.schedules.timings import Permanent
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
-    from duetime.domain.schedules.stored_schedule import StoredSchedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.attempt_bodies import Heartbeat, NoFields, Notification, ProgressReport
 from duetime.contract.tasks.field_decoding import compact
+from duetime.contract.tasks.report_bodies import Heartbeat, NoFields, Notification, ProgressReport
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.task import Progress
 
 if TYPE_CHECKING:
-    from duetime.contract.http.safe_json import Document
+    from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.attempt_results import Ending
 
 _OF_A_FAILURE = ("error", "retriable")

@@ -6,7 +6,7 @@ from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
 
-from duetime.domain.schedules.local_time import LAST_WALL, LAST_YEAR, Wall, day_of, wall_of
+from duetime.domain.schedules.wall_times import LAST_WALL, LAST_YEAR, Wall, day_of, wall_of
 from duetime.domain.times import DAY
 
 _MONTH = 30.436875 * DAY
