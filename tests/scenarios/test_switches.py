@@ -74,6 +74,33 @@ def test_what_is_not_stopped_runs() -> None:
         assert tasks.state(task_id) == "succeeded"
 
 
+@pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "not_stopped"])
+def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped: bool) -> None:
+    """It does not know what is stopped: tasks wait without an attempt spent, and go on within seconds of a reading."""
+    with Switched() as tasks:
+        if is_stopped:
+            tasks.stop(PLAINS)
+        back_at = tasks.now + 3 * MINUTE
+
+        def refuse(call: Call) -> None:
+            is_reading = call.operation == "get_item" and call.partition == schema.SWITCH_PREFIX
+            if is_reading and call.machine.function == "worker" and tasks.now < back_at:
+                call.refuse()
+
+        tasks.before_call = refuse
+        task_id = tasks.create(retry=ONCE)
+        tasks.run(2 * MINUTE)
+        waiting = tasks.record(task_id)
+        assert (waiting.state, waiting.attempt, tasks.effects) == ("postponed", 0, [])
+        assert waiting.waits_for == "the switches could not be read yet"
+        tasks.run(back_at + 2 * SWITCHES_LIFE + 2 * SECOND - tasks.now)
+        if is_stopped:
+            assert (tasks.record(task_id).waits_for or "").endswith("is stopped: an incident")
+            tasks.lift(PLAINS)
+            tasks.run(90 * SECOND)
+        assert tasks.done(task_id).attempt == 1
+
+
 def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
     """A worker that has read the switches goes by them no longer than their life; no attempt is broken off."""
     with Switched() as tasks:
