@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FieldInvalid, Unavailable
 from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
-from duetime.domain.schedules.expansion import MAX_EXPANSION, expand
-from duetime.domain.schedules.occurrences import count_between
+from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand
 from duetime.domain.schedules.permanent import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.stored_expansion import decide_missed, expand_backfill, expand_timing
@@ -206,7 +205,7 @@ class ScheduleExpander:
         """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""
         stored, until = at_work.before, horizon
         schedule = stored.schedule(calendars)
-        if count_between(schedule, stored.done, now - MISSED_AFTER):
+        if count_missed(schedule, stored.done, now - MISSED_AFTER):
             if stored.owed is not None:
                 # Decided before, and perhaps never placed: that alone, then what was missed since.
                 until = stored.done
