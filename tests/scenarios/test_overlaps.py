@@ -10,13 +10,15 @@ import pytest
 from duetime.domain.tasks.parents import Cause
 from duetime.domain.times import DAY, to_iso
 from duetime.handlers import Unretriable
-from tests.scenarios.scenario import HOUR, MINUTE, SECOND
-from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
+from duetime.settings import Variable
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import NAME, PATH, Schedules, is_of_a_schedule
 from tests.simulation.account import PULLED
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
+    from tests.simulation.faults import Call
 
 
 def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON
@@ -143,6 +145,26 @@ def test_a_broken_chain_is_repaired() -> None:
         schedules.run(45 * SECOND)
         coming = schedules.placed()[-1]
         assert schedules.cancel(coming.id.text).status == 200
+        before = len(schedules.effects)
+        schedules.run(10 * MINUTE)
+        assert len(schedules.effects) > before + 5
+        assert schedules.effects[-1].at > schedules.now - MINUTE
+        assert min(later.at - earlier.at for earlier, later in pairwise(schedules.effects)) >= 30 * SECOND
+
+
+def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
+    """The coming run is cancelled, then nothing is invoked until its record is gone: the chain goes on after that."""
+    with Schedules() as schedules:
+        schedules.environ[Variable.RETENTION_DAYS] = "1"
+        schedules.make(permanent=30)
+        schedules.run(45 * SECOND)
+        coming = schedules.placed()[-1]
+        assert schedules.cancel(coming.id.text).status == 200
+        schedules.ticking = schedules.receiving = False
+        schedules.run(DAY + HOUR)
+        assert (coming.id.partition, coming.id.text) in schedules.expire()
+        schedules.ticking = True
+        schedules.receive_again()
         before = len(schedules.effects)
         schedules.run(10 * MINUTE)
         assert len(schedules.effects) > before + 5
@@ -305,3 +327,32 @@ def test_a_calendar_keeps_occurrences_from_running(on_excluded: str) -> None:
         else:
             (effect,) = schedules.effects
             assert 0 <= effect.at - midnight <= SECOND
+
+
+@pytest.mark.parametrize("timing", [{"cron": "* * * * *"}, {"permanent": 30}], ids=["cron", "permanent"])
+def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any]) -> None:
+    """A named calendar is kept; if it goes just as a schedule comes to name it, the schedule is paused and says why."""
+    with Schedules() as schedules:
+        path = "/v1/calendars/off"
+        assert schedules.ask("PUT", path, {"dates": ["2030-12-25"]}).status in {200, 201}
+
+        def make_first(_call: Call) -> None:
+            body = {"name": NAME, "task": {"type": PLAIN}, "calendars": ["off"], **timing}
+            reply = schedules.users.ask("POST", "/v1/schedules", body)
+            assert reply is not None
+            assert reply.status == 201, reply.body
+
+        # The deletion has found no schedule that names the calendar.
+        schedules.once(lambda call: call.operation == "put_item" and "off" in str(call.request["Item"]), make_first)
+        assert schedules.ask("DELETE", path).status in {200, 204}
+        schedules.run(5 * MINUTE)
+        shown = schedules.schedule()
+        assert (shown["state"], shown["note"]) == ("paused", "calendars[0]: there is no calendar 'off'")
+        count = len(schedules.effects)
+        schedules.run(5 * MINUTE)
+        assert len(schedules.effects) == count
+        assert schedules.ask("PUT", path, {"dates": ["2030-12-25"]}).status in {200, 201}
+        assert schedules.steer("resume").status == 200
+        schedules.run(5 * MINUTE)
+        assert len(schedules.effects) >= count + 4
+        assert schedules.ask("DELETE", path).body["code"] == "calendar_used"

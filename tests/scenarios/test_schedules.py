@@ -159,6 +159,20 @@ def test_only_so_many_run() -> None:
         assert schedules.schedule()["state"] == "ended"
 
 
+def test_nothing_is_missed_after_the_last_run() -> None:
+    """The trigger stands still after it: what the timing would mean meanwhile was not wanted, and is not told of."""
+    with Schedules() as schedules:
+        schedules.make(remaining_runs=3)
+        assert schedules.run_until(lambda: len(schedules.ran()) == 3)
+        schedules.ticking = False
+        schedules.run(HOUR // 2)
+        schedules.ticking = True
+        schedules.run(10 * MINUTE)
+        shown = schedules.schedule()
+        assert (shown["state"], shown["placed"], len(schedules.ran())) == ("ended", 3, 3)
+        assert (shown["skipped"], shown["skips"]) == (0, [])
+
+
 def test_runs_that_a_change_drops_are_given_back() -> None:
     """Of five runs two have run when the schedule changes: three more run, though all five were placed."""
     with Schedules() as schedules:

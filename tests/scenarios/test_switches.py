@@ -9,6 +9,7 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.domain.limits import LOCK_CHECK_INTERVAL, LONGEST_STOP, MAX_SWITCHES, SHORTEST_STOP, SWITCHES_LIFE
 from duetime.handlers import Accepted
+from duetime.settings import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, Tasks
 from tests.simulation.endpoints import URL
@@ -72,6 +73,33 @@ def test_what_is_not_stopped_runs() -> None:
         task_id = tasks.create()
         tasks.run(SECOND)
         assert tasks.state(task_id) == "succeeded"
+
+
+@pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "not_stopped"])
+def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped: bool) -> None:
+    """It does not know what is stopped: tasks wait without an attempt spent, and go on within seconds of a reading."""
+    with Switched() as tasks:
+        if is_stopped:
+            tasks.stop(PLAINS)
+        back_at = tasks.now + 3 * MINUTE
+
+        def refuse(call: Call) -> None:
+            is_reading = call.operation == "get_item" and call.partition == schema.SWITCH_PREFIX
+            if is_reading and call.machine.function == "worker" and tasks.now < back_at:
+                call.refuse()
+
+        tasks.before_call = refuse
+        task_id = tasks.create(retry=ONCE)
+        tasks.run(2 * MINUTE)
+        waiting = tasks.record(task_id)
+        assert (waiting.state, waiting.attempt, tasks.effects) == ("postponed", 0, [])
+        assert waiting.waits_for == "the switches could not be read yet"
+        tasks.run(back_at + 2 * SWITCHES_LIFE + 2 * SECOND - tasks.now)
+        if is_stopped:
+            assert (tasks.record(task_id).waits_for or "").endswith("is stopped: an incident")
+            tasks.lift(PLAINS)
+            tasks.run(90 * SECOND)
+        assert tasks.done(task_id).attempt == 1
 
 
 def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
@@ -200,6 +228,64 @@ def test_two_operators_at_once_both_have_their_way() -> None:
         tasks.stop(PLAINS)
         assert first
         assert len(tasks.ask("GET", PATH).body["switches"]) == 3
+
+
+def test_a_switch_that_others_change_again_and_again_is_answered_503() -> None:
+    """Before each of its writes another operator's comes: it gives up, and the others' change stands."""
+    with Switched() as tasks:
+        count = 0
+        is_others = False
+
+        def put_first(call: Call) -> None:
+            nonlocal count, is_others
+            if is_others or call.operation != "put_item" or call.partition != schema.SWITCH_PREFIX:
+                return
+            count += 1
+            is_others = True
+            tasks.users.ask("PUT", PATH, ALL | {"stopped": True, "reason": f"change {count}"})
+            is_others = False
+
+        tasks.before_call = put_first
+        answer = tasks.put(PLAINS, stopped=True)
+        tasks.before_call = None
+        assert (answer.status, answer.body["code"]) == (503, "unavailable")
+        (switch,) = tasks.ask("GET", PATH).body["switches"]
+        assert (switch["scope"], switch["reason"]) == ("everything", f"change {count}")
+        assert tasks.put(PLAINS, stopped=True).status == 200
+
+
+def test_an_owner_sees_no_switch_of_another_owner() -> None:
+    """Operators see all; others see those of everything, of types and their own."""
+    with Switched() as tasks:
+        tasks.environ[Variable.OPERATORS] = "boss"
+        boss, you = {"X-Duetime-Owner": "boss"}, {"X-Duetime-Owner": "you"}
+        every = [ALL, MINE, {"scope": "owner", "name": "you"}, PLAINS]
+        for key in every:
+            assert tasks.ask("PUT", PATH, key | {"stopped": True}, headers=boss).status == 200
+
+        def seen(headers: dict[str, str]) -> list[tuple[str, str]]:
+            switches = tasks.ask("GET", PATH, headers=headers).body["switches"]
+            return [(switch["scope"], switch["name"]) for switch in switches]
+
+        keys = [(key["scope"], key.get("name", "")) for key in every]
+        assert seen(boss) == keys
+        assert seen({}) == [key for key in keys if key != ("owner", "you")]
+        assert seen(you) == [key for key in keys if key != ("owner", "local")]
+
+
+def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
+    """Neither by lifting the switch nor by setting it anew; what it has stopped itself, it can lift."""
+    with Switched() as tasks:
+        tasks.environ[Variable.OPERATORS] = "boss"
+        stop = MINE | {"stopped": True}
+        assert tasks.ask("PUT", PATH, stop, headers={"X-Duetime-Owner": "boss"}).status == 200
+        for refused in (tasks.lift(MINE), tasks.put(MINE), tasks.put(MINE, stopped=True)):
+            assert (refused.status, refused.body["code"]) == (403, "operator_required")
+        assert (
+            tasks.ask("DELETE", PATH, query="scope=owner&name=local", headers={"X-Duetime-Owner": "boss"}).status == 200
+        )
+        assert tasks.put(MINE, stopped=True).status == 200
+        assert tasks.lift(MINE).status == 200
 
 
 def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:

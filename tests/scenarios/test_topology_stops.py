@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND, UNDONE
 
@@ -82,3 +83,45 @@ def test_a_rollback_keeps_its_order_whatever_stands_still() -> None:
             assert sorted(graphs.undone) == sorted(nodes)
             if len(calls) < number:
                 return
+
+
+def unwritten(graphs: Graphs) -> None:
+    """Break the only execution of a topology whose plan stores nothing; from then on the plan stores nothing either."""
+
+    def refuse(call: Call) -> None:
+        if call.machine.function == "topology" and call.operation == "put_item":
+            call.refuse()
+
+    graphs.before_call = refuse
+    graphs.faulty = True
+    graphs.submit(DIAMOND)
+    assert graphs.run_until(lambda: graphs.states.executions)
+    (execution,) = graphs.states.executions
+    graphs.states.break_execution(execution, Status.TIMED_OUT)
+
+
+@pytest.mark.parametrize("stopped", ["by_its_user", "by_its_failure"])
+def test_nodes_of_a_topology_that_ended_before_its_plan_are_shown_as_stopped(stopped: str) -> None:
+    """They have no task and never get one: GET shows them like any other node that never began."""
+    with Graphs() as graphs:
+        unwritten(graphs)
+        path = f"{PATH}/{graphs.topology}"
+        assert graphs.ask("GET", path).body["counts"] == {"blocked": len(DIAMOND)}
+        if stopped == "by_its_user":
+            assert graphs.ask("DELETE", f"/v1/tasks/{graphs.topology}", query="force=true").status == 202
+        else:
+            fail = {"fence": graphs.whole().fence, "outcome": "failed", "retriable": False}
+            error = {"class": "X", "message": "by hand"}
+            assert graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", fail | {"error": error}).status == 200
+        graphs.run(MINUTE)
+        graphs.before_call = None
+        graphs.run_until_ended(2 * HOUR)
+        graphs.run(HOUR)
+        shown = graphs.ask("GET", path).body
+        assert (shown["counts"], shown["percent"], graphs.ran) == ({"stopped": len(DIAMOND)}, 100, [])
+        assert {(node["state"], node["reason"]) for node in shown["nodes"].values()} == {("cancelled", "stopped")}
+        if stopped == "by_its_failure":
+            assert graphs.ask("POST", f"{path}/rerun").status == 200
+            assert graphs.ask("GET", path).body["counts"] == {"blocked": len(DIAMOND)}
+            graphs.run_until_ended()
+            assert graphs.ask("GET", path).body["counts"] == {"succeeded": len(DIAMOND)}

@@ -14,7 +14,7 @@ from duetime.domain.limits import LOCK_CHECK_INTERVAL
 from duetime.domain.times import to_iso
 from tests.scenarios.graphs import DIAMOND, Graphs
 from tests.scenarios.scenario import MINUTE, PHASED, PLAIN, SECOND, UNDONE
-from tests.scenarios.schedules import Schedules
+from tests.scenarios.schedules import NAME, Schedules
 from tests.scenarios.tasks import Tasks
 from tests.simulation import works
 from tests.simulation.users import LEASE
@@ -22,6 +22,7 @@ from tests.simulation.users import LEASE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duetime.domain.times import Millis
     from duetime.handlers import Context
     from tests.scenarios.scenario import Scenario
     from tests.simulation.faults import Call
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.slow
 RECOVERY = 3 * MINUTE + LEASE
 """The promise: after a fault a task is late by no more than three minutes plus the lease."""
 WORK = 2 * SECOND
+STEP = 30 * SECOND
 
 
 class Fault(Enum):
@@ -187,6 +189,23 @@ def _is_over(schedules: Schedules) -> bool:
     return has_ended and all(task.finished_at is not None for task in schedules.placed())
 
 
+def _create(schedules: Schedules, body: dict[str, Any]) -> None:
+    """Create a schedule whose creation may go wrong; then it is asked for again, and may be there already."""
+    sent = {"name": NAME, "task": {"type": PLAIN}, **body}
+    replies = schedules.send("POST", "/v1/schedules", sent)
+    if schedules.run_until(lambda: replies, 30 * SECOND) and replies[0].status == 201:
+        return
+    assert schedules.ask("POST", "/v1/schedules", sent).status in {201, 409}
+
+
+def _run_to_the_end(schedules: Schedules, within: Millis) -> None:
+    """Let the schedule and all its occurrences come to their end; from then on nothing goes wrong."""
+    until = schedules.now + within
+    while schedules.now < until and not _is_over(schedules):
+        schedules.run(10 * SECOND)
+    schedules.before_call = schedules.after_call = None
+
+
 @FAULTS
 def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> None:
     """Whichever call it strikes: each minute's occurrence has one task, which ends in time, and none was missed."""
@@ -208,6 +227,57 @@ def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> No
             assert late <= RECOVERY + 2 * (WORK + 5 * SECOND), f"{where}: {late} ms"
             assert schedules.ran().total() <= len(wanted) + 1, where
             assert schedules.schedule()["skipped"] == 0, where
+        return where
+
+    assert each(live, fault) > 10
+
+
+@FAULTS
+def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
+    """A schedule of four runs makes its first four, whichever call it strikes, and has ended; none was missed."""
+
+    def live(fault: Fault | None, number: int) -> Interruption:
+        with Schedules() as schedules:
+            schedules.target = lambda _phase, _context: schedules.take(WORK)
+            first = (schedules.now // STEP + 3) * STEP
+            where = Interruption(schedules, fault, number)
+            body = {"rate": "30 seconds", "start_at": to_iso(first), "remaining_runs": 4, "overlap": "allow_all"}
+            _create(schedules, body)
+            _run_to_the_end(schedules, 4 * MINUTE + 2 * RECOVERY)
+            shown, placed = schedules.schedule(), schedules.placed()
+            nominals = [task.schedule_ref.nominal for task in placed if task.schedule_ref]
+            assert nominals == [first + run * STEP for run in range(4)], f"{where}"
+            assert {task.state for task in placed} == {"succeeded"}, f"{where}"
+            assert (shown["state"], shown["remaining_runs"], shown["placed"]) == ("ended", 0, 4), f"{where}"
+            assert (shown["skipped"], shown["skips"]) == (0, []), f"{where}"
+            assert schedules.ran().total() <= 4 + 1, f"{where}"
+        return where
+
+    assert each(live, fault) > 10
+
+
+@FAULTS
+def test_one_fault_anywhere_lets_a_buffered_occurrence_run(fault: Fault) -> None:
+    """Five occurrences with one place to wait: none is stuck or missed, and none runs beside another that is alive."""
+
+    def live(fault: Fault | None, number: int) -> Interruption:
+        with Schedules() as schedules:
+            schedules.target = lambda _phase, _context: schedules.take(WORK)
+            first = (schedules.now // SECOND + 45) * SECOND
+            where = Interruption(schedules, fault, number)
+            bounds = {"start_at": to_iso(first), "end_at": to_iso(first + 4 * SECOND)}
+            _create(schedules, {"rate": "1 second", "overlap": "buffer_one", **bounds})
+            _run_to_the_end(schedules, MINUTE + 2 * RECOVERY)
+            placed = schedules.placed()
+            nominals = [task.schedule_ref.nominal for task in placed if task.schedule_ref]
+            assert nominals == [first + run * SECOND for run in range(5)], f"{where}"
+            assert all(task.finished_at is not None for task in placed), f"{where}"
+            ends = [str(task.state) for task in placed]
+            # The others found the place to wait taken.
+            assert ends.count("cancelled") == len(schedules.skipped()) == 5 - ends.count("succeeded"), f"{where}"
+            assert ends.count("succeeded") >= 2, f"{where}"
+            assert schedules.schedule()["state"] == "ended", f"{where}"
+            _check_apart(schedules, where)
         return where
 
     assert each(live, fault) > 10

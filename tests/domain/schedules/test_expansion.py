@@ -81,6 +81,7 @@ def test_the_decision_is_told_in_words() -> None:
         "60 occurrences were missed: none runs, for each is excluded, or late by more than 10 s"
     )
     assert catch_up(schedule, NOW, NOW).note == ""
+    assert catch_up(replace(schedule, remaining_runs=0), NOW - HOUR, NOW).note == ""
 
 
 def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:

@@ -37,10 +37,15 @@ class FaultyStore(DynamoSwitchStore):
         return super().read(consistent=consistent)
 
 
+def new_gate() -> tuple[FaultyStore, StandingClock, SwitchGate]:
+    """A gate of a process that has just started, with its store and its clock."""
+    store, clock = FaultyStore(), StandingClock()
+    return store, clock, SwitchGate(store, Runtime(clock, SeededRandom(), CREW, FakeTelemetry()))
+
+
 def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
     """An outage of the table neither lets loose what is stopped nor stops what is not."""
-    store, clock = FaultyStore(), StandingClock()
-    gate = SwitchGate(store, Runtime(clock, SeededRandom(), CREW, FakeTelemetry()))
+    store, clock, gate = new_gate()
     stop = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="an incident")
     store.save(store.read(consistent=True).with_switch(stop), "n")
     for readable in (True, False):
@@ -50,3 +55,16 @@ def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
         assert held is not None
         assert "an incident" in held.reason
         assert gate.held(task(type="mail")) is None
+
+
+def test_before_the_first_reading_nothing_begins() -> None:
+    """What is stopped is not known then: a task waits some seconds, and goes on once the switches were read."""
+    store, clock, gate = new_gate()
+    store.readable = False
+    held = gate.held(task())
+    assert held is not None
+    assert SWITCHES_LIFE <= held.until - clock.now() <= 2 * SWITCHES_LIFE
+    assert "could not be read" in held.reason
+    assert gate.caps(task()) == ()
+    store.readable = True
+    assert gate.held(task()) is None

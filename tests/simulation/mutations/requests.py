@@ -102,13 +102,13 @@ MUTANTS = (
     Mutant(
         "a switch is not looked at",
         "services/switches/gate.py",
-        "        if reason is None:\n            return None",
-        "        if reason is None or True:\n            return None",
+        "return None if reason is None else self._postponed(SHORTEST_STOP, LONGEST_STOP, reason)",
+        "return None",
     ),
     Mutant(
         "a cap on running tasks is not kept",
         "services/switches/gate.py",
-        "return self.look().caps(task)",
+        "return () if switches is None else switches.caps(task)",
         "return ()",
     ),
     Mutant(

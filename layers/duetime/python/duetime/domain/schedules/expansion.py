@@ -90,11 +90,16 @@ def expand(
 
 def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
     """Decide about what was missed in (done, now]: only the latest runs, if it is not too late; by arithmetic."""
-    missed = count_between(schedule, done, now)
+    missed = count_missed(schedule, done, now)
     if not missed:
         return CatchUp()
-    run = None if schedule.remaining_runs == 0 else _latest(schedule, done, now)
+    run = _latest(schedule, done, now)
     return CatchUp(run, missed, _words(schedule, run, missed))
+
+
+def count_missed(schedule: Schedule, done: Millis, now: Millis) -> int:
+    """How many occurrences were missed in (done, now]; none once no run remains, for none is wanted then."""
+    return 0 if schedule.remaining_runs == 0 else count_between(schedule, done, now)
 
 
 def _latest(schedule: Schedule, done: Millis, now: Millis) -> Occurrence | None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.dispatch.timers import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FieldInvalid
 from duetime.domain.limits import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
-from duetime.domain.schedules.expansion import MAX_EXPANSION, expand
+from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand
 from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
-from duetime.domain.schedules.occurrences import count_between
 from duetime.domain.schedules.permanent_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.time_zones import tzdata_version
@@ -155,7 +154,7 @@ class ExpansionPlanner:
         """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""
         stored, until = current.before, horizon
         schedule = stored.schedule(calendars)
-        if count_between(schedule, stored.done, now - MISSED_AFTER):
+        if count_missed(schedule, stored.done, now - MISSED_AFTER):
             if stored.owed is not None:
                 # Decided before, and perhaps never placed: that alone, then what was missed since.
                 until = stored.done

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE
-from duetime.domain.switches import Switches
 from duetime.domain.tasks.attempt_results import Postponed
 
 if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
+    from duetime.domain.switches import Switches
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SwitchGate:
-    """Knows the switches in one process; reads them at most every `SWITCHES_LIFE`, and goes by the last ones else."""
+    """Knows the switches in one process; reads them at most every `SWITCHES_LIFE`, and goes by the last ones else.
+
+    A process that has never read them does not know what is stopped: it lets nothing begin.
+    """
 
     switches: SwitchStore
     runtime: Runtime
     _known: Switches | None = field(default=None, init=False)
     _asked_at: Millis = field(default=0, init=False)
 
-    def look(self) -> Switches:
-        """The switches as they were a moment ago; while they cannot be read, as they were last."""
+    def look(self) -> Switches | None:
+        """The switches as they were a moment ago; as they were last while they cannot be read; `None` before."""
         now = self.runtime.now()
         if self._known is None or now - self._asked_at >= SWITCHES_LIFE:
             # Said before it is done: the other threads go on with what is known.
@@ -37,16 +40,21 @@ class SwitchGate:
                 self._known = self.switches.read(consistent=False)
             except Unavailable as error:
                 self.runtime.telemetry.note("the switches could not be read", error=str(error))
-        return self._known or Switches()
+        return self._known
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a task that was just claimed is stopped: until when, and why."""
-        reason = self.look().verdict(task)
-        if reason is None:
-            return None
-        wait = SHORTEST_STOP + self.runtime.random_source.below(LONGEST_STOP - SHORTEST_STOP + 1)
-        return Postponed(self.runtime.now() + wait, reason)
+        """Whether a task that was just claimed is stopped, or may be: until when, and why."""
+        switches = self.look()
+        if switches is None:
+            return self._postponed(SWITCHES_LIFE, 2 * SWITCHES_LIFE, "the switches could not be read yet")
+        reason = switches.verdict(task)
+        return None if reason is None else self._postponed(SHORTEST_STOP, LONGEST_STOP, reason)
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that keep the caps on a task."""
-        return self.look().caps(task)
+        """The locks that keep the caps on a task; none while the switches were never read: nothing begins then."""
+        switches = self.look()
+        return () if switches is None else switches.caps(task)
+
+    def _postponed(self, shortest: Millis, longest: Millis, reason: str) -> Postponed:
+        wait = shortest + self.runtime.random_source.below(longest - shortest + 1)
+        return Postponed(self.runtime.now() + wait, reason)

@@ -13,7 +13,7 @@ from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import StopRequest
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.view import View
+from duetime.domain.topologies.view import View, shown_statuses
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation
@@ -80,13 +80,14 @@ class TopologyService:
         topology_run = self.topology_repository.read(topology)
         if topology_run is None:
             graph = self.topology_repository.graph_of(task)
-            return View(task, graph, None, dict.fromkeys(graph.by_key, NodeStatus()))
+            nothing = dict.fromkeys(graph.by_key, NodeStatus(is_missing=True))
+            return View(task, graph, None, shown_statuses(task, nothing))
         operation = self.bulk_operations.latest_of(topology)
         return View(
             topology_run.task,
             topology_run.graph,
             topology_run.run_state,
-            self.topology_repository.statuses(topology_run),
+            shown_statuses(topology_run.task, self.topology_repository.statuses(topology_run)),
             operation,
         )
 

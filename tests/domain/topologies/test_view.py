@@ -1,0 +1,22 @@
+"""Where nodes stand as users see it."""
+
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.topologies.node_status import NodeStatus, Reason
+from duetime.domain.topologies.view import shown_statuses
+from tests.domain.factories import task
+from tests.domain.topologies.graphs import SUCCEEDED
+
+NODES = {"ran": SUCCEEDED, "waits": NodeStatus(), "missing": NodeStatus(is_missing=True)}
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_a_node_without_a_task_is_stopped_once_its_topology_has_ended(state: State) -> None:
+    """Until then it is blocked; every node that has a task is shown as that stands."""
+    shown = shown_statuses(task(state=state), NODES)
+    assert (shown["ran"], shown["waits"]) == (NODES["ran"], NODES["waits"])
+    missing = (shown["missing"].state, shown["missing"].reason)
+    assert missing == ((State.CANCELLED, Reason.STOPPED) if state in TERMINAL else (State.BLOCKED, None))
