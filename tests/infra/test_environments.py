@@ -97,8 +97,8 @@ def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
     rows = {name: figures for name, *figures in cells}
     found = [environment_named(name) for name in ("dev", "staging", "prod")]
     order = ("trigger", "api", "egress", "topology", "bulk", "deadletter")
-    assert rows["needed in all"] == [str(each.concurrency_needed) for each in found]
-    assert rows["requests that wait, at most, of the API's own"] == [str(each.long_polls) for each in found]
+    assert rows["total needed"] == [str(each.concurrency_needed) for each in found]
+    assert rows["API executions that may wait at a time, at most"] == [str(each.long_polls) for each in found]
     assert rows["workers at most: `high`, `normal`, `low`"] == [
         ", ".join(str(each.concurrency[priority]) for priority in Priority) for each in found
     ]
