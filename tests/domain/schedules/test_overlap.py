@@ -17,7 +17,7 @@ from duetime.domain.tasks.parents import Cause, ScheduleRef
 from duetime.domain.tasks.states import State
 from tests.clocks import NOW
 from tests.domain.factories import task
-from tests.domain.schedules.test_stored_expansion import STORED
+from tests.domain.schedules.test_expansion_results import STORED
 
 REF = ScheduleRef("nightly", 1, NOW, Cause.RECURRENCE, STORED.mark, reports=True)
 FIRST, SECOND, THIRD = (replace(task(schedule_ref=REF), id=TaskId.of(NOW, 0, n)) for n in (1, 2, 3))
