@@ -105,7 +105,7 @@ DECIDERS: dict[str, Rule] = {
     "services/tasks/create.py:TaskCreator._remember": KEY,
     "services/tasks/create.py:_Accepted.expiry": CONTENT,
     "services/outcomes/outcome.py:OutcomeWriter._succeed": CONTENT,
-    "services/outcomes/outcome.py:OutcomeWriter._paused": CONTENT,
+    "services/outcomes/suspended_attempts.py:write_pause": CONTENT,
     "services/outcomes/outcome.py:OutcomeWriter.skip": RECORD,
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
     "services/locks/admin.py:LockAdmin.free": LOCK,

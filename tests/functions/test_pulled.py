@@ -29,7 +29,7 @@ from tests.functions.test_meter import PAYLOAD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.services.pull.lease import Leased
+    from duetime.services.pull.messages import Leased
     from local.emulator import Emulator
 
 TYPE = "pulled"

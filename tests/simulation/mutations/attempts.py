@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant(
         "a heartbeat that comes late takes back what a later one has given",
-        "services/worker/batch.py",
+        "services/worker/lease_renewal.py",
         "guard = Guard(fence=task.fence, leased_until_before=until)",
         "guard = Guard(fence=task.fence)",
     ),
@@ -83,15 +83,15 @@ MUTANTS = (
     ),
     Mutant(
         "a deferral is written without its fence",
-        "services/outcomes/outcome.py",
-        "Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets)",
-        "Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(), sets)",
+        "services/outcomes/suspended_attempts.py",
+        "Write(task.id, Move.DEFER, runtime.nonce(), Guard(fence=task.fence), sets)",
+        "Write(task.id, Move.DEFER, runtime.nonce(), Guard(), sets)",
     ),
     Mutant(
         "a pause by the attempt is written without its fence",
-        "services/outcomes/outcome.py",
-        "guard = Guard(fence=task.fence, not_cancelled=True)\n        end = self._paused",
-        "guard = Guard(not_cancelled=True)\n        end = self._paused",
+        "services/outcomes/suspended_attempts.py",
+        "guard = Guard(fence=task.fence, not_cancelled=True)\n    write = Write(task.id, Move.YIELD",
+        "guard = Guard(not_cancelled=True)\n    write = Write(task.id, Move.YIELD",
     ),
     Mutant(
         "a retry forgets that a cancel was asked for",
@@ -120,8 +120,8 @@ MUTANTS = (
     Mutant(
         "a lost attempt is made again beyond what is allowed",
         "services/worker/attempt_phases.py",
-        "if task.attempt > task.retry.max_attempts:\n            return self.outcome_writer.give_up",
-        "if task.attempt > task.retry.max_attempts + 1:\n            return self.outcome_writer.give_up",
+        "if task.attempt > task.retry.max_attempts:\n            return lost_attempts.fail_claimed",
+        "if task.attempt > task.retry.max_attempts + 1:\n            return lost_attempts.fail_claimed",
     ),
     Mutant(
         "the last attempt is never made",
@@ -131,9 +131,9 @@ MUTANTS = (
     ),
     Mutant(
         "a pause costs an attempt",
-        "services/outcomes/outcome.py",
-        '"attempt": task.attempt - 1, "lease_ends_at": None}\n        guard',
-        '"attempt": task.attempt, "lease_ends_at": None}\n        guard',
+        "services/outcomes/suspended_attempts.py",
+        '"attempt": task.attempt - 1, "lease_ends_at": None}\n    guard',
+        '"attempt": task.attempt, "lease_ends_at": None}\n    guard',
     ),
     Mutant(
         "an attempt that does not end in time is let go on",

@@ -25,8 +25,8 @@ MUTANTS = (
     ),
     Mutant(
         "the holds of a worker's locks are not renewed",
-        "services/worker/batch.py",
-        "has_locks = inside.attempt_runner.phases.locks.renew(delivery_state, task, until)",
+        "services/worker/lease_renewal.py",
+        "has_locks = self.locks.renew(delivery_state, task, until)",
         "has_locks = True",
     ),
     Mutant(

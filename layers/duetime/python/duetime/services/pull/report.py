@@ -25,7 +25,7 @@ from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
 from duetime.services.enqueue import message_for
 from duetime.services.outcomes.duplicate_report import says_the_same
-from duetime.services.pull.lease import RUN_ONLY
+from duetime.services.pull.claims import RUN_ONLY
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.pull_leases import LeaseKey, Pullers

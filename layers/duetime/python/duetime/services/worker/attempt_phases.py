@@ -13,6 +13,7 @@ from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import LockScope, StopRequest
 from duetime.domain.topologies.watchdog_times import deferred_until
+from duetime.services.outcomes import lost_attempts
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
@@ -51,7 +52,7 @@ class AttemptPhases:
         """Make one attempt at a task: prepare and run, and write down how it ended."""
         phases = self.caller.targets.phases(task)
         if task.attempt > task.retry.max_attempts:
-            return self.outcome_writer.give_up(task, phases)
+            return lost_attempts.fail_claimed(self.outcome_writer, task, phases)
         self.lease.begin(delivery_state, task)
         self.runtime.clock.sleep_until(task.next_at)
         started = self.runtime.now()

@@ -11,6 +11,7 @@ from duetime.domain.tasks.states import LEASED, WAITING, Move, State
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
+from duetime.services.outcomes.lost_attempts import fail_unwatched
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.timers import Message
@@ -78,7 +79,7 @@ class DeadLetterService:
         return not self.queues.send([Outgoing(message_for(task), delay)])
 
     def _give_up(self, task: Task) -> bool:
-        end = self.outcome_writer.bury(task)
+        end = fail_unwatched(self.outcome_writer, task)
         if isinstance(end, Applied) and end.task.finished_at is None:
             self.completion.close(end.task)
         return isinstance(end, Applied)
