@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _WORDS = {"AND", "OR", "IN", "SET", "ADD", "REMOVE", "attribute_exists", "attribute_not_exists", "if_not_exists"}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.data(), TASKS)
 def test_expressions_hold_placeholders_only_and_use_all_of_them(data: st.DataObject, any_task: Task) -> None:
@@ -30,6 +31,7 @@ def test_expressions_hold_placeholders_only_and_use_all_of_them(data: st.DataObj
     assert {word for word in words if word[0] not in "#:"} <= _WORDS
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.data(), TASKS)
 def test_no_attribute_is_changed_twice(data: st.DataObject, any_task: Task) -> None:

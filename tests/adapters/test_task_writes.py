@@ -103,6 +103,7 @@ def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, 
     assert task_store.apply(Write(before.id, Move.CLAIM, "n", guard)) == ConditionFailed(before)
 
 
+@pytest.mark.slow
 @properties
 @given(data=st.data(), any_task=TASKS)
 def test_a_write_means_what_permits_and_applied_say(task_store: TaskStore, data: st.DataObject, any_task: Task) -> None:

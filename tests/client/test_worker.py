@@ -175,6 +175,7 @@ def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
     assert (task.state, task.attempt, task.error.kind) == ("failed", 1, "ResultNotJson")
 
 
+@pytest.mark.slow
 def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> None:
     """Work that takes longer than the lease stays with its worker."""
     running = Running(client, lease_seconds=10)
@@ -226,6 +227,7 @@ def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
         assert ended(client, cancelled).state == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing(
     server: ApiServer, client: Client
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.deployed.test_path import TYPE, ended, reporting, soon
 from tests.functions.receivers import receiving
 from tests.waiting import until
@@ -24,6 +26,7 @@ def span(client: Client, task: Task) -> tuple[datetime, float]:
     return last.started_at, last.duration_ms
 
 
+@pytest.mark.slow
 def test_tasks_of_one_lock_run_one_after_the_other_in_order(client: Client, counter: Receiver) -> None:
     """Eight tasks that wait for a ninth: no two at a time, the earliest due first, each once."""
     lock: LockSpec = {"key": "deployed"}

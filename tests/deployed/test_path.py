@@ -74,6 +74,7 @@ def test_the_demo_keeps_its_promises(client: Client) -> None:
     assert figures.lateness_ms.max < IN_TIME / timedelta(milliseconds=1)
 
 
+@pytest.mark.slow
 def test_the_demos_workflow_keeps_its_promises(client: Client) -> None:
     """By the receiver's own count, each of its nodes runs once, and only after all of its parents."""
     figures = demo_workflow.run(client, lambda _: None)
@@ -97,6 +98,7 @@ def test_a_task_runs_once_when_it_is_due_and_succeeds(
     assert timedelta(0) <= start - due < IN_TIME
 
 
+@pytest.mark.slow
 def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> None:
     """A task that was taken back before its time stays away, while one due after it runs."""
     taken_back = client.create_task(TYPE, **calling(counter, at=soon(6)))
@@ -108,6 +110,7 @@ def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> Non
     assert starts(counter, taken_back) == []
 
 
+@pytest.mark.slow
 def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Receiver) -> None:
     """The last due time is the one that holds: not the first, nor the one an hour away, and only once."""
     task = client.create_task(TYPE, **calling(counter, at=soon(6)))
@@ -122,6 +125,7 @@ def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Re
     assert start >= due
 
 
+@pytest.mark.slow
 def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counter: Receiver) -> None:
     """The message that was sent for the first due time is dropped."""
     moved = client.create_task(TYPE, **calling(counter, at=soon(6)))
@@ -136,6 +140,7 @@ def test_a_task_moved_away_does_not_run_at_its_first_time(client: Client, counte
 TWENTY_MINUTES = timedelta(minutes=20)
 
 
+@pytest.mark.slow
 def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, client: Client, counter: Receiver) -> None:
     """Beyond the look-ahead nothing is sent at creation; the trigger sends it when its minute comes, and it runs."""
     due = soon(TWENTY_MINUTES.total_seconds())

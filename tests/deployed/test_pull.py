@@ -94,6 +94,7 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
     assert lease.ends_at + margin <= second.started_at <= lease.ends_at + margin + SOON
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_asked_to_stop_finishes_its_task_and_ends(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:

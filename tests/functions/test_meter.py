@@ -242,6 +242,7 @@ def test_a_prepared_task_costs_two_units_more(metered: tuple[Stack, Meter], monk
     assert (meter.table_units, meter.index_units) == (3 + 2, 1)
 
 
+@pytest.mark.slow
 def test_a_deferred_task_costs_its_deadline_and_its_notification(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,6 +97,7 @@ def test_asking_in_vain_costs_no_unit(metered: tuple[Stack, Meter]) -> None:
     assert meter.requests == {"ReceiveMessage": 1}
 
 
+@pytest.mark.slow
 def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """At one queue at the same time: every task goes to one of them, and none is left."""
     for name, value in engine.environ.items():

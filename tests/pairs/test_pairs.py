@@ -150,6 +150,7 @@ def _a_resume_keeps_the_time_that_it_read(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TaskControl, "_placed", first_read)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mistake", "name", "faults", "told_of"),
     [

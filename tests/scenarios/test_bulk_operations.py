@@ -97,6 +97,7 @@ def killing(function: str, number: int, calls: list[Call]) -> Callable[[Call], N
     return strike
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("cancel", "cancelled")])
 def test_a_large_topology_is_steered_in_the_background(scenario: Scenario, verb: str, state: str) -> None:
     """The answer comes soon; the topology shows the operation, which tells its progress and comes to its end."""
@@ -280,6 +281,7 @@ def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scena
     assert states_of(scenario) == {"paused": SOME, "succeeded": 1, "blocked": 1}
 
 
+@pytest.mark.slow
 def test_a_node_that_fails_stops_a_large_topology(scenario: Scenario) -> None:
     """What is left is cancelled in the background, and the whole comes to its end."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(MANY)}

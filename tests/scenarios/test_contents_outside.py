@@ -63,6 +63,7 @@ def until_asked(scenario: Scenario, leaves: object) -> Any:  # noqa: ANN401 - a 
     return work
 
 
+@pytest.mark.slow
 def test_attempts_are_told_of_for_as_long_as_their_task_lives() -> None:
     """A task that is tried for longer than a day, and kept for one day after its end, can tell of all its attempts."""
     with Scenario() as scenario:

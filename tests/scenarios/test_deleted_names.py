@@ -210,6 +210,7 @@ def test_an_etag_of_a_deleted_schedule_does_not_match_the_new_one() -> None:
         assert scenario.ask("GET", NIGHTLY).body["cron"] == "31 1 * * *"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_slow_deletion_leaves_the_activity_of_the_new_schedule_alone(is_lost: bool) -> None:  # noqa: FBT001 - same
     """The second half of a deletion comes when another schedule has the name: its runs still do not overlap."""

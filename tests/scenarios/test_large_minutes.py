@@ -39,6 +39,7 @@ def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> N
         assert (tasks.done(slow).lateness or 0) < takes
 
 
+@pytest.mark.slow
 def test_messages_that_take_long_are_each_sent_by_one_reader() -> None:
     """With every send slower than the hold, the tasks of one minute run, most of them sent once."""
     with Tasks() as tasks:

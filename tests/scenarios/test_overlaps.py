@@ -152,6 +152,7 @@ def test_a_broken_chain_is_repaired() -> None:
         assert min(later.at - earlier.at for earlier, later in pairwise(schedules.effects)) >= 30 * SECOND
 
 
+@pytest.mark.slow
 def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
     """The coming run is cancelled, then nothing is invoked until its record is gone: the chain goes on after that."""
     with Schedules() as schedules:

@@ -130,6 +130,7 @@ def test_rules_decide_under_continue() -> None:
         assert (stands(graphs)["bottom"], stands(graphs)["helper"]) == ("upstream_failed", "succeeded")
 
 
+@pytest.mark.slow
 def test_a_skip_goes_down_a_long_chain() -> None:
     """A hundred nodes are skipped one after the other, each by a worker of its own, and the topology still ends."""
     with Graphs() as graphs:
@@ -337,6 +338,7 @@ def test_a_failure_ends_the_same_without_an_execution(policy: str) -> None:
     assert run(breaks=True) == run(breaks=False)
 
 
+@pytest.mark.slow
 def test_checks_go_on_for_as_long_as_it_runs() -> None:
     """An execution that breaks after hours is found, at the latest an hour and a little later."""
     with Graphs() as graphs:
@@ -353,6 +355,7 @@ def test_checks_go_on_for_as_long_as_it_runs() -> None:
         assert len(graphs.ran) == len(chain)
 
 
+@pytest.mark.slow
 def test_a_topology_that_is_cancelled_between_attempts_leaves_no_node_behind() -> None:
     """When its task ends before its nodes, those that wait are cancelled and those that run are stopped."""
     with Graphs() as graphs:

@@ -105,6 +105,7 @@ def test_an_accepted_rerun_runs_whatever_happens_before_its_plan(fault: Callable
         assert (ended.state, graphs.ran) == ("succeeded", ["a", "b"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minutes", [3, 10, 240])
 def test_a_rerun_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
     """However long that takes: the run begins when the node has ended, keeps it, and no attempt is spent."""

@@ -61,6 +61,7 @@ def check_all_expire(graphs: Graphs) -> None:
     assert graphs.items("x#") == []
 
 
+@pytest.mark.slow
 def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None:
     """Its first node ended days before the last, with a retention of a day: it is there until the whole has ended."""
     graphs.submit(NODES, deadline_seconds=15 * 86_400)
@@ -157,6 +158,7 @@ def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graph
     assert (graphs.node("slow").expires_at or 0) >= (graphs.whole().expires_at or 0)
 
 
+@pytest.mark.slow
 def test_whoever_comes_last_lets_a_node_expire() -> None:
     """The worker of a node stands still at any of its calls while the whole ends."""
     for number in count(1):

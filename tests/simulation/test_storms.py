@@ -101,6 +101,7 @@ def test_without_a_fault_everything_is_on_time() -> None:
         assert storm.watching.latest <= 3_000
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trace_whatever_ran_before() -> None:
     """A failing seed can be looked at again, call by call."""
     traces = []

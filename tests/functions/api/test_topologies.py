@@ -220,6 +220,7 @@ def layered(count: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fiel
     }
 
 
+@pytest.mark.slow
 def test_the_largest_graph_is_accepted_and_shown(api: Gateway) -> None:
     """Ten thousand nodes are one task; the answer about them stays below the 6 MB that a function may answer."""
     made = api.send("POST", PATH, {"nodes": layered(MAX_NODES)})
@@ -234,6 +235,7 @@ for _ in range(70):
     DEEP = [DEEP]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nodes", "field", "said"),
     [
