@@ -193,7 +193,7 @@ def test_a_long_task_keeps_its_lease() -> None:
         task_id = tasks.create(timeout_seconds=800)
         tasks.run(15 * MINUTE)
         assert (tasks.done(task_id).attempt, len(tasks.effects)) == (1, 1)
-        assert tasks.counts()["refused"] == 0
+        assert tasks.counts()["claims_rejected"] == 0
 
 
 def test_a_short_task_costs_no_heartbeat() -> None:
@@ -534,7 +534,7 @@ def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
         task_id = tasks.create(target=HTTP | {"phases": ["clean"]})
         tasks.run(MINUTE)
         assert tasks.record(task_id).finished_at is not None
-        assert tasks.counts()["cleans_failed"] == failed
+        assert tasks.counts()["cleanups_failed"] == failed
 
 
 @pytest.mark.parametrize("kind", ["worker", "pulled", "deferred"])

@@ -122,7 +122,7 @@ def test_a_target_cleans_up_after_a_failure_too() -> None:
         task = tasks.record(task_id)
         assert tasks.phases() == ["prepare", "run", "clean"]
         assert (task.state, task.finished_at is not None) == ("failed", True)
-        assert tasks.counts()["cleans_failed"] == 1
+        assert tasks.counts()["cleanups_failed"] == 1
 
 
 def test_cleaning_up_is_never_done_by_two_at_once(tasks: Tasks) -> None:

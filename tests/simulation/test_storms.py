@@ -75,7 +75,7 @@ def test_the_functions_keep_every_promise_in_a_storm(seed: int) -> None:
     watching = storm.watching
     assert not watching.violations, f"make simulate FIRST={seed} SEEDS=1\n" + "\n".join(watching.violations)
     assert watching.effects
-    defects = [machine for machine in storm.machines if machine.facts.counts["worker_defects"]]
+    defects = [machine for machine in storm.machines if machine.facts.counts["worker_errors"]]
     assert not defects, [machine.facts.notes for machine in defects]
 
 

@@ -101,7 +101,7 @@ class OutcomeWriter:
         if task.started_at == task.run_at and not task.deferred:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
-        self.runtime.telemetry.count("tasks_held_back")
+        self.runtime.telemetry.count("tasks_postponed")
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
         # A topology's own run has its nodes stopped; its next attempt heeds what was requested of this one.

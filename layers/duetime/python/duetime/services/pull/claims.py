@@ -62,7 +62,7 @@ class LeaseClaims:
         except Unavailable as error:
             return ClaimedDelivery(delivery, self._later(str(error)))
         except Exception as error:  # noqa: BLE001 - see above
-            self.runtime.telemetry.count("worker_defects")
+            self.runtime.telemetry.count("worker_errors")
             self.runtime.telemetry.note("a task could not be leased", error=repr(error), delivery=delivery.id)
             return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.length, repr(error)))
 
@@ -118,7 +118,7 @@ class LeaseClaims:
 
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage:
         """What happens to a message whose claim was rejected; what follows an outcome is the worker functions'."""
-        self.runtime.telemetry.count("refused")
+        self.runtime.telemetry.count("claims_rejected")
         retain_paused(self.stores.tasks, self.stores.contents, task)
         match after_refusal(task, delivery.message, self.runtime.now()):
             case FollowUp(left) | Undo(left) | CheckTopology(left):

@@ -68,7 +68,7 @@ class TopologyWatchdog:
         else:
             # By its fence: rejected if the attempt has ended meanwhile, perhaps by that very execution.
             self.outcome_writer.postpone(task, Postponed(now, EXECUTION_LOST))
-            self.runtime.telemetry.count("topology_frames_lost")
+            self.runtime.telemetry.count("topology_executions_lost")
             self.runtime.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
 
     def _cancel(self, task: Task, *, is_planned: bool) -> None:

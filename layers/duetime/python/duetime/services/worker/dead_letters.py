@@ -56,7 +56,7 @@ class DeadLetterService:
         if task.state in LEASED:
             return self._leased(task)
         if task.state in WAITING:
-            self.runtime.telemetry.count("placed_again")
+            self.runtime.telemetry.count("dead_letters_sent_again")
             guard = Guard(version=task.version)
             return isinstance(self.enqueuer.move(task, Move.REPLACE, task.next_at, guard, {}), Applied)
         return True
