@@ -132,12 +132,12 @@ def test_a_count_is_grammatical(number: int, shown: str) -> None:
 
 def test_the_counts_of_a_bulk_operation_are_grammatical(duetime: Run, deployment: ScheduledDeployment) -> None:
     """What was matched, changed and scanned; one task is one task."""
-    one = {"examined": 399, "matched": 1, "changed": 0, "refused": {}, "next_token": None}
+    one = {"examined": 399, "matched": 1, "affected": 0, "refused": {}, "next_token": None}
     deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
     assert duetime("tasks", "cancel", "--type", "report", "--dry-run").stdout == "1 matched, 399 scanned\n"
     deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
     assert "1 task will be cancelled. Continue?" in duetime("tasks", "cancel", "--type", "report", typed="n\n").stderr
-    deployment.scripted.append(Answer(200, {**one, "changed": 1, "refused": {"move_refused": 1}}))
+    deployment.scripted.append(Answer(200, {**one, "affected": 1, "refused": {"move_refused": 1}}))
     done = duetime("tasks", "cancel", "--type", "report", "--yes")
     assert done.stdout == "1 cancelled, 399 scanned\n1 rejected: move_refused\n"
     assert done.stderr == ""

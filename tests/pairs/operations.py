@@ -257,18 +257,18 @@ OF_TASKS = (
     Operation("notify-success", partial(_notify, {"outcome": "succeeded", "result": 1}), goes_on=True),
     Operation("notify-failure", partial(_notify, _FAILED), goes_on=True),
     Operation("heartbeat", _beat),
-    Operation("bulk-cancel", partial(_bulk, "cancel", {}), classify=by_count("changed"), is_repeatable=True),
+    Operation("bulk-cancel", partial(_bulk, "cancel", {}), classify=by_count("affected"), is_repeatable=True),
     Operation(
         "bulk-cancel-by-force",
         partial(_bulk, "cancel", {"force": True}),
-        classify=by_count("changed"),
+        classify=by_count("affected"),
         is_repeatable=True,
     ),
-    Operation("bulk-change", partial(_bulk, "change", {"change": {"tags": {"a": "b"}}}), classify=by_count("changed")),
+    Operation("bulk-change", partial(_bulk, "change", {"change": {"tags": {"a": "b"}}}), classify=by_count("affected")),
     Operation(
         "redrive",
         lambda world: world.ask("POST", "/v1/dead-letters/redrive", {"filter": {"name": "old"}}),
-        classify=by_count("changed"),
+        classify=by_count("affected"),
     ),
 )
 OF_BULK = (

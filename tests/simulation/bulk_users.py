@@ -75,7 +75,7 @@ class BulkUsers:
         if "name" not in meant:
             # Of a type: whichever of its tasks has not started.
             self._changed.clear()
-        elif answer is not None and answer.status == 200 and answer.body["changed"]:
+        elif answer is not None and answer.status == 200 and answer.body["affected"]:
             self._changed[name] = priority
             self.check_changed()
 

@@ -127,7 +127,7 @@ def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
     thawed(life, FROZEN / "v1" / "ended.json")
     (letter,) = life.api.send("GET", "/v1/dead-letters").body["tasks"]
     assert letter["error"]["class"] == "ValueError"
-    assert life.api.send("POST", "/v1/dead-letters/redrive", {"filter": {}, "all": True}).body["changed"] == 1
+    assert life.api.send("POST", "/v1/dead-letters/redrive", {"filter": {}, "all": True}).body["affected"] == 1
     assert life.read(letter["id"]).state is State.SCHEDULED
     assert life.finish(letter["id"]) == "failed"
 
