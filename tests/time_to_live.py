@@ -108,7 +108,7 @@ DECIDERS: dict[str, Rule] = {
     "services/outcomes/suspended_attempts.py:write_pause": CONTENT,
     "services/outcomes/outcome.py:OutcomeWriter.skip": RECORD,
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
-    "services/locks/admin.py:LockAdmin.free": LOCK,
+    "services/locks/admin.py:LockAdmin.release": LOCK,
     "services/schedules/calendars.py:CalendarManager.delete": MARKER,
     "services/content_retention.py:let_expire": CONTENT,
     "services/locks/locking.py:LockManager._handed_on": LOCK,

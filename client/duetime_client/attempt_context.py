@@ -144,11 +144,11 @@ class Attempt:
 
     def release(self) -> str:
         """Release the task without having started it."""
-        return self._report(lambda: self._client.release_lease(self.leased.lease))
+        return self._report(lambda: self._client.release_lease(self.leased.id))
 
     def _outcome(self, handler: Callable[[Context, Any], object]) -> Callable[[], LeaseState]:
         """Call the handler; returns the request that reports its outcome."""
-        client, lease = self._client, self.leased.lease
+        client, lease = self._client, self.leased.id
         try:
             result = handler(self.context, self.leased.task.payload)
         except AttemptPaused as pause:
@@ -181,7 +181,7 @@ class Attempt:
         progress, context._progress = context._progress, None  # noqa: SLF001 - its maker
         requested_at = time.monotonic()
         try:
-            state = self._client.renew_lease(self.leased.lease, *(progress or ()))
+            state = self._client.renew_lease(self.leased.id, *(progress or ()))
         except (Conflict, TaskNotFound):
             # The attempt is over or another worker's; if the handler has ended meanwhile, its outcome says more.
             if not self._ended.is_set():
@@ -194,7 +194,7 @@ class Attempt:
         else:
             # Counted from the request: the API renewed the lease no earlier.
             context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
-            context._asked = state.asked  # noqa: SLF001 - its maker
+            context._asked = state.requested_action  # noqa: SLF001 - its maker
 
     def _report(self, send: Callable[[], LeaseState]) -> str:
         """Report the outcome, with retries while the lease lasts and the network fails."""

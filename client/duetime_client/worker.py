@@ -220,7 +220,7 @@ class Worker:
             if free and not self._stopping.is_set():
                 leases = client.lease_tasks(
                     self.types,
-                    max=free,
+                    max_tasks=free,
                     wait_seconds=self.wait_seconds,
                     lease_seconds=self.lease_seconds,
                     worker=self.name,

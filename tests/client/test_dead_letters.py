@@ -38,7 +38,7 @@ def page(deployment: Deployment, client: Client, token: str | None = None) -> An
 
 def piece(changed: int, token: str | None = None, **refused: int) -> Answer:
     """What the API says of one piece of a redrive."""
-    told = {"examined": 9, "matched": changed + sum(refused.values()), "changed": changed}
+    told = {"examined": 9, "matched": changed + sum(refused.values()), "affected": changed}
     return Answer(200, {**told, "refused": refused, "next_token": token})
 
 
@@ -63,7 +63,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
 def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
     """Each request carries the filter and the token of the answer before."""
     deployment.scripted += [piece(100, "one"), piece(1)]
-    assert [each.changed for each in client.redrive_dead_letters({"error": "Boom"}, per_second=5)] == [100, 1]
+    assert [each.affected for each in client.redrive_dead_letters({"error": "Boom"}, per_second=5)] == [100, 1]
     body = {"filter": {"error": "Boom"}, "per_second": 5}
     assert bodies(deployment) == [body, {**body, "next_token": "one"}]
 

@@ -19,7 +19,7 @@ from tests.functions.api.test_sweeps import CANCEL, RENAME, REPORTS
 from tests.functions.api.test_switches import BAD as BAD_SWITCHES
 from tests.functions.api.test_switches import CAP, STOP
 
-STOPPED = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, changed_at=NOW, changed_by="ann")
+STOPPED = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, updated_at=NOW, updated_by="ann")
 # JSON Schema knows neither control characters nor what a token or an owner may be, and to it 2.0 is whole.
 CODE_ALONE_SEES = (
     "a b",
@@ -49,7 +49,7 @@ def test_answers_are_as_described() -> None:
 
 def test_switches_are_refused_as_described() -> None:
     """What the document allows is what the code accepts."""
-    for good in (STOP, CAP, {"scope": "everything", "stopped": True}):
+    for good in (STOP, CAP, {**STOP, "scope": "type", "name": "report"}):
         assert fits("SwitchFields", good), good
     allowed = [body for body, _ in BAD_SWITCHES if fits("SwitchFields", body)]
     assert [body for body in allowed if not any(text in json.dumps(body) for text in CODE_ALONE_SEES)] == []

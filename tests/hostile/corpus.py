@@ -67,8 +67,8 @@ BODIES: Mapping[str, Any] = {
     "notifyTask": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "heartbeatTask": {"fence": 1},
     "tellProgress": {"fence": 1, "percent": 40, "message": "on the way"},
-    "leaseTasks": {"types": [PULLED], "max": 1, "wait_seconds": 0, "lease_seconds": 30},
-    "putSwitch": {"scope": "type", "name": "mail", "stopped": False, "max_concurrent": 3, "reason": "for now"},
+    "leaseTasks": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30},
+    "putSwitch": {"stopped": False, "max_concurrent": 3, "reason": "for now"},
     "createSchedule": SCHEDULE,
     "changeSchedule": {"cron": "0 2 * * *"},
     "previewSchedule": {"cron": "30 1 * * *", "timezone": "Europe/London", "count": 3},
@@ -95,7 +95,6 @@ BODIES: Mapping[str, Any] = {
 }
 QUERIES_OF: Mapping[str, str] = {
     "askTarget": "action=status",
-    "removeSwitch": "scope=type&name=mail",
     "listTasks": "state=scheduled&limit=5",
     "listDeadLetters": "error=Boom",
     "cancelTask": "force=true",

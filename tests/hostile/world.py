@@ -41,12 +41,13 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         _made(api, "PUT", f"/v1/calendars/{name}", BODIES["putCalendar"])
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
     backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfill", BODIES["backfillSchedule"])
-    _made(api, "PUT", "/v1/switches", BODIES["putSwitch"])
+    _made(api, "PUT", "/v1/switches/type/mail", BODIES["putSwitch"])
     tasks = [_made(api, "POST", "/v1/tasks", task)["id"] for task in (TASK, {"type": "echo"}, {**TASK, "lock": None})]
     graph = _made(api, "POST", "/v1/topologies", BODIES["createTopology"])["id"]
     return {
         "task_id": [*tasks, graph],
         "name": NAMES,
+        "scope": ("type", "owner"),
         "key": (LOCK,),
         "backfill_id": [backfill["id"]],
         "lease_id": _leases(api),
@@ -59,8 +60,8 @@ def _leases(api: Api) -> list[str]:
         _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "limit": 2}})
     leases: list[str] = []
     for _ in range(_TRIES):
-        wanted = {**BODIES["leaseTasks"], "max": 2, "lease_seconds": 600, "wait_seconds": 2}
-        leases += [lease["lease"] for lease in _made(api, "POST", "/v1/leases", wanted)["leases"]]
+        wanted = {**BODIES["leaseTasks"], "max_tasks": 2, "lease_seconds": 600, "wait_seconds": 2}
+        leases += [lease["id"] for lease in _made(api, "POST", "/v1/leases", wanted)["leases"]]
         if len(leases) == 2:
             break
     failed = {"error": {"class": "Boom", "message": "no such row"}, "retriable": False}

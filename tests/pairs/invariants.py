@@ -166,7 +166,7 @@ def _lock_states(world: World) -> list[State]:
     for key in sorted({task.lock.key for task in world.watching.tasks() if task.lock is not None}):
         store = DynamoLockStore(world.dynamodb, "tasks", None)  # type: ignore[arg-type]  # nothing is read at once
         lock, line = store.read(LockName(OWNER, key), _MANY)
-        living = [each for each in lock.holders if each.until > world.time.now()]
+        living = [each for each in lock.holders if each.expires_at > world.time.now()]
         for holder in living:
             task = world.watching.record(holder.task_id.text)
             # An attempt that was cut short before it took the lock leaves that to the hold of the last one.

@@ -257,18 +257,18 @@ OF_TASKS = (
     Operation("notify-success", partial(_notify, {"outcome": "succeeded", "result": 1}), goes_on=True),
     Operation("notify-failure", partial(_notify, _FAILED), goes_on=True),
     Operation("heartbeat", _beat),
-    Operation("bulk-cancel", partial(_bulk, "cancel", {}), classify=by_count("changed"), is_repeatable=True),
+    Operation("bulk-cancel", partial(_bulk, "cancel", {}), classify=by_count("affected"), is_repeatable=True),
     Operation(
         "bulk-cancel-by-force",
         partial(_bulk, "cancel", {"force": True}),
-        classify=by_count("changed"),
+        classify=by_count("affected"),
         is_repeatable=True,
     ),
-    Operation("bulk-change", partial(_bulk, "change", {"change": {"tags": {"a": "b"}}}), classify=by_count("changed")),
+    Operation("bulk-change", partial(_bulk, "change", {"change": {"tags": {"a": "b"}}}), classify=by_count("affected")),
     Operation(
         "redrive",
         lambda world: world.ask("POST", "/v1/dead-letters/redrive", {"filter": {"name": "old"}}),
-        classify=by_count("changed"),
+        classify=by_count("affected"),
     ),
 )
 OF_BULK = (
@@ -388,15 +388,12 @@ OF_LOCKS = (
         "defer-waiter", lambda world: world.ask("PATCH", f"/v1/tasks/{world.about['waiter']}", {"delay_seconds": 400})
     ),
 )
-_ALL = {"scope": "everything", "stopped": True}
+_ALL, _PULLED = "/v1/switches/all/all", f"/v1/switches/type/{PULLED}"
 OF_SWITCHES = (
-    Operation("switch-off", lambda world: world.ask("PUT", "/v1/switches", _ALL)),
-    Operation("switch-on", lambda world: world.ask("DELETE", "/v1/switches", query="scope=everything")),
-    Operation(
-        "cap-one",
-        lambda world: world.ask("PUT", "/v1/switches", {"scope": "type", "name": PULLED, "max_concurrent": 1}),
-    ),
-    Operation("uncap", lambda world: world.ask("DELETE", "/v1/switches", query=f"scope=type&name={PULLED}")),
+    Operation("switch-off", lambda world: world.ask("PUT", _ALL, {"stopped": True})),
+    Operation("switch-on", lambda world: world.ask("DELETE", _ALL)),
+    Operation("cap-one", lambda world: world.ask("PUT", _PULLED, {"max_concurrent": 1})),
+    Operation("uncap", lambda world: world.ask("DELETE", _PULLED)),
 )
 
 

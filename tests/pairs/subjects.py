@@ -425,7 +425,7 @@ def with_calendar(world: World) -> None:
 def switched_off(world: World) -> None:
     """A task that is due while everything is stopped."""
     queued(world)
-    reply = _response(world, "PUT", "/v1/switches", {"scope": "everything", "stopped": True})
+    reply = _response(world, "PUT", "/v1/switches/all/all", {"stopped": True})
     assert reply.status < 300, reply
 
 

@@ -548,7 +548,7 @@ def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, 
         if kind == "pulled":
             wanted = {"types": [PULLED], "lease_seconds": 30, "worker": "w", "wait_seconds": 0}
             (lease,) = tasks.ask("POST", "/v1/leases", wanted).body["leases"]
-            path, body = f"/v1/leases/{lease['lease']}/heartbeat", {}
+            path, body = f"/v1/leases/{lease['id']}/heartbeat", {}
 
         def is_heartbeat(call: Call) -> bool:
             return call.operation == "update_item" and call.request["Key"][schema.SORT_KEY]["S"] == task_id

@@ -284,12 +284,12 @@ def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
 def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
     """All switches lie in one item that is never removed: its version goes on, whatever is set and removed."""
     with Scenario() as scenario:
-        switch = {"scope": "owner", "name": "local", "stopped": True}
+        path, switch = "/v1/switches/owner/local", {"stopped": True}
         met = land_late(scenario, writes("api", "switches", "put_item"))
-        scenario.send("PUT", "/v1/switches", switch)
+        scenario.send("PUT", path, switch)
         assert scenario.run_until(lambda: met)
-        assert scenario.ask("PUT", "/v1/switches", switch).status == 200
-        assert scenario.ask("DELETE", "/v1/switches", query="scope=owner&name=local").status == 200
+        assert scenario.ask("PUT", path, switch).status == 200
+        assert scenario.ask("DELETE", path).status == 200
         scenario.run(2 * LATEST_ARRIVAL)
         assert scenario.ask("GET", "/v1/switches").body["switches"] == []
 

@@ -148,10 +148,10 @@ def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
             assert answer.status == 202
         verb, body = ENDS[state]
         if verb:
-            assert scenario.ask("POST", f"/v1/leases/{new['lease']}/{verb}", body).status == 200
+            assert scenario.ask("POST", f"/v1/leases/{new['id']}/{verb}", body).status == 200
         assert scenario.record(task_id).state == state
         before = _facts(scenario.record(task_id))
-        refused = scenario.ask("POST", f"/v1/leases/{old['lease']}/{told}", REPORTS[told])
+        refused = scenario.ask("POST", f"/v1/leases/{old['id']}/{told}", REPORTS[told])
         assert (refused.status, refused.body["code"]) == (409, "fence_differs")
         assert _facts(scenario.record(task_id)) == before
 
@@ -203,12 +203,12 @@ def test_what_did_not_begin_counts_as_no_attempt() -> None:
         # The other one is looked at, and has to wait for the lock.
         assert scenario.ask("POST", "/v1/leases", wanted).body["leases"] == []
         assert scenario.record(other).waits_for == "lock db"
-        assert scenario.ask("POST", f"/v1/leases/{held['lease']}/complete", {"result": 1}).status == 200
+        assert scenario.ask("POST", f"/v1/leases/{held['id']}/complete", {"result": 1}).status == 200
         for _ in range(3):
             (lease,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
             assert (lease["task"]["id"], lease["task"]["attempt"]) == (other, 1)
-            assert scenario.ask("POST", f"/v1/leases/{lease['lease']}/release").status == 200
+            assert scenario.ask("POST", f"/v1/leases/{lease['id']}/release").status == 200
         (lease,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
-        assert scenario.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 1}).status == 200
+        assert scenario.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1}).status == 200
         task = scenario.record(other)
         assert (task.state, task.attempt, len(task.attempt_history)) == ("succeeded", 1, 1)

@@ -74,7 +74,7 @@ def test_pull_workers_are_held_to_the_schedule_too() -> None:
                 for lease in answer.body["leases"] if answer is not None else []:
                     leased.append(schedules.now)
                     schedules.take(90 * SECOND)
-                    schedules.users.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 1})
+                    schedules.users.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1})
                 schedules.take(SECOND)
 
         for _ in range(2):

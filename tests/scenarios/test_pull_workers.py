@@ -36,7 +36,7 @@ class Pulled(Tasks):
 
     def lease(self, wait: int = 0, worker: str = "w", most: int = 1) -> list[dict[str, Any]]:
         """Ask for leases."""
-        wanted = {"types": [PULLED], "lease_seconds": 30, "worker": worker, "wait_seconds": wait, "max": most}
+        wanted = {"types": [PULLED], "lease_seconds": 30, "worker": worker, "wait_seconds": wait, "max_tasks": most}
         reply = self.ask("POST", "/v1/leases", wanted)
         assert reply.status == 200, reply.body
         leases: list[dict[str, Any]] = reply.body["leases"]
@@ -52,7 +52,7 @@ class Pulled(Tasks):
 
     def tell(self, lease: dict[str, Any], verb: str, body: object = None) -> Reply:
         """Report on a lease."""
-        return self.ask("POST", f"/v1/leases/{lease['lease']}/{verb}", body)
+        return self.ask("POST", f"/v1/leases/{lease['id']}/{verb}", body)
 
 
 @pytest.fixture

@@ -196,10 +196,10 @@ def test_a_cancel_prevails_over_what_a_pull_worker_tells(end: str) -> None:
     """However a pull worker leaves a task whose cancel was answered 202, it is cancelled; a repeat says the same."""
     with Scenario() as scenario:
         task_id = _created(scenario, type=PULLED)
-        lease = scenario.ask("POST", "/v1/leases", LEASE).body["leases"][0]["lease"]
+        lease = scenario.ask("POST", "/v1/leases", LEASE).body["leases"][0]["id"]
         path = f"/v1/leases/{lease}"
         scenario.ask("POST", f"/v1/tasks/{task_id}/pause")
-        assert scenario.ask("POST", f"{path}/heartbeat", {}).body["asked"] == "pause"
+        assert scenario.ask("POST", f"{path}/heartbeat", {}).body["requested_action"] == "pause"
         _cancel_answered_202(scenario, task_id)
         body = {"pause": {"checkpoint": {"row": 1}}, "fail": {"error": {"class": "Boom", "message": "x"}}}.get(end)
         first, again = (scenario.ask("POST", f"{path}/{end}", body) for _ in range(2))

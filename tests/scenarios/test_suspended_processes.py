@@ -127,9 +127,9 @@ def test_what_a_suspended_pull_worker_says_later_is_refused_and_changes_nothing(
             method, path, query = ("POST", "/pause", "") if asked == "pause" else ("DELETE", "", "force=true")
             scenario.ask(method, f"/v1/tasks/{task}{path}", query=query)
         before = _stored(scenario)
-        assert scenario.ask("POST", f"/v1/leases/{old['lease']}/{verb}", SAID_LATE[verb]).status == 409
+        assert scenario.ask("POST", f"/v1/leases/{old['id']}/{verb}", SAID_LATE[verb]).status == 409
         assert _stored(scenario) == before
-        assert scenario.ask("POST", f"/v1/leases/{new['lease']}/heartbeat", {}).status == 200
+        assert scenario.ask("POST", f"/v1/leases/{new['id']}/heartbeat", {}).status == 200
 
 
 TOLD_LATE: dict[str, dict[str, Any]] = {

@@ -274,7 +274,7 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
             assert graphs.ask("POST", f"/v1/tasks/{graphs.node('a').id}/retry").status == 200
         else:
             redriven = graphs.ask("POST", "/v1/dead-letters/redrive", {"filter": {"type": PLAIN}})
-            assert redriven.body["changed"] == 1
+            assert redriven.body["affected"] == 1
         assert graphs.run_until(lambda: graphs.node("a").state == "succeeded", within=MINUTE)
         assert graphs.node("handler").state == "running"
         whole = graphs.run_until_ended()

@@ -253,7 +253,7 @@ class Users:
         if self.storm.time.now() >= ends_at:
             return
         effect = watching.began("run", task["id"], task["fence"])
-        path = f"/v1/leases/{lease['lease']}"
+        path = f"/v1/leases/{lease['id']}"
         until = self.storm.time.now() + self.random.choice([0, 2, 25, 70]) * SECOND
         is_silent = self.random.random() < _SILENT
         while (now := self.storm.time.now()) < until:
@@ -283,14 +283,14 @@ class Users:
         self.storm.take(self.random.randrange(1, 60) * SECOND)
         stored = self.storm.watching.record(task["id"])
         is_over = stored is not None and stored.fence > task["fence"]
-        answer = self.ask("POST", f"/v1/leases/{lease['lease']}/heartbeat")
+        answer = self.ask("POST", f"/v1/leases/{lease['id']}/heartbeat")
         heard = answer is not None and answer.status == 200
         self.storm.watching.check(not (is_over and heard), f"{task['id']} was renewed under fence {task['fence']}")
         stored = self.storm.watching.record(task["id"])
         if stored is None or stored.fence <= task["fence"] or stored.is_terminal:
             return
         is_told = any(line.fence == task["fence"] for line in stored.attempt_history)
-        answer = self.ask("POST", f"/v1/leases/{lease['lease']}/complete", {"result": 9})
+        answer = self.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 9})
         heard = answer is not None and answer.status == 200
         self.storm.watching.check(
             is_told or not heard, f"{task['id']} was ended under fence {task['fence']}, which is another's by now"

@@ -140,12 +140,7 @@ def locked(life: Life) -> None:
 
 def switched(life: Life) -> None:
     """Switches, and a task that one of them holds back."""
-    assert (
-        life.api.send(
-            "PUT", "/v1/switches", {"scope": "type", "name": "report", "max_concurrent": 3, "reason": "for now"}
-        ).status
-        == 200
-    )
+    assert life.api.send("PUT", "/v1/switches/type/report", {"max_concurrent": 3, "reason": "for now"}).status == 200
     life.create(delay_seconds=5)
 
 

@@ -36,7 +36,7 @@ def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
     answer = api.send("POST", CANCEL, body)
     assert (answer.status, answer.body) == (
         200,
-        {"examined": 5, "matched": 2, "changed": 2, "refused": {}, "next_token": None},
+        {"examined": 5, "matched": 2, "affected": 2, "refused": {}, "next_token": None},
     )
     assert {state_of(api, each) for each in wanted} == {"cancelled"}
     assert {state_of(api, each) for each in (*spared, *late)} == {"scheduled"}
@@ -46,7 +46,7 @@ def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
     """Each as a change of one task would change it."""
     tasks = fill(api, 3)
     answer = api.send("POST", CHANGE, {**REPORTS, "change": {"priority": "low", "at": "2026-12-01T09:00:00Z"}})
-    assert (answer.status, answer.body["changed"]) == (200, 3)
+    assert (answer.status, answer.body["affected"]) == (200, 3)
     found = [api.send("GET", f"/v1/tasks/{each}").body for each in tasks]
     assert {(task["priority"], task["due_at"]) for task in found} == {("low", "2026-12-01T09:00:00.000Z")}
 
@@ -55,7 +55,7 @@ def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
     """Piece by piece to the end; a token is good for its own sweep alone."""
     fill(api, 5)
     first = api.send("POST", CANCEL, {**REPORTS, "limit": 2}).body
-    assert (first["changed"], bool(first["next_token"])) == (2, True)
+    assert (first["affected"], bool(first["next_token"])) == (2, True)
     token = first["next_token"]
     for path, body in (
         (CANCEL, {"filter": {"type": "mail"}}),
@@ -69,7 +69,7 @@ def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
     assert list(other.faults) == ["next_token"]
     second = api.send("POST", CANCEL, {**REPORTS, "limit": 2, "next_token": token, "force": True}).body
     last = api.send("POST", CANCEL, {**REPORTS, "next_token": second["next_token"]}).body
-    assert [second["changed"], last["changed"], last["next_token"]] == [2, 1, None]
+    assert [second["affected"], last["affected"], last["next_token"]] == [2, 1, None]
     assert api.send("POST", CANCEL, REPORTS).body["matched"] == 0
 
 
@@ -79,8 +79,8 @@ def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock)
     claimed_by_a_worker(running, clock)
     fill(api, 1)
     answer = api.send("POST", CANCEL, REPORTS).body
-    assert (answer["matched"], answer["changed"], answer["refused"]) == (2, 1, {"move_refused": 1})
-    assert api.send("POST", CANCEL, {**REPORTS, "force": True}).body["changed"] == 1
+    assert (answer["matched"], answer["affected"], answer["refused"]) == (2, 1, {"move_refused": 1})
+    assert api.send("POST", CANCEL, {**REPORTS, "force": True}).body["affected"] == 1
     assert api.send("GET", f"/v1/tasks/{running}").body["asked"] == "cancel"
 
 
@@ -97,14 +97,14 @@ def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
     assert {state_of(api, each) for each in tasks} == {"scheduled"}
     assert api.send("POST", CANCEL, {"filter": {}, "all": True, "dry_run": True}).body["matched"] == 2
     assert {state_of(api, each) for each in tasks} == {"scheduled"}
-    assert api.send("POST", CANCEL, {"filter": {}, "all": True}).body["changed"] == 2
+    assert api.send("POST", CANCEL, {"filter": {}, "all": True}).body["affected"] == 2
 
 
 def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
     """Another owner's are not even counted."""
     mine = fill(api, 2)
     answer = api.send("POST", CANCEL, {"filter": {}, "all": True}, {"X-Duetime-Owner": "you"})
-    assert answer.body == {"examined": 0, "matched": 0, "changed": 0, "refused": {}, "next_token": None}
+    assert answer.body == {"examined": 0, "matched": 0, "affected": 0, "refused": {}, "next_token": None}
     assert {state_of(api, each) for each in mine} == {"scheduled"}
 
 
@@ -122,7 +122,7 @@ def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None
     (topology,) = fill(api, 1, target={"kind": "topology"}, payload=graph)
     answer = api.send("POST", CHANGE, {**REPORTS, "change": {"payload": 7}})
     assert answer.status == 200
-    assert (answer.body["changed"], answer.body["refused"]) == (1, {"fields_invalid": 1})
+    assert (answer.body["affected"], answer.body["refused"]) == (1, {"fields_invalid": 1})
     assert api.send("GET", f"/v1/tasks/{topology}").body["payload"] == graph
 
 

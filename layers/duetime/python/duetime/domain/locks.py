@@ -46,12 +46,12 @@ class Holder:
 
     Attributes:
         fence: of the attempt; `RESERVED` while the lock waits for the task.
-        until: when the hold ends by itself, unless a heartbeat renews it.
+        expires_at: when the hold ends by itself, unless a heartbeat renews it.
     """
 
     task_id: TaskId
     fence: int
-    until: Millis
+    expires_at: Millis
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,7 +89,7 @@ class Lock:
 
     def living(self, now: Millis) -> Lock:
         """The lock without those whose hold is over by every clock."""
-        return replace(self, holders=tuple(h for h in self.holders if h.until + MAX_CLOCK_DIFFERENCE > now))
+        return replace(self, holders=tuple(h for h in self.holders if h.expires_at + MAX_CLOCK_DIFFERENCE > now))
 
     def is_held_by_later(self, holder: Holder) -> bool:
         """Whether a later attempt of the same task holds it: then the lease of this one is over."""
@@ -109,7 +109,9 @@ class Lock:
 
     def expires_at(self, now: Millis) -> Millis:
         """When the lock may be forgotten, if nobody touches it any more."""
-        return max(now, *(holder.until for holder in self.holders)) + LOCK_LIFE if self.holders else now + LOCK_LIFE
+        return (
+            max(now, *(holder.expires_at for holder in self.holders)) + LOCK_LIFE if self.holders else now + LOCK_LIFE
+        )
 
     @staticmethod
     def renewal_expires_at(now: Millis, until: Millis) -> Millis:
@@ -122,7 +124,7 @@ class Lock:
 
     def frees_at(self, limit: int) -> Millis:
         """When the next place is free if nobody renews; the past if one is free now."""
-        ends = sorted(holder.until for holder in self.holders)
+        ends = sorted(holder.expires_at for holder in self.holders)
         return ends[len(ends) - limit] + MAX_CLOCK_DIFFERENCE if len(ends) >= limit else 0
 
 

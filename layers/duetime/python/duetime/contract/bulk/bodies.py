@@ -192,8 +192,8 @@ def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes) -> Bu
 
 _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
     BulkKind.CANCEL: CancelMany,
-    BulkKind.CHANGE: ChangeMany,
-    BulkKind.REDRIVE: RedriveMany,
+    BulkKind.UPDATE: ChangeMany,
+    BulkKind.RETRY: RedriveMany,
 }
 
 

@@ -13,6 +13,8 @@ from duetime.contract.http.version import CONTRACT_VERSION
 from duetime.contract.pull.lease_tokens import TOKEN_PATTERN
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.contract.tasks.report_bodies import NoFields
+from duetime.domain.limits import MAX_OWNER_LENGTH
+from duetime.domain.switches import SwitchScope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,10 +41,19 @@ _PATH_PARAMETERS: Schema = {
     "lease_id": {"description": "The lease.", "schema": {"type": "string", "pattern": TOKEN_PATTERN}},
     "key": {"description": "The lock's key.", "schema": {"type": "string", "pattern": LOCK_KEY_PATTERN}},
     "backfill_id": {"description": "The backfill's id.", "schema": {"type": "string"}},
+    "scope": {
+        "description": "What the switch is about.",
+        "schema": {"type": "string", "enum": [scope.value for scope in SwitchScope]},
+    },
     "name": {
         "description": "The name of the schedule or the calendar.",
         "schema": {"type": "string", "pattern": SCHEDULE_NAME_PATTERN},
     },
+}
+
+_SWITCH_NAME: Schema = {
+    "description": "The type or the owner, with every `/` as `%2F`; for the scope `all` it is `all`.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_OWNER_LENGTH, "examples": ["report"]},
 }
 
 
@@ -122,9 +133,10 @@ def _tag(operation: Operation) -> str:
 
 
 def _path_parameters(operation: Operation) -> list[Schema]:
+    known = {**_PATH_PARAMETERS, "name": _SWITCH_NAME} if "{scope}" in operation.path else _PATH_PARAMETERS
     return [
         {"name": name, "in": "path", "required": True, **described}
-        for name, described in _PATH_PARAMETERS.items()
+        for name, described in known.items()
         if f"{{{name}}}" in operation.path
     ]
 

@@ -89,14 +89,16 @@ class LeaseService:
         with ExitStack() as places:
             for number, (pull_queue, longest) in enumerate(polls):
                 seconds = max(0, min(longest, left // SECOND))
-                if len(leases) >= wanted.most or (longest and (leases or not seconds)):
+                if len(leases) >= wanted.max_tasks or (longest and (leases or not seconds)):
                     return
                 if number == len(types) and not places.enter_context(self.long_polls.place(left)):
                     return
                 began = self.runtime.now()
                 # What is leased already must not wait for what is not due: together it could outlast a lease.
                 hold = 0 if leases else MAX_HOLD
-                if not self._add(leases, self._leased(pull_queue, wanted, wanted.most - len(leases), seconds, hold)):
+                if not self._add(
+                    leases, self._leased(pull_queue, wanted, wanted.max_tasks - len(leases), seconds, hold)
+                ):
                     return
                 left -= max(self.runtime.now() - began, seconds * SECOND)
 

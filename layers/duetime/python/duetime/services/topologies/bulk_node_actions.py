@@ -48,8 +48,8 @@ class TopologySteps:
         return replace(
             before,
             examined=len(topology_run.graph.nodes),
-            matched=before.changed + len(work),
-            changed=before.changed + done,
+            matched=before.affected + len(work),
+            affected=before.affected + done,
             is_complete=not work,
         )
 
