@@ -55,7 +55,8 @@ def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, s
 
 
 def _matches(path: str) -> Iterator[tuple[Mapping[str, Operation[Any]], Mapping[str, str]]]:
-    parts = path.split("/")
+    # A slash at the end is taken: it cannot mean anything else.
+    parts = path.removesuffix("/").split("/")
     for pattern, operations in _BY_PATH.items():
         parameters = _parameters(pattern.split("/"), parts)
         if parameters is not None:
