@@ -83,7 +83,7 @@ NAMED_OTHERWISE = {
     "putCalendar": {"put_calendar", "put_icalendar"},
 }
 """Operations whose methods are not called as they are."""
-WITHOUT_METHOD = {"getHealth", "getOpenApi"}
+WITHOUT_METHOD = {"getHealth", "getIndex", "getOpenApi"}
 """Operations for monitors and for generators of clients."""
 
 

@@ -37,7 +37,7 @@ BAD_CALENDARS: list[tuple[object, str, str]] = [
     ({"timezone": "Mars/Olympus"}, "timezone", "IANA"),
     ({"dates": {"2026-12-32": ""}}, "dates.2026-12-32", "does not exist"),
     ({"dates": {"Christmas": ""}}, "dates.Christmas", "a date such as"),
-    ({"dates": {"2026-12-25": 1}}, "dates.2026-12-25", "valid string"),
+    ({"dates": {"2026-12-25": 1}}, "dates.2026-12-25", "should be text"),
     ({"dates": {"2026-12-25": "x" * 129}}, "dates.2026-12-25", "at most 128"),
     ({"dates": {f"{2000 + n // 28}-01-{n % 28 + 1:02}": "" for n in range(5001)}}, "dates", "at most 5000"),
     ({"dates": [1]}, "dates", "object"),

@@ -43,10 +43,10 @@ def test_a_method_that_a_path_does_not_take_is_told_those_it_does() -> None:
     """The allowed methods are those declared for the path, in the usual order."""
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("POST", "/v1/calendars/uk")
-    assert refused.value.allowed == ("GET", "PUT", "DELETE")
+    assert refused.value.allowed == ("GET", "HEAD", "PUT", "DELETE")
 
 
-@pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/tasks/", "/v1/tasks//pause", "/v1/tasks/a/b", "v1/tasks"])
+@pytest.mark.parametrize("path", ["", "/", "/v1//", "/v1/tasks//", "/v1/tasks//pause", "/v1/tasks/a/b", "v1/tasks"])
 def test_a_path_that_nothing_is_declared_for_is_unknown(path: str) -> None:
     """A path with a part too many, too few or empty leads nowhere."""
     with pytest.raises(PathNotFound):

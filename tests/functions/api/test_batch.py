@@ -60,7 +60,9 @@ def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
         payload = [payload]
     results = api.send("POST", PATH, {"tasks": [{"type": "a"}, {"type": "a", "payload": payload}]}).body["results"]
     assert [result["status"] for result in results] == [201, 422]
-    assert results[1]["problem"]["errors"] == [{"field": "tasks[1]", "reason": "is nested deeper than 64 levels"}]
+    assert results[1]["problem"]["errors"] == [
+        {"field": "tasks[1]", "reason": "is nested deeper than 64 levels", "code": "too_deep"}
+    ]
 
 
 def test_an_accepted_task_does_not_need_its_message(

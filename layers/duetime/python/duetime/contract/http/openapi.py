@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{model}"
 _NO_VALUES: tuple[tuple[str, object], ...] = (("default", None), ("default", []))
-_TAGS = {"dead-letters": "tasks", "health": "service", "openapi.json": "service"}
+_TAGS = {"": "service", "dead-letters": "tasks", "health": "service", "openapi.json": "service"}
 _PATH_PARAMETERS: Schema = {
     "task_id": {
         "description": "The task's id.",
@@ -128,7 +128,7 @@ def _operation(operation: Operation) -> Schema:
 
 def _tag(operation: Operation) -> str:
     """What an operation is about: the first part of its path, if that is not another's."""
-    subject = operation.path.split("/")[2]
+    subject = operation.path.removeprefix("/v1").strip("/").partition("/")[0]
     return _TAGS.get(subject, subject.replace("-", " "))
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.json_paths import shown
-from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import Body
@@ -152,7 +152,7 @@ class TaskListQuery(ListedQuery):
     def contradictions(self) -> Sequence[Fault]:
         """Tasks that are named by their ids are not filtered too."""
         alone = not self.ids or len(self.model_fields_set) == 1
-        return () if alone else (Fault("ids", "cannot be given together with other parameters"),)
+        return () if alone else (Fault("ids", "cannot be given together with other parameters", FaultCode.CONFLICT),)
 
 
 class DeadLetterQuery(ListedQuery):
@@ -208,7 +208,7 @@ def read_query(model: type[P], raw: str) -> P:
     try:
         query = validated(model, values)
     except FieldsInvalid as refusal:
-        raise ParametersInvalid(Fault(each.field, _of_parameter(each.reason)) for each in refusal.faults) from None
+        raise ParametersInvalid(replace(each, reason=_of_parameter(each.reason)) for each in refusal.faults) from None
     if faults := query.contradictions():
         raise ParametersInvalid(faults)
     return query
@@ -221,7 +221,10 @@ def no_query(raw: str) -> None:
         ParametersInvalid: there is one.
     """
     if pairs := _pairs(raw):
-        raise ParametersInvalid(Fault(shown(name), _of_parameter("is not a known field")) for name, _ in pairs)
+        raise ParametersInvalid(
+            Fault(shown(name), "is not a known parameter: there are none here", FaultCode.UNKNOWN_FIELD)
+            for name, _ in pairs
+        )
 
 
 def _pairs(raw: str) -> Sequence[tuple[str, str]]:
@@ -234,7 +237,8 @@ def _pairs(raw: str) -> Sequence[tuple[str, str]]:
     times = Counter(name for name, _ in pairs)
     repeated = [name for name, count in times.items() if count > 1 and name not in _REPEATABLE]
     if repeated:
-        raise ParametersInvalid(Fault(shown(name), "is given more than once") for name in repeated)
+        reason = "is given more than once, and takes one value"
+        raise ParametersInvalid(Fault(shown(name), reason, FaultCode.DUPLICATE) for name in repeated)
     return pairs
 
 
