@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import code, table
-from duetime.contract.http.openapi import document
 from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.problems import INTERNAL, KINDS
 from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.openapi.descriptions import GROWS, default_in
+from duetime.contract.openapi.document import document
 from duetime.contract.tasks.operations import LIST
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def answer_table() -> str:
     rows = []
     for name, field in schemas["TaskResponse"]["properties"].items():
         form, meaning = _form(field, schemas)
-        meaning = _PLAIN_MEANINGS.get(name) or meaning or _form(asked.get(name, {}), schemas)[1]
+        meaning = _PLAIN_MEANINGS.get(name) or meaning or default_in(_form(asked.get(name, {}), schemas)[1])[0]
         rows.append((code(name), form, meaning))
     return table(("field", "form", "meaning"), rows)
 
@@ -113,14 +113,10 @@ def _field_table(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
     required = schema.get("required", [])
     rows = []
     for name, field in sorted(schema["properties"].items(), key=lambda pair: pair[0] not in required):
-        form, meaning = _form(field, schemas)
-        default = "required" if name in required else _default(field)
-        rows.append((code(name), form, default, meaning))
+        form, text = _form(field, schemas)
+        meaning, default = default_in(text)
+        rows.append((code(name), form, "required" if name in required else code(default) if default else "", meaning))
     return table(("field", "form", "default", "meaning"), rows)
-
-
-def _default(field: dict[str, Any]) -> str:
-    return code(json.dumps(field["default"])) if "default" in field else ""
 
 
 def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
@@ -128,7 +124,7 @@ def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
     meaning: str = field.get("description", "")
     if "$ref" in field:
         model = schemas[field["$ref"].rpartition("/")[2]]
-        meaning = meaning or model.get("description", "").partition("\n")[0]
+        meaning = meaning or model.get("description", "").removesuffix(GROWS).rstrip()
         form = " or ".join(code(value) for value in model["enum"]) if "enum" in model else "object"
         return form if len(model.get("enum", ())) < len("four") else "text", meaning
     options = [one for one in field.get("anyOf", field.get("oneOf", [])) if one.get("type") != "null"]

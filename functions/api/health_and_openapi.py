@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from duetime.composition import composed
 from duetime.contract import health
 from duetime.contract.http.version import CONTRACT_VERSION
 from duetime.contract.tasks.encoding import json_text
@@ -42,6 +43,6 @@ def get_openapi(request: Request) -> Response:  # noqa: ARG001 - nothing is aske
 @cache
 def _document() -> str:
     # Imported and built when it is requested: no task should wait for it.
-    from duetime.contract.http.openapi import document  # noqa: PLC0415 - see the line above
+    from duetime.contract.openapi.document import document  # noqa: PLC0415 - see the line above
 
-    return json_text(document())
+    return json_text(document(composed().settings.authentication.value))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.http.openapi import document
+from duetime.contract.schedules.bodies import ScheduleCreate, TaskTemplate
+from duetime.contract.tasks.bodies import Retry
 from duetime_client.manifests.crontab import entries_of_crontab
 from duetime_client.manifests.differences import RETRY_DEFAULTS, SCHEDULE_DEFAULTS, TASK_DEFAULTS
 from duetime_client.manifests.prow import schedule_of_prow
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from pydantic import BaseModel
     from typer.testing import Result
 
     from duetime_client import Client
@@ -215,16 +217,21 @@ def test_a_target_that_the_type_decides_is_no_difference(
     assert changed(deployment) == []
 
 
+def properties(model: type[BaseModel]) -> dict[str, Any]:
+    """The fields of a body, with the defaults that the API fills in."""
+    found: dict[str, Any] = model.model_json_schema()["properties"]
+    return found
+
+
 def test_the_defaults_are_those_of_the_api() -> None:
     """The command compares with what the contract fills in."""
-    schemas: dict[str, Any] = document()["components"]["schemas"]
-    fields, task = schemas["ScheduleCreate"]["properties"], schemas["TaskTemplate"]["properties"]
+    fields, task = properties(ScheduleCreate), properties(TaskTemplate)
     named = {name: fields[name].get("default", []) for name in SCHEDULE_DEFAULTS}
     assert named == SCHEDULE_DEFAULTS
     told = {name: task[name].get("default") for name in TASK_DEFAULTS if name != "tags"}
     assert told == {name: value for name, value in TASK_DEFAULTS.items() if name != "tags"}
     assert set(task) - {"type", "target", "retry", "allow_unknown_type"} == set(TASK_DEFAULTS)
-    retry = {name: field["default"] for name, field in schemas["Retry"]["properties"].items()}
+    retry = {name: field["default"] for name, field in properties(Retry).items()}
     assert retry == RETRY_DEFAULTS
 
 

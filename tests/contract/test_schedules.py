@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from openapi_schema_validator import OAS31Validator
 from pydantic import TypeAdapter
 
-from duetime.contract.http.openapi import document
 from duetime.contract.http.problems import faults_of, kind_of
 from duetime.contract.http.request_json import read
+from duetime.contract.openapi.document import document
 from duetime.contract.schedules.decoding import (
     backfill_request,
     pause_note,
@@ -370,17 +370,19 @@ def test_the_document_describes_every_field_of_a_request() -> None:
 
 
 def test_the_document_takes_what_the_code_takes() -> None:
-    """Its own examples, and a timing of every kind; not two of them, none, or a due time of the task."""
+    """Its own examples and a timing of each kind, not a task's due time; it says that timings exclude each other."""
     for example in DOCUMENT["components"]["schemas"]["ScheduleCreate"]["examples"]:
         assert fits("ScheduleCreate", example)
         assert schedule_spec(read(json.dumps(example)))
     for timing in ({"rate": "1 hour"}, {"interval": "PT1H"}, {"dates": ["2026-12-24T09:00:00"]}, {"permanent": 0}):
         assert fits("ScheduleCreate", {**timing, "task": TASK})
-    for bad in ({"task": TASK}, {**GOOD, "rate": "1 hour"}, {**GOOD, "task": {**TASK, "delay_seconds": 1}}):
-        assert not fits("ScheduleCreate", bad)
+    assert not fits("ScheduleCreate", {**GOOD, "task": {**TASK, "delay_seconds": 1}})
+    words = {name: DOCUMENT["components"]["schemas"][name]["description"] for name in REQUESTS}
+    assert "Exactly one of `cron`, `rate`, `interval`, `dates` and `permanent` is required." in words["ScheduleCreate"]
+    assert "Exactly one of `cron`" in words["PreviewRequest"]
+    assert "At most one of `cron`" in words["SchedulePatch"]
     assert fits("SchedulePatch", {"end_at": None})
     assert not fits("SchedulePatch", {})
-    assert not fits("SchedulePatch", {"cron": "* * * * *", "rate": "1 hour"})
     assert not any(
         "default" in field for field in DOCUMENT["components"]["schemas"]["SchedulePatch"]["properties"].values()
     )

@@ -16,7 +16,7 @@ from schemathesis import GenerationMode
 from schemathesis.core import NotSet
 from schemathesis.core.result import Ok
 
-from duetime.contract.http.openapi import document
+from duetime.contract.openapi.document import document
 from tests.hostile.corpus import Hostile
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ from tests.simulation.virtual_time import VirtualTime
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from duetime.adapters.targets.http_messages import Call as HttpCall
     from tests.simulation.endpoints import Asked
     from tests.simulation.faults import Call
     from tests.simulation.virtual_time import Strand
@@ -122,6 +123,7 @@ class Account:
         endpoint_down_until: until when the endpoint that tasks call answers that it cannot.
         before_call: what a scenario does before each call of AWS: let time pass, refuse it, or end the process.
         after_call: what it does when a call was made, and its answer is on the way.
+        heard: what it does when an endpoint outside of AWS is called.
     """
 
     def __init__(self, seed: int, *, rate: float = 0.0, shards: int = 2, most_receives: int = 1000) -> None:
@@ -136,6 +138,7 @@ class Account:
         self.endpoint_down_until: Millis = 0
         self.before_call: Callable[[Call], None] | None = None
         self.after_call: Callable[[Call], None] | None = None
+        self.heard: Callable[[HttpCall], None] | None = None
         self.calls = 0
         self.faults: dict[str, int] = {}
         self.lines: list[tuple[Any, ...]] = []

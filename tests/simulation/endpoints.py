@@ -79,6 +79,10 @@ class SimulatedCaller:
 
     def _response(self, call: Call) -> HttpResponse:
         account = self._machine.account
+        if account.heard is not None:
+            account.heard(call)
+        if call.method == "GET":
+            return HttpResponse(200, body=b'{"percent": 40}')
         if call.url.startswith(CALLBACK_URL):
             told = json.loads(call.body)
             return HttpResponse(account.called_back(told["data"]["id"], told["data"]["state"]))

@@ -52,8 +52,8 @@ class Users:
     def ask(
         self, method: str, path: str, body: object = None, query: str = "", headers: dict[str, str] | None = None
     ) -> Reply | None:
-        """Send a request; `None` if no answer comes."""
-        text = None if body is None else json.dumps(body)
+        """Send a request, with a body of JSON or of bytes as they are; `None` if no answer comes."""
+        text = None if body is None else body.decode() if isinstance(body, bytes) else json.dumps(body)
         event = event_of(method, path, text, headers or {}, query, None, is_base64=False)
         # What names a request is not decided by the seed.
         event["requestContext"]["requestId"] = "request"

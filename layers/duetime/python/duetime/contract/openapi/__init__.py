@@ -1,0 +1,1 @@
+"""The OpenAPI document, made of what the operations declare and of the models that requests are read by."""

@@ -1,0 +1,51 @@
+"""Makes descriptions for the API's users of docstrings, which are written for the code's readers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from duetime.contract.openapi.portable import DEFAULT
+
+Schema = dict[str, Any]
+_SECTION = re.compile(r"\n\n(?:Attributes|Args|Raises):\n(?P<lines>.*)\Z", re.DOTALL)
+_ENTRY = re.compile(r"^ {4}(?P<name>\w+): (?P<text>.*?)(?=^ {4}\w+: |\Z)", re.DOTALL | re.MULTILINE)
+_DEFAULT = re.compile(rf" ?\b{DEFAULT}(?P<text>.*)\.\Z", re.DOTALL)
+GROWS = "Later versions may add values."
+
+
+def described(schema: Schema) -> Schema:
+    """A model's schema whose description is a text, and whose fields have what the docstring says of them."""
+    text = schema.get("description", "")
+    section = _SECTION.search(text)
+    summary = _one_line(text[: section.start()] if section else text)
+    attributes = {
+        entry["name"]: _one_line(entry["text"]) for entry in _ENTRY.finditer(section["lines"] if section else "")
+    }
+    if "enum" in schema:
+        return {**schema, "description": _with_values(summary, schema["enum"], attributes)}
+    if "properties" not in schema:
+        return {**schema, "description": summary} if summary else schema
+    properties = {
+        name: {**field, "description": f"{attributes[name][0].upper()}{attributes[name][1:]}"}
+        if name in attributes and "description" not in field
+        else field
+        for name, field in schema["properties"].items()
+    }
+    return {**schema, "description": summary, "properties": properties}
+
+
+def default_in(description: str) -> tuple[str, str]:
+    """A description without the sentence that states a default, and that default; empty if it states none."""
+    found = _DEFAULT.search(description)
+    return (description[: found.start()], found["text"]) if found else (description, "")
+
+
+def _with_values(summary: str, values: list[str], attributes: dict[str, str]) -> str:
+    meanings = {value: attributes[value.upper()] for value in values if value.upper() in attributes}
+    listed = " ".join(f"`{value}`: {meaning}" for value, meaning in meanings.items())
+    return f"{summary} {listed}".strip()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,39 @@
+"""Examples of requests and responses: recorded from the API itself, and kept beside this module."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Schema = dict[str, Any]
+FILE = Path(__file__).with_name("examples.json")
+
+
+def recorded() -> dict[str, Any]:
+    """What was recorded: requests and responses of each operation, and a problem of each code."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def problem_examples(of: Mapping[str, Any]) -> dict[str, Schema]:
+    """A problem of each code, which responses refer to."""
+    return {code: {"summary": problem["title"], "value": problem} for code, problem in sorted(of["problems"].items())}
+
+
+def add_examples(operation: Schema, examples: Mapping[str, Any]) -> None:
+    """Add its examples to a described operation.
+
+    Args:
+        operation: as the document describes it.
+        examples: the bodies of its `request` and `responses`, by media type and by status.
+    """
+    for media_type, body in examples.get("request", {}).items():
+        operation["requestBody"]["content"][media_type]["example"] = body
+    for status, body in examples.get("responses", {}).items():
+        content = operation["responses"].get(status, {}).get("content", {})
+        if "application/json" in content:
+            content["application/json"]["example"] = body

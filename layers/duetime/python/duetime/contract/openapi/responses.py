@@ -1,0 +1,107 @@
+"""The responses of operations: how they succeed, and how the API and the gateway before it refuse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.http import problems
+from duetime.contract.http.operation import IF_NONE_MATCH
+from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.openapi.schemas import reference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.contract.http.operation import Operation, Returns
+
+Schema = dict[str, Any]
+_COMPONENT = "#/components/responses/{name}"
+_OF_THE_GATEWAY = {
+    "401": "The gateway does not know the caller.",
+    "403": "The gateway does not let the caller in.",
+    "413": "The gateway takes no body of this size.",
+    "429": "Too many requests at once: repeat it a little later, with a growing pause.",
+    "500": "The request failed inside; it can be repeated.",
+    "503": "The API did not answer; the request can be repeated.",
+    "504": "The API did not answer in time; what it was asked for may have been done.",
+}
+"""Statuses that the gateway answers by itself, too: see `Refusal`."""
+_OF_A_CALLER = ("401", "403")
+_RETRY_AFTER: Schema = {
+    "Retry-After": {"description": "Seconds to wait before the request is repeated.", "schema": {"type": "string"}}
+}
+_WITH_RETRY_AFTER = frozenset({"429", "503"})
+_SHARED = {"429": "TooManyRequests", "500": "InternalError", "default": "OtherRefusal"}
+
+
+def shared_responses() -> dict[str, Schema]:
+    """The responses that all operations have in common."""
+    kinds = {"500": [problems.INTERNAL], "default": _of_no_operation()}
+    return {name: _refusal(status, kinds.get(status, [])) for status, name in _SHARED.items()}
+
+
+def _of_no_operation() -> list[problems.Kind]:
+    """The problems of requests that ask for no operation: of a wrong path, for example."""
+    codes = {problems.KINDS[error].code for operation in OPERATIONS for error in operation.all_errors}
+    return [kind for kind in problems.KINDS.values() if kind.code not in codes]
+
+
+def responses(operation: Operation) -> dict[str, Schema]:
+    """All responses of an operation, by status."""
+    return {**_successes(operation), **_refusals(operation)}
+
+
+def _successes(operation: Operation) -> dict[str, Schema]:
+    found = {str(success.status): _success(success) for success in operation.successes}
+    if IF_NONE_MATCH in operation.headers:
+        found["304"] = {
+            "description": "It has not changed since the caller's copy, which `If-None-Match` names.",
+            "headers": _described(operation.returns.headers),
+        }
+    return found
+
+
+def _success(success: Returns) -> Schema:
+    schema: Schema = {"type": "object"} if success.model is dict else reference(success.model)
+    described: Schema = {"description": success.description, "content": {"application/json": {"schema": schema}}}
+    return described | ({"headers": _described(success.headers)} if success.headers else {})
+
+
+def _described(headers: Mapping[str, str]) -> Schema:
+    return {name: {"description": text, "schema": {"type": "string"}} for name, text in headers.items()}
+
+
+def _refusals(operation: Operation) -> dict[str, Schema]:
+    kinds: dict[str, list[problems.Kind]] = {} if operation.is_public else {status: [] for status in _OF_A_CALLER}
+    for error in operation.all_errors:
+        kinds.setdefault(str(problems.KINDS[error].status.value), []).append(problems.KINDS[error])
+    own = {status: _refusal(status, same) for status, same in kinds.items()}
+    shared = {status: {"$ref": _COMPONENT.format(name=name)} for status, name in _SHARED.items()}
+    return dict(sorted({**shared, **own}.items()))
+
+
+def _refusal(status: str, kinds: list[problems.Kind]) -> Schema:
+    by_code = {kind.code: kind for kind in kinds}
+    words = "; ".join(f"`{kind.code}`: {kind.title}" for kind in by_code.values())
+    if status == "default":
+        words = f"Any other refusal. {words}".strip()
+    gateway = _OF_THE_GATEWAY.get(status)
+    described: Schema = {
+        "description": " ".join(part for part in (f"{words}." if words and gateway else words, gateway) if part),
+        "content": _content(by_code, may_be_the_gateways=gateway is not None or status == "default"),
+    }
+    return described | ({"headers": _RETRY_AFTER} if status in _WITH_RETRY_AFTER else {})
+
+
+def _content(by_code: Mapping[str, problems.Kind], *, may_be_the_gateways: bool) -> Schema:
+    """The forms of a refusal.
+
+    Where the gateway answers, too, both media types name both forms: generated clients read what they get by the
+    first media type of the document, whatever the response says that it is.
+    """
+    examples = {code: {"$ref": f"#/components/examples/{code}"} for code in by_code}
+    problem: Schema = {"schema": reference("Refusal" if may_be_the_gateways else "Problem")}
+    content: Schema = {problems.MEDIA_TYPE: problem | ({"examples": examples} if examples else {})}
+    if may_be_the_gateways:
+        content["application/json"] = {"schema": reference("Refusal")}
+    return content

@@ -1,0 +1,99 @@
+"""The schemas of all bodies, made of the very models that requests are read by."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import TypeAdapter
+
+from duetime.contract.http import problems
+from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.openapi import webhook_bodies
+from duetime.contract.openapi.descriptions import GROWS, described
+from duetime.contract.openapi.portable import DEFAULT, portable, with_sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Schema = dict[str, Any]
+Mode = Literal["validation", "serialization"]
+REFERENCE = "#/components/schemas/{model}"
+_REFERENCES = re.compile(r'"#/components/schemas/(\w+)"')
+_GATEWAY_MESSAGE: Schema = {
+    "description": "What the gateway before the API answers by itself: without credentials that it accepts, beyond "
+    "its rate limit, or when the API did not answer. It has no other form for this.",
+    "type": "object",
+    "properties": {"message": {"type": "string", "description": "For people.", "examples": ["Forbidden"]}},
+    "required": ["message"],
+}
+_REFUSAL: Schema = {
+    "description": "Why a request failed: a problem of the API, or the message of the gateway before it.",
+    "anyOf": [{"$ref": REFERENCE.format(model="Problem")}, {"$ref": REFERENCE.format(model="GatewayMessage")}],
+}
+
+
+def reference(model: type | str) -> Schema:
+    """Refers to a model's schema."""
+    return {"$ref": REFERENCE.format(model=model if isinstance(model, str) else model.__name__)}
+
+
+def schemas() -> dict[str, Schema]:
+    """The schemas of all models, by name."""
+    models = list(dict.fromkeys(_models()))
+    adapters: list[tuple[str, Mode, TypeAdapter[Any]]] = [
+        (model.__name__, mode, TypeAdapter(model)) for model, mode in models
+    ]
+    _, together = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)
+    found = {name: described(portable(schema)) for name, schema in together["$defs"].items()}
+    for schema in found.values():
+        _describe_references(schema, found)
+    _name_codes(found)
+    found |= {"GatewayMessage": _GATEWAY_MESSAGE, "Refusal": _REFUSAL}
+    for name in _reachable(found, {model.__name__ for model, mode in models if mode == "serialization"}):
+        if "enum" in found[name]:
+            found[name] = with_sentence(found[name], GROWS)
+    return dict(sorted(found.items()))
+
+
+def _models() -> Iterator[tuple[type, Mode]]:
+    """The models of all bodies, of requests, of responses and of what the API itself sends."""
+    yield problems.Problem, "serialization"
+    for model in webhook_bodies.MODELS:
+        yield model, "serialization"
+    for operation in OPERATIONS:
+        if operation.body is not None:
+            yield operation.body, "validation"
+        for success in operation.successes:
+            if success.model is not dict:
+                yield success.model, "serialization"
+
+
+def _describe_references(schema: Schema, found: dict[str, Schema]) -> None:
+    """A field that only states its default is described by what it refers to, which it would hide otherwise."""
+    for field in schema.get("properties", {}).values():
+        if "$ref" in field and field.get("description", "").startswith(DEFAULT):
+            field["description"] = f"{found[field['$ref'].rpartition('/')[2]]['description']} {field['description']}"
+
+
+def _name_codes(found: dict[str, Schema]) -> None:
+    """The code of a problem is one of those that exist."""
+    code = found["Problem"]["properties"]["code"]
+    if "$ref" in code:
+        return
+    codes = sorted({kind.code for kind in problems.KINDS.values()} | {problems.INTERNAL.code})
+    found["ProblemCode"] = {"type": "string", "enum": codes, "description": "What went wrong."}
+    found["Problem"]["properties"]["code"] = reference("ProblemCode")
+
+
+def _reachable(found: dict[str, Schema], roots: Iterable[str]) -> set[str]:
+    """The names of all schemas that some refer to, themselves included."""
+    reached: set[str] = set()
+    ahead = [name for name in roots if name in found]
+    while ahead:
+        name = ahead.pop()
+        if name not in reached:
+            reached.add(name)
+            ahead += [other for other in _REFERENCES.findall(json.dumps(found[name])) if other in found]
+    return reached

@@ -1,0 +1,48 @@
+"""The bodies of the requests that the scheduler itself makes: of callbacks, and to HTTP targets."""
+
+from __future__ import annotations
+
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,  # pydantic describes no other before Python 3.12
+)
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from duetime.contract.tasks.responses import Instant, TaskEntry  # noqa: TC001 - pydantic reads them at run time
+
+
+class TaskEvent(TypedDict):
+    """The outcome of a task, as its callback URL is told it; the form is that of Standard Webhooks."""
+
+    type: Annotated[
+        str,
+        Field(
+            description="`task.` and the state that the task has reached: succeeded, failed, cancelled or rolled_back.",
+            examples=["task.succeeded"],
+        ),
+    ]
+    timestamp: Annotated[Instant, Field(description="When it reached that state.")]
+    data: Annotated[TaskEntry, Field(description="The task as lists show it, without payload and result.")]
+
+
+class TargetRequest(TypedDict):
+    """What an HTTP target is asked to work on."""
+
+    task_id: Annotated[str, Field(description="The task's id: the same for every attempt.")]
+    type: Annotated[str, Field(description="The task's type.")]
+    attempt: Annotated[int, Field(description="Which attempt this is; the first is 1.")]
+    fence: Annotated[int, Field(description="The fence of this attempt; a later attempt has a higher one.")]
+    deadline: Annotated[Instant, Field(description="When the attempt must have ended.")]
+    inputs: NotRequired[
+        Annotated[
+            dict[str, Any],
+            Field(description="The results of the nodes that it asked for, by their keys; in a topology only."),
+        ]
+    ]
+    payload: Annotated[Any, Field(description="The task's payload, as it was given.")]
+
+
+MODELS: tuple[type, ...] = (TaskEvent, TargetRequest)

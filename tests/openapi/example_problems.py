@@ -1,0 +1,30 @@
+"""Errors of which the recorded requests meet none: a problem of each is made of the error itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.contract.http.request_errors import BodyTooLarge, CallerForbidden, CallerUnknown
+from duetime.contract.tasks.fields import OWNER_RULE
+from duetime.domain import errors
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_BODY_BYTES
+from tests.domain.factories import task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RARE: Sequence[Exception] = (
+    RuntimeError("what nobody expected"),
+    BodyTooLarge(MAX_BODY_BYTES),
+    CallerForbidden(OWNER_RULE),
+    CallerUnknown(),
+    errors.AttemptOverdue(task()),
+    errors.ContentExpired(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX"), "payload"),
+    errors.LockLost(task()),
+    errors.OperatorRequired(),
+    errors.SwitchesFull(100),
+    errors.TargetSilent("the endpoint did not answer within 5 s"),
+    errors.TargetUnreachable("the endpoint refused the connection"),
+    errors.Unavailable("throttled"),
+)

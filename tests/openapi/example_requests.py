@@ -1,0 +1,258 @@
+"""The requests that the examples of the OpenAPI document are recorded from; what comes first is the example."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.times import to_iso
+from duetime.handlers import Accepted
+from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
+from tests.simulation.account import PULLED
+from tests.simulation.endpoints import CALLBACK_URL, URL
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.openapi.recording import Recorder
+
+DAY = 24 * HOUR
+ICALENDAR = b"""BEGIN:VCALENDAR\r
+VERSION:2.0\r
+PRODID:-//example.org//holidays//EN\r
+BEGIN:VEVENT\r
+UID:1@example.org\r
+DTSTAMP:20261121T000000Z\r
+DTSTART;VALUE=DATE:20261225\r
+SUMMARY:Christmas Day\r
+END:VEVENT\r
+END:VCALENDAR\r
+"""
+
+
+def ask_for_everything(account: Recorder) -> None:
+    """Have every operation succeed in every way, and fail in the usual ones."""
+    _create(account)
+    _read(account)
+    _control(account)
+    _report(account)
+    _actions_by_filter(account)
+    _dead_letters(account)
+    _locks_and_leases(account)
+    _switches(account)
+    _schedules(account)
+    _topologies(account)
+    _service(account)
+    _refusals(account)
+
+
+def _create(account: Recorder) -> None:
+    tasks = "/v1/tasks"
+    key = {"Idempotency-Key": "report-2026-11-21"}
+    body = {
+        "type": PLAIN,
+        "payload": {"month": "2026-11"},
+        "at": to_iso(account.now + HOUR),
+        "name": "Monthly report",
+        "tags": {"team": "dba"},
+        "retry": {"max_attempts": 3},
+    }
+    account.ask("POST", tasks, body, headers=key)
+    account.ask("POST", tasks, {**body, "name": "Another"}, headers=key)
+    account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60}, query="wait=1")
+    batch = [
+        {"type": PLAIN, "tags": {"team": "dba"}},
+        {"type": PLAIN, "callback_url": "https://me:secret@example.org/"},
+    ]
+    account.ask("POST", f"{tasks}/batch", {"tasks": batch})
+    http = {"kind": "http", "url": URL, "phases": ["prepare"], "queries": ["progress"]}
+    account.create(kind="transfer", target=http, payload={"rows": 17}, callback_url=CALLBACK_URL)
+    account.run(MINUTE)
+
+
+def _read(account: Recorder) -> None:
+    page = account.ask("GET", "/v1/tasks", query="limit=2")
+    ended = [task for task in page.body["tasks"] if task["state"] == "succeeded"] or page.body["tasks"]
+    account.ask("GET", f"/v1/tasks/{ended[0]['id']}")
+    done = account.create(kind=UNDONE, payload={"rows": 17})
+    account.run(MINUTE)
+    account.ask("GET", f"/v1/tasks/{done}/attempts")
+    account.do(done, "rollback")
+
+
+def _control(account: Recorder) -> None:
+    task = account.create(HOUR)
+    account.ask("PATCH", f"/v1/tasks/{task}", {"priority": "high", "tags": {"team": "dba"}})
+    account.ask("PATCH", f"/v1/tasks/{task}", {"priority": "low"}, headers={"If-Match": '"1"'})
+    account.do(task, "pause")
+    account.do(task, "resume")
+    account.do(task, "run")
+    account.run(MINUTE)
+    account.ask("PATCH", f"/v1/tasks/{task}", {"priority": "low"})
+    account.cancel(account.create(HOUR))
+    account.fail(attempts=1)
+    failed = account.create(retry={"max_attempts": 1})
+    account.run(MINUTE)
+    account.do(failed, "retry")
+    account.run(MINUTE)
+    account.last(30)
+    for action in ("pause", "cancel"):
+        running = account.create(kind=PHASED)
+        account.run(5 * SECOND)
+        account.do(running, "pause") if action == "pause" else account.cancel(running, force=True)
+    account.run(2 * MINUTE)
+    account.target = lambda _phase, _context: "done"
+
+
+def _report(account: Recorder) -> None:
+    """An endpoint accepts the work, and tells how it goes on."""
+    account.target = lambda phase, _context: Accepted() if phase == "run" else "done"
+    target = {"kind": "http", "url": URL, "queries": ["progress"]}
+    task = account.create(kind="transfer", target=target, deadline_seconds=600)
+    account.run(10 * SECOND)
+    fence = account.record(task).fence
+    account.do(task, "heartbeat", {"fence": fence})
+    account.do(task, "progress", {"fence": fence, "percent": 40, "message": "17 of 42 tables"})
+    account.ask("GET", f"/v1/tasks/{task}/target", query="action=progress")
+    account.ask("GET", f"/v1/tasks/{task}/target", query="action=summary")
+    account.do(task, "notify", {"fence": fence + 1, "outcome": "succeeded"})
+    account.do(task, "notify", {"fence": fence, "outcome": "succeeded", "result": {"rows": 17}})
+    account.do(task, "notify", {"fence": fence, "outcome": "failed", "error": {"class": "NoSpace"}})
+    account.target = lambda _phase, _context: "done"
+    account.run(MINUTE)
+
+
+def _actions_by_filter(account: Recorder) -> None:
+    for _ in range(4):
+        account.create(DAY, tags={"batch": "7"})
+    wanted = {"filter": {"type": PLAIN, "tags": {"batch": "7"}}}
+    for verb, more in (("change", {"change": {"priority": "low"}}), ("cancel", {})):
+        account.ask("POST", f"/v1/tasks/{verb}", {**wanted, **more, "dry_run": True})
+        account.ask("POST", f"/v1/tasks/{verb}", {**wanted, **more, "per_second": 0.1})
+    operations = account.ask("GET", "/v1/bulk-operations").body["operations"]
+    account.ask("GET", f"/v1/bulk-operations/{operations[0]['id']}")
+    account.ask("POST", f"/v1/bulk-operations/{operations[0]['id']}/cancel")
+    account.run(5 * MINUTE)
+    account.ask("POST", f"/v1/bulk-operations/{operations[-1]['id']}/cancel")
+
+
+def _dead_letters(account: Recorder) -> None:
+    account.fail(attempts=1)
+    for _ in range(3):
+        account.create(retry={"max_attempts": 1}, tags={"team": "dba"})
+    account.run(MINUTE)
+    wanted = {"filter": {"tags": {"team": "dba"}}}
+    account.ask("GET", "/v1/dead-letters", query="limit=1")
+    account.ask("POST", "/v1/dead-letters/redrive", {**wanted, "dry_run": True})
+    account.ask("POST", "/v1/dead-letters/redrive", {**wanted, "per_second": 0.1})
+    account.run(MINUTE)
+    account.target = lambda _phase, _context: "done"
+
+
+def _locks_and_leases(account: Recorder) -> None:
+    made = [account.create(kind=PULLED, lock={"key": "db-17"}, payload={"frame": n}) for n in range(2)]
+    made += [account.create(kind=PULLED, payload={"frame": n}, retry={"max_attempts": 1}) for n in range(2, 8)]
+    account.run(10 * SECOND)
+    wanted = {"types": [PULLED], "max": 10, "wait_seconds": 0, "lease_seconds": 60, "worker": "vm-9219"}
+    leases: list[dict[str, Any]] = []
+    while len(leases) < len(made) - 1:
+        found = account.ask("POST", "/v1/leases", wanted).body["leases"]
+        leases += found
+        assert account.now < 1e15
+        account.run(SECOND)
+    account.ask("GET", "/v1/locks")
+    account.ask("GET", "/v1/locks/db-17")
+    account.ask("GET", "/v1/locks/db-18")
+    ids = [lease["lease"] for lease in leases]
+    account.ask("DELETE", "/v1/locks/db-17")
+    account.ask("POST", f"/v1/leases/{ids[1]}/heartbeat", {"percent": 40, "message": "frame 17"})
+    account.ask("POST", f"/v1/leases/{ids[1]}/complete", {"result": {"frames": 42}})
+    account.ask("POST", f"/v1/leases/{ids[2]}/fail", {"error": {"class": "NoSpace", "message": "disk full"}})
+    account.ask("POST", f"/v1/leases/{ids[3]}/release")
+    account.ask("DELETE", f"/v1/tasks/{leases[5]['task']['id']}", query="force=true")
+    account.ask("POST", f"/v1/leases/{ids[5]}/cancel")
+    account.ask("POST", f"/v1/tasks/{leases[4]['task']['id']}/pause")
+    account.ask("POST", f"/v1/leases/{ids[4]}/pause", {"checkpoint": {"frame": 17}})
+    account.ask("POST", "/v1/leases", {"types": ["unheard-of"], "worker": "vm-9219"})
+    account.ask("POST", f"/v1/leases/{ids[3][:-4]}AAAA/release")
+
+
+def _switches(account: Recorder) -> None:
+    account.ask("PUT", "/v1/switches", {"scope": "type", "name": "report", "stopped": True, "reason": "disk full"})
+    account.ask("GET", "/v1/switches")
+    account.ask("DELETE", "/v1/switches", query="scope=type&name=report")
+    account.ask("DELETE", "/v1/switches", query="scope=type&name=report")
+
+
+def _schedules(account: Recorder) -> None:
+    schedules, calendars = "/v1/schedules", "/v1/calendars"
+    holidays = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
+    account.ask("PUT", f"{calendars}/uk-holidays", holidays)
+    account.ask("PUT", f"{calendars}/de-holidays", ICALENDAR, headers={"content-type": "text/calendar"})
+    account.ask("GET", calendars)
+    account.ask("GET", f"{calendars}/uk-holidays")
+    account.ask("GET", f"{calendars}/fr-holidays")
+    timing = {"cron": "30 1 * * *", "timezone": "Europe/London", "calendars": ["uk-holidays"]}
+    account.ask("POST", f"{schedules}/preview", {**timing, "count": 3})
+    made = {"name": "nightly", **timing, "catch_up_seconds": 3600, "task": {"type": PLAIN}}
+    account.ask("POST", schedules, made)
+    account.ask("POST", schedules, made)
+    nightly = f"{schedules}/nightly"
+    account.ask("GET", schedules)
+    account.ask("GET", nightly)
+    account.ask("GET", f"{schedules}/weekly")
+    account.ask("GET", f"{nightly}/occurrences", query="limit=3")
+    account.ask("PATCH", nightly, {"cron": "45 1 * * *"})
+    account.ask("POST", f"{nightly}/pause", {"note": "the printer is broken"})
+    account.ask("POST", f"{nightly}/resume")
+    account.ask("POST", f"{nightly}/trigger")
+    period = {"from": to_iso(account.now - 3 * DAY), "until": to_iso(account.now - DAY), "per_minute": 1}
+    backfill = account.ask("POST", f"{nightly}/backfill", period).body["backfills"][0]["id"]
+    account.ask("DELETE", f"{nightly}/backfill/{backfill}")
+    account.ask("DELETE", f"{nightly}/backfill/unheard-of")
+    account.ask("DELETE", f"{calendars}/uk-holidays")
+    account.ask("DELETE", nightly)
+    account.ask("DELETE", f"{calendars}/uk-holidays")
+
+
+def _topologies(account: Recorder) -> None:
+    topologies = "/v1/topologies"
+    nodes = {
+        "extract": {"type": PLAIN},
+        "load": {"type": PLAIN, "depends_on": ["extract"]},
+    }
+    account.ask("POST", topologies, {"nodes": nodes, "name": "Import"})
+    account.target = lambda _phase, _context: "done"
+    account.fail(attempts=1)
+    failing = {key: {**node, "retry": {"max_attempts": 1}} for key, node in nodes.items()}
+    first = account.ask("POST", topologies, {"nodes": failing}).body["id"]
+    account.run(5 * MINUTE)
+    account.ask("GET", f"{topologies}/{first}")
+    account.target = lambda _phase, _context: "done"
+    account.ask("POST", f"{topologies}/{first}/rerun")
+    account.run(5 * MINUTE)
+    account.ask("POST", f"{topologies}/{first}/cancel")
+    waiting = account.ask("POST", topologies, {"nodes": nodes, "delay_seconds": 3600}).body["id"]
+    for verb in ("pause", "resume", "cancel"):
+        account.ask("POST", f"{topologies}/{waiting}/{verb}")
+    account.last(50)
+    running = account.ask("POST", topologies, {"nodes": nodes}).body["id"]
+    account.run(30 * SECOND)
+    for verb in ("pause", "resume", "cancel"):
+        account.ask("POST", f"{topologies}/{running}/{verb}")
+    account.target = lambda _phase, _context: "done"
+    account.run(5 * MINUTE)
+
+
+def _service(account: Recorder) -> None:
+    account.ask("GET", "/v1/health")
+
+
+def _refusals(account: Recorder) -> None:
+    account.ask("POST", "/v1/tasks", {"type": PLAIN, "delay": "5m"})
+    account.ask("POST", "/v1/tasks", b"{'type': 'report'}")
+    account.ask("GET", "/v1/tasks", query="limit=1000")
+    account.ask("GET", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX")
+    account.ask("GET", "/v1/nothing")
+    account.ask("PUT", "/v1/tasks")
+    account.ask("GET", "/v1/bulk-operations/01M7XZ8CGJ0013P2ZBN3YDT3DX")
+    account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"content-type": "text/plain"})

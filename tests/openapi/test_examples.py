@@ -1,0 +1,89 @@
+"""Examples of the OpenAPI document: there for everything, true to the schemas, and recorded from the API as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from openapi_schema_validator import OAS31Validator
+
+from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.openapi.document import document
+from duetime.contract.openapi.examples import FILE
+from tests.openapi.recording import recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
+ITSELF = "getOpenApi"
+RARE = {("resumeTopology", "202")}
+"""Answers that only a topology of very many nodes brings about."""
+GATEWAYS = {"401", "403", "413", "429"}
+"""Statuses that may be the gateway's alone."""
+
+
+def operations() -> Iterator[dict[str, Any]]:
+    """Every operation, and every request that the scheduler makes."""
+    for part in ("paths", "webhooks"):
+        for methods in DOCUMENT[part].values():
+            yield from methods.values()
+
+
+def contents(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The contents of a request and of its responses: where they stand, and what is said of them."""
+    for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
+        yield f"request {media_type}", content
+    for status, response in operation["responses"].items():
+        name = response.get("$ref", "").rpartition("/")[2]
+        found = DOCUMENT["components"]["responses"][name] if name else response
+        for media_type, content in found.get("content", {}).items():
+            yield f"{status} {media_type}", content
+
+
+def values(content: dict[str, Any]) -> list[Any]:
+    """The examples of a content."""
+    named = [
+        DOCUMENT["components"]["examples"][one["$ref"].rpartition("/")[2]] if "$ref" in one else one
+        for one in content.get("examples", {}).values()
+    ]
+    return [*([content["example"]] if "example" in content else []), *(one["value"] for one in named)]
+
+
+def test_the_examples_are_what_the_api_answers() -> None:
+    """Recording them anew changes nothing: run `make docs` when this fails."""
+    assert recorded() == FILE.read_text(encoding="utf-8")
+
+
+def test_every_request_and_every_success_has_an_example() -> None:
+    """Whatever has a body shows one; of problems, each status shows its codes."""
+    bare = [
+        (operation["operationId"], where.partition(" ")[0])
+        for operation in operations()
+        for where, content in contents(operation)
+        if not values(content) and where[0] in "r2" and operation["operationId"] != ITSELF
+    ]
+    assert set(bare) <= RARE
+    for operation in operations():
+        for where, content in contents(operation):
+            is_of_ours = where.endswith("problem+json") and where[:3] not in GATEWAYS
+            assert not is_of_ours or values(content), (operation["operationId"], where)
+
+
+@pytest.mark.parametrize("operation", list(operations()), ids=lambda operation: operation["operationId"])
+def test_examples_fit_their_schemas(operation: dict[str, Any]) -> None:
+    """Each example is one that the document itself allows, and a problem's code belongs to its status."""
+    for where, content in contents(operation):
+        validator = OAS31Validator({**DOCUMENT, **content["schema"]})
+        for value in values(content):
+            validator.validate(value)
+            if "problem" in where and where[0] != "d":
+                assert str(value["status"]) == where.partition(" ")[0]
+
+
+def test_examples_name_no_other_operation() -> None:
+    """What was recorded belongs to operations that are there: none is left of one that was renamed."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    assert set(stored["operations"]) == {operation.id for operation in OPERATIONS} - {ITSELF}
+    assert set(stored["webhooks"]) <= set(DOCUMENT["webhooks"])

@@ -1,0 +1,76 @@
+"""What the scheduler sends to URLs of its users is what the document says that it sends."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from openapi_schema_validator import OAS31Validator
+
+from duetime.contract.openapi.document import document
+from tests.scenarios.graphs import Graphs
+from tests.scenarios.scenario import MINUTE
+from tests.scenarios.tasks import Tasks
+from tests.simulation.endpoints import CALLBACK_URL, URL
+
+if TYPE_CHECKING:
+    from duetime.adapters.targets.http_messages import Call
+
+DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
+WEBHOOKS = {"POST": "taskEnded", "PUT": "targetWork", "GET": "targetQuery"}
+TARGET = {"kind": "http", "url": URL, "phases": ["prepare", "clean", "rollback"], "queries": ["progress"]}
+OF_THE_SENDER = {"Content-Type", "User-Agent"}
+"""Headers that every HTTP request has."""
+
+
+def check(call: Call) -> None:
+    """Hold a request against the document: its method, its action, its headers and its body."""
+    (described,) = DOCUMENT["webhooks"][WEBHOOKS[call.method]].values()
+    parameters = {one["name"]: one for one in described["parameters"]}
+    if call.method != "POST":
+        assert call.url.rpartition("action=")[2] in parameters["action"]["schema"]["enum"]
+    assert set(call.headers) - OF_THE_SENDER <= set(parameters)
+    body = described.get("requestBody")
+    if body is None:
+        assert not call.body
+        return
+    schema = body["content"]["application/json"]["schema"]
+    model = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    sent = json.loads(call.body)
+    OAS31Validator({**DOCUMENT, **schema}).validate(sent)
+    assert set(sent) <= set(model["properties"])
+
+
+def test_what_is_sent_fits_the_webhooks() -> None:
+    """Each phase of a success and of a failure, the question, and the outcome of both."""
+    calls: list[Call] = []
+    with Tasks() as tasks:
+        tasks.heard = calls.append
+        more: dict[str, Any] = {"target": TARGET, "callback_url": CALLBACK_URL, "retry": {"max_attempts": 1}}
+        done = tasks.create(kind="transfer", payload={"rows": 17}, **more)
+        tasks.run(MINUTE)
+        tasks.ask("GET", f"/v1/tasks/{done}/target", query="action=progress")
+        tasks.do(done, "rollback")
+        tasks.run(MINUTE)
+        tasks.fail()
+        tasks.create(kind="transfer", **more)
+        tasks.run(MINUTE)
+    seen = {call.url.rpartition("action=")[2] for call in calls if call.method != "POST"}
+    assert seen == {"prepare", "run", "clean", "rollback", "progress"}
+    events = {json.loads(call.body)["type"] for call in calls if call.method == "POST"}
+    assert {"task.succeeded", "task.failed", "task.rolled_back"} <= events
+    for call in calls:
+        check(call)
+
+
+def test_a_node_is_sent_the_results_that_it_asks_for() -> None:
+    """`inputs` are part of what the document describes."""
+    calls: list[Call] = []
+    with Graphs() as graphs:
+        graphs.heard = calls.append
+        node = {"type": "transfer", "target": {"kind": "http", "url": URL}}
+        graphs.submit({"first": node, "second": {**node, "depends_on": ["first"], "inputs": ["first"]}})
+        graphs.run_until_ended()
+    assert [call for call in calls if b'"inputs"' in call.body]
+    for call in calls:
+        check(call)
