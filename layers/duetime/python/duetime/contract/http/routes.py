@@ -59,11 +59,9 @@ def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, s
 def _matches(path: str) -> Iterator[tuple[Mapping[str, Operation[Any]], Mapping[str, str]]]:
     for pattern, operations in _BY_PATH.items():
         wanted = pattern.split("/")
-        if pattern in _ENDS_WITH_SLASHES:
-            parts = path.split("/", len(wanted) - 1)
-        else:
-            # A slash at the end is taken: it cannot mean anything else.
-            parts = path.removesuffix("/").split("/")
+        # A slash at the end is taken: it cannot mean anything else, but in a name that may have slashes.
+        is_open = pattern in _ENDS_WITH_SLASHES
+        parts = path.split("/", len(wanted) - 1) if is_open else path.removesuffix("/").split("/")
         parameters = _parameters(wanted, parts)
         if parameters is not None:
             yield operations, parameters

@@ -50,7 +50,7 @@ def parameters(operation: Operation, *, names_owner: bool) -> list[Schema]:
 
 
 def _in_path(operation: Operation) -> list[Schema]:
-    subject = _NAMED.get(operation.path.split("/")[2], "resource")
+    subject = next((_NAMED[part] for part in operation.path.split("/") if part in _NAMED), "resource")
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     known = {**_IN_PATH, "name": _SWITCH_NAME} if "scope" in names else _IN_PATH
     return [_path_parameter(known, name, subject) for name in names]
