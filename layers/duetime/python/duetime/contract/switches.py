@@ -189,7 +189,7 @@ PUT = Operation(
     "PUT /v1/switches",
     "Stop or cap a type, an owner or everything",
     Returns(SwitchResponse, "The switch."),
-    description="What is held back is `postponed`, and comes again by itself within 90 seconds after the switch "
+    description="What is held back is `waiting`, and comes again by itself within 90 seconds after the switch "
     f"is lifted. A switch that neither stops nor caps is removed. {_WHO}",
     body=SwitchFields,
     errors=(errors.OperatorRequired, errors.SwitchesFull),

@@ -31,7 +31,7 @@ from duetime.domain.tasks.attempt_results import (
 from duetime.domain.tasks.payload_expiry import after_record, unless_referenced
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from duetime.services.content_retention import let_expire, replace_content
 
@@ -96,10 +96,10 @@ class OutcomeWriter:
         """
         sets: TaskChanges = {
             "attempt": task.attempt - 1,
-            "waits_for": held.reason[:MAX_WAIT_REASON_LENGTH],
-            "lease_ends_at": None,
+            "waiting_for": held.reason[:MAX_WAIT_REASON_LENGTH],
+            "lease_expires_at": None,
         }
-        if task.started_at == task.run_at and not task.deferred:
+        if task.started_at == task.run_at and not task.awaiting_notification:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
         self.runtime.telemetry.count("tasks_held_back")
@@ -110,9 +110,9 @@ class OutcomeWriter:
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not _is_cancelled(task, end):
             return end
-        del sets["lease_ends_at"]
+        del sets["lease_expires_at"]
         return self.write_outcome(
-            task, Move.STOP, {**sets, "waits_for": None, "stop_request": None}, self.runtime.now()
+            task, Move.STOP, {**sets, "waiting_for": None, "requested_action": None}, self.runtime.now()
         )
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
@@ -128,7 +128,7 @@ class OutcomeWriter:
         sets: TaskChanges = {
             "attempt": task.attempt - 1,
             "error": failure(SKIPPED, skipped.reason).error,
-            "waits_for": None,
+            "waiting_for": None,
             "finished_at": now,
             "expires_at": now + self.retention,
         }
@@ -158,9 +158,9 @@ class OutcomeWriter:
             "attempt_history": lines[-ATTEMPTS_INLINE:],
             "deferred_fence": None,
         }
-        if task.stop_request is StopRequest.CANCEL:
-            return self.write_outcome(task, Move.STOP, {**sets, "stop_request": None}, now)
-        if task.rollback and Phase.ROLLBACK in phases:
+        if task.requested_action is RequestedAction.CANCEL:
+            return self.write_outcome(task, Move.STOP, {**sets, "requested_action": None}, now)
+        if task.rollback_on_failure and Phase.ROLLBACK in phases:
             return self._undo(task, sets)
         return self.write_outcome(task, Move.FAIL, sets, now)
 
@@ -171,14 +171,14 @@ class OutcomeWriter:
             task: the record as it was read; somebody's write in between is a rejection.
         """
         now = self.runtime.now()
-        line = AttemptRecord(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
+        line = AttemptRecord(task.attempt, task.fence, task.lease_worker or "", 0, 0, 0, AttemptOutcome.LOST)
         lines = (*Run(task, now, now).history_before, line)
         sets: TaskChanges = {
             "error": _lost(task, task.attempt).error,
             "attempt_history": lines[-ATTEMPTS_INLINE:],
-            "stop_request": None,
+            "requested_action": None,
         }
-        move = Move.STOP if task.stop_request is StopRequest.CANCEL else Move.GIVE_UP
+        move = Move.STOP if task.requested_action is RequestedAction.CANCEL else Move.GIVE_UP
         return self.write_outcome(task, move, sets, now, Guard(version=task.version))
 
     def write_outcome(
@@ -207,12 +207,12 @@ class OutcomeWriter:
         # A node is kept as long as its topology, whose end gives it its expiry.
         sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
-        if (task.deferred or task.pull_queue) and not self.completion.is_here:
+        if (task.awaiting_notification or task.pull_queue) and not self.completion.is_here:
             # Nobody works under it. A worker that still waits for its target's answer keeps its lease: what follows
             # must not begin beside it.
-            sets["lease_ends_at"] = None
+            sets["lease_expires_at"] = None
         if lingers_until is not None:
-            sets["lease_ends_at"] = lingers_until
+            sets["lease_expires_at"] = lingers_until
         write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
@@ -243,7 +243,7 @@ class OutcomeWriter:
         self.runtime.telemetry.count("attempts_failed")
         if ending.retriable and task.retry.allows_after(task.attempt):
             return self._retry(run, ending)
-        if task.rollback and Phase.ROLLBACK in phases:
+        if task.rollback_on_failure and Phase.ROLLBACK in phases:
             self.store_old_attempts(run, AttemptOutcome.FAILED)
             sets: TaskChanges = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
             return self._undo(task, sets, ending.lingers_until)
@@ -255,8 +255,13 @@ class OutcomeWriter:
         at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
         # A pause that its user asked of this attempt, the next one heeds before it calls anything.
-        del changes["stop_request"]
-        sets: TaskChanges = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
+        del changes["requested_action"]
+        sets: TaskChanges = {
+            **changes,
+            "error": ending.error,
+            "progress": None,
+            "lease_expires_at": ending.lingers_until,
+        }
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if _is_cancelled(task, result):
             return self._end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
@@ -265,7 +270,7 @@ class OutcomeWriter:
 
     def _undo(self, task: Task, sets: TaskChanges, lingers_until: Millis | None = None) -> WriteResult:
         """Have the target roll back: attempts are counted again, and the lease is ended, unless it still works."""
-        sets = {**sets, "attempt": 0, "lease_ends_at": lingers_until}
+        sets = {**sets, "attempt": 0, "lease_expires_at": lingers_until}
         at = self.runtime.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
@@ -275,7 +280,7 @@ class OutcomeWriter:
         deadline = deferred_until(task, run.started_at)
         for at in reminders(task, deadline, self.runtime.now(), self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
-        sets: TaskChanges = {"lease_ends_at": deadline, "deferred_fence": task.fence}
+        sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
         end = self.stores.tasks.apply(Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets))
         self.runtime.telemetry.count("tasks_deferred")
         return end
@@ -287,7 +292,11 @@ class OutcomeWriter:
             message = f"the checkpoint has {len(checkpoint)} bytes; {MAX_CHECKPOINT_BYTES} are allowed"
             return self._fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
         self.store_old_attempts(run, AttemptOutcome.PAUSED)
-        sets: TaskChanges = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
+        sets: TaskChanges = {
+            **run.changes(AttemptOutcome.PAUSED),
+            "attempt": task.attempt - 1,
+            "lease_expires_at": None,
+        }
         guard = Guard(fence=task.fence, not_cancelled=True)
         end = self._paused(
             task, Write(task.id, Move.YIELD, self.runtime.nonce(), guard, sets), checkpoint, run.ended_at
@@ -324,7 +333,9 @@ def _is_cancelled(task: Task, end: WriteResult) -> bool:
         end: what happened to the write.
     """
     stored = end.task
-    is_asked = isinstance(end, ConditionFailed) and stored is not None and stored.stop_request is StopRequest.CANCEL
+    is_asked = (
+        isinstance(end, ConditionFailed) and stored is not None and stored.requested_action is RequestedAction.CANCEL
+    )
     return is_asked and stored is not None and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
 
 

@@ -23,7 +23,7 @@ from duetime.domain.tasks.attempt_outcomes import Claimant, Run
 from duetime.domain.tasks.attempt_results import Postponed, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.queues import Delivery, Outgoing
@@ -77,7 +77,7 @@ class Leased:
 
     def left(self, now: Millis) -> Millis:
         """How much of the lease is left; less than nothing if it is over."""
-        return (self.task.lease_ends_at or 0) - now
+        return (self.task.lease_expires_at or 0) - now
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,9 @@ class LeaseService:
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))
         left = wanted.wait
-        stop_request = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
+        requested_action = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
         with ExitStack() as outcome_waiter:
-            for number, (pull_queue, longest) in enumerate(stop_request):
+            for number, (pull_queue, longest) in enumerate(requested_action):
                 seconds = max(0, min(longest, left // SECOND))
                 if len(leases) >= wanted.most or (longest and (leases or not seconds)):
                     return
@@ -235,12 +235,12 @@ class LeaseService:
             end = self.outcome_writer.give_up(task, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
-        if task.stop_request is not None:
-            ending = Stopped() if task.stop_request is StopRequest.CANCEL else Yielded(None)
+        if task.requested_action is not None:
+            ending = Stopped() if task.requested_action is RequestedAction.CANCEL else Yielded(None)
             end = self.outcome_writer.finish(Run(task, now, now), ending, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
-        if held := self.pull_locks.take(task, task.lease_ends_at or now):
+        if held := self.pull_locks.take(task, task.lease_expires_at or now):
             return self._ended(self._postpone(task, held))
         try:
             inputs = self.input_reader.inputs_of(task)
@@ -320,7 +320,7 @@ def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
     """When a message comes back whose task is leased, or whose disposition is to come back."""
     match end:
         case Leased(task=task):
-            return (task.lease_ends_at or 0) + LEASE_RETURN_MARGIN
+            return (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN
         case RedeliverMessage(at=at):
             return at
         case DeleteMessage():

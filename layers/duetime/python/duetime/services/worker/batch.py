@@ -156,7 +156,7 @@ class _Batch:
         progress, delivery_state.progress = delivery_state.progress, None
         delivery_state.renew_at = inside.runtime.now() + inside.lease // HEARTBEATS_PER_LEASE
         until = inside.runtime.now() + inside.lease
-        sets: TaskChanges = {"lease_ends_at": until}
+        sets: TaskChanges = {"lease_expires_at": until}
         if progress is not None:
             sets["progress"] = progress
         try:
@@ -172,7 +172,7 @@ class _Batch:
             return False
         if isinstance(result, Applied):
             delivery_state.leased_until = until
-            delivery_state.stop_request = result.task.stop_request
+            delivery_state.requested_action = result.task.requested_action
         is_taken = isinstance(result, ConditionFailed) and (result.task is None or result.task.fence != task.fence)
         return is_taken or not has_locks
 
