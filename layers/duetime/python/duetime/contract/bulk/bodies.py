@@ -11,7 +11,6 @@ from pydantic import ConfigDict, Field
 from duetime.contract.http import page_tokens, request_json
 from duetime.contract.http.request_errors import Fault, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks import earlier_names
 from duetime.contract.tasks.bodies import Body, TaskPatch
 from duetime.contract.tasks.field_decoding import change_of
 from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
@@ -169,6 +168,9 @@ def request_of(body: FilterActionBody, scope: str, text: bytes) -> BulkRequest:
 
 def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
     """What a body asks for that was accepted before, and is carried out later."""
+    # Imported when it is needed: functions that accept requests start without it.
+    from duetime.contract.tasks import earlier_names  # noqa: PLC0415 - see the line above
+
     document = request_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED)
     body = read_filter_action(_MODELS[kind], replace(document, value=earlier_names.filter_action(document.value)))
     return _request_of(body, None, text)
