@@ -96,7 +96,7 @@ class Leases:
 
     def fail_lease(self, lease: str, kind: str, message: str = "", *, retriable: bool = True) -> LeaseState:
         """Report a failure, and whether another attempt may succeed."""
-        return self._tell_lease(lease, "fail", {"error": {"class": kind, "message": message}, "retriable": retriable})
+        return self._tell_lease(lease, "fail", {"error": {"type": kind, "message": message}, "retriable": retriable})
 
     def release_lease(self, lease: str) -> LeaseState:
         """Release a task immediately; this does not count as an attempt."""

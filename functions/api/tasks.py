@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @route(operations.CREATE)
 def create_task(request: Request[CreationQuery]) -> Response:
     """Create a task; wait for its outcome, if that is requested."""
-    document, wait = request.document(), request.query.wait
+    document, wait = request.document(), request.query.wait_seconds
     inside = composed()
     order = Order(task_spec(document), _key(request.key, document.value))
     creation = inside.task_creator.create_once(request.owner, order)

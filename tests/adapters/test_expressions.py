@@ -47,7 +47,7 @@ def test_no_attribute_is_changed_twice(data: st.DataObject, any_task: Task) -> N
 def test_a_write_stays_within_the_size_of_an_expression() -> None:
     """The largest claim is far from the 4 KB that DynamoDB allows an expression (Source: DynamoDB quotas)."""
     guard = Guard("ann", 1, 2, 3, 4, 5)
-    request = update_of(Write(numbered(1), Move.CLAIM, "n", guard, {"lease_holder": "w"}, {"started_at": 1}), "tasks")
+    request = update_of(Write(numbered(1), Move.CLAIM, "n", guard, {"lease_worker": "w"}, {"started_at": 1}), "tasks")
     assert len(request["ConditionExpression"]) + len(request["UpdateExpression"]) < 1_000
 
 

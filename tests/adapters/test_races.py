@@ -73,8 +73,8 @@ def test_one_creation_of_an_id_wins(engine_cloud: Cloud, rounds: int) -> None:
 @in_rounds
 def test_one_claim_or_cancel_wins(engine_cloud: Cloud, rounds: int) -> None:
     """Of workers that take up a due task, or take over a lost one, and of users that cancel it, exactly one does."""
-    waiting = [task(), task(state=State.POSTPONED)]
-    lost = task(state=State.RUNNING, lease_holder="lost", lease_ends_at=HOME - DAY)
+    waiting = [task(), task(state=State.WAITING)]
+    lost = task(state=State.RUNNING, lease_worker="lost", lease_expires_at=HOME - DAY)
     starts = [*waiting, lost]
     tasks = [replace(starts[number % 3], id=numbered(number)) for number in range(rounds)]
     store = store_of(engine_cloud, tasks)

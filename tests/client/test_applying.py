@@ -302,7 +302,7 @@ def test_a_bad_entry_is_named(text: str, fault: str) -> None:
             {
                 "rate": "1h",
                 "overlap": "allow_all",
-                "task": {"timeout_seconds": 840, "deadline_seconds": 5400},
+                "task": {"timeout_seconds": 840, "notify_within_seconds": 5400},
             },
         ),
     ],

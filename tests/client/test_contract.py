@@ -25,7 +25,7 @@ _TOLD: tuple[Any, ...] = ("a", 1)
 _STRETCH: tuple[Any, ...] = ("a", "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z")
 _FILTER: tuple[Any, ...] = ({"type": "mail", "tags": {"team": "dba"}},)
 _TIMED: dict[str, Any] = {"cron": "30 1 * * *", "timezone": "Europe/London"}
-_LISTED: dict[str, Any] = {"page_size": 5, "tags": {"team": "dba"}, "due_from": "2026-11-01T00:00:00Z", "order": "asc"}
+_LISTED: dict[str, Any] = {"page_size": 5, "tags": {"team": "dba"}, "due_after": "2026-11-01T00:00:00Z", "order": "asc"}
 _BULK: dict[str, Any] = {"limit": 5, "dry_run": True, "order": "asc", "next_token": "t"}
 
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {

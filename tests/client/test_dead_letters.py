@@ -29,7 +29,7 @@ def page(deployment: Deployment, client: Client, token: str | None = None) -> An
         **deployment.tasks[task.id],
         "state": "failed",
         "attempt": 5,
-        "error": {"class": "Boom", "message": "no such row"},
+        "error": {"type": "Boom", "message": "no such row"},
         "finished_at": "2026-11-21T11:00:00Z",
     }
     deployment.received.clear()
@@ -52,7 +52,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
     pages = [page(deployment, client, "more"), page(deployment, client)]
     deployment.scripted += pages
     found = list(client.list_dead_letters(error="Boom", tags={"a": "b"}, order="asc"))
-    assert [task.error and task.error.kind for task in found] == ["Boom", "Boom"]
+    assert [task.error and task.error.type for task in found] == ["Boom", "Boom"]
     query = {"error": ["Boom"], "tag": ["a:b"], "order": ["asc"]}
     assert [(each.path, each.query) for each in deployment.received] == [
         (LETTERS, query),

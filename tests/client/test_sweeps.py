@@ -36,8 +36,8 @@ def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> 
     """Each request carries the filter, and the token of the answer before; times have their offsets."""
     deployment.scripted += [piece(100, "one"), piece(40, "two"), piece(0)]
     due = datetime(2026, 12, 1, tzinfo=UTC)
-    pieces = list(client.cancel_tasks({"type": "report", "due_to": due}, per_second=5, force=True))
-    body = {"filter": {"type": "report", "due_to": "2026-12-01T00:00:00+00:00"}, "per_second": 5, "force": True}
+    pieces = list(client.cancel_tasks({"type": "report", "due_before": due}, per_second=5, force=True))
+    body = {"filter": {"type": "report", "due_before": "2026-12-01T00:00:00+00:00"}, "per_second": 5, "force": True}
     assert bodies(deployment, "cancel") == [body, {**body, "next_token": "one"}, {**body, "next_token": "two"}]
     assert [each.affected for each in pieces] == [100, 40, 0]
 
@@ -166,13 +166,13 @@ def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deplo
         "new",
         "--tag",
         "c=d",
-        "--at",
+        "--due-at",
         "2026-12-01T09:00Z",
         "-y",
     )
     (body,) = bodies(deployment, "change")
     assert body["filter"] == {"name": "old", "tags": {"a": "b"}}
-    assert body["change"] == {"at": "2026-12-01T18:00:00+09:00", "name": "new", "tags": {"c": "d"}}
+    assert body["change"] == {"due_at": "2026-12-01T18:00:00+09:00", "name": "new", "tags": {"c": "d"}}
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_a_name_is_suggested_of_its_own_place_only() -> None:
 def test_a_plus_that_became_a_space_is_explained() -> None:
     """In a query, an offset's + means a space: the refusal says how to write it."""
     with pytest.raises(ParametersInvalid) as refused:
-        read_query(TaskListQuery, "due_from=2026-12-01T00:00:00+09:00")
+        read_query(TaskListQuery, "due_after=2026-12-01T00:00:00+09:00")
     (fault,) = refused.value.faults
     assert "%2B" in fault.reason
 

@@ -248,7 +248,7 @@ def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
     """Parameters and second statuses of creating and cancelling are part of the document."""
     found = {one["operationId"]: one for one in OPERATIONS}
     for id_, parameter, statuses in (
-        ("createTask", "wait", {"201", "202"}),
+        ("createTask", "wait_seconds", {"201", "202"}),
         ("cancelTask", "force", {"200", "202"}),
         ("pauseTask", None, {"200", "202"}),
         ("rollBackTask", None, {"202"}),
@@ -274,8 +274,8 @@ def test_bodies_are_refused_as_described() -> None:
         },
         "retry": {"max_attempts": 1},
         "timeout_seconds": 5,
-        "deadline_seconds": 7,
-        "rollback": True,
+        "notify_within_seconds": 7,
+        "rollback_on_failure": True,
         "callback_url": "https://example.org/ended",
         "name": "n",
         "tags": {"a": "b"},

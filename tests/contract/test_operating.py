@@ -41,7 +41,7 @@ def says_in_words(body: Any) -> bool:  # noqa: ANN401 - any JSON
     """Whether a body is refused for fields that do not go together, which the document says in its descriptions."""
     if "scope" in body:
         return (body["scope"] == "everything") == bool(body.get("name")) or "max_concurrent" in body
-    return {"at", "delay_seconds"} <= set(body.get("change", ()))
+    return {"due_at", "delay_seconds"} <= set(body.get("change", ()))
 
 
 def test_answers_are_as_described() -> None:

@@ -108,7 +108,7 @@ BAD_SCHEDULES: list[tuple[dict[str, Any], str, str]] = [
     ({**GOOD, "task": None}, "task", "object"),
     ({**GOOD, "task": {}}, "task.type", "required"),
     ({**GOOD, "task": {"type": "a b"}}, "task.type", "1 to 64 characters"),
-    ({**GOOD, "task": {**TASK, "at": "2026-12-01T09:00:00Z"}}, "task.at", "the schedule says when"),
+    ({**GOOD, "task": {**TASK, "due_at": "2026-12-01T09:00:00Z"}}, "task.due_at", "the schedule says when"),
     ({**GOOD, "task": {**TASK, "delay_seconds": 5}}, "task.delay_seconds", "the schedule says when"),
     ({**GOOD, "task": {**TASK, "colour": 1}}, "task.colour", "not a known field"),
     ({**GOOD, "task": {**TASK, "payload": "x" * 1_048_576}}, "task.payload", "larger than"),
@@ -116,8 +116,11 @@ BAD_SCHEDULES: list[tuple[dict[str, Any], str, str]] = [
     ({**GOOD, "task": {**TASK, "target": {"kind": "fax"}}}, "task.target.kind", ""),
     ({**GOOD, "task": {**TASK, "retry": {"max_attempts": 0}}}, "task.retry.max_attempts", "greater than"),
     (
-        {**GOOD, "task": {**TASK, "rollback": True, "target": {"kind": "http", "url": "https://example.org"}}},
-        "task.rollback",
+        {
+            **GOOD,
+            "task": {**TASK, "rollback_on_failure": True, "target": {"kind": "http", "url": "https://example.org"}},
+        },
+        "task.rollback_on_failure",
         "phases",
     ),
 ]
@@ -215,7 +218,7 @@ def test_a_change_has_what_was_given_and_no_more() -> None:
         ({"cron": "* * * * *", "rate": "1 hour"}, "rate"),
         ({"dialect": "eventbridge"}, "cron"),
         ({"task": {"payload": 1}}, "task.type"),
-        ({"task": {"type": "x", "at": "2026-12-01T09:00:00Z"}}, "task.at"),
+        ({"task": {"type": "x", "due_at": "2026-12-01T09:00:00Z"}}, "task.due_at"),
         ({"remaining_runs": 0}, "remaining_runs"),
     ],
 )

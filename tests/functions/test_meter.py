@@ -407,7 +407,7 @@ def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) 
     task = create(stack)
     meter.reset()
     assert stack.work(Priority.NORMAL) == []
-    assert stack.get(task).state is State.POSTPONED
+    assert stack.get(task).state is State.WAITING
     assert (meter.table_units, meter.index_units) == (2, 0)
     assert meter.requests["SendMessageBatch"] == 1
 

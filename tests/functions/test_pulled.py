@@ -144,4 +144,4 @@ def test_a_worker_function_leaves_a_pulled_task_to_pull_workers(stack: Stack) ->
     composed(CoreServices).enqueuer.send_due([task])
     assert stack.work(Priority.NORMAL) == []
     seen = stack.get(task)
-    assert (seen.state, seen.attempt, seen.waits_for) == (State.POSTPONED, 0, f"pull workers of {TYPE}")
+    assert (seen.state, seen.attempt, seen.waiting_for) == (State.WAITING, 0, f"pull workers of {TYPE}")

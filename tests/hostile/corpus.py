@@ -30,9 +30,9 @@ TASK: Mapping[str, Any] = {
     "tags": {"team": "dba"},
     "retry": {"max_attempts": 2, "initial_seconds": 1, "multiplier": 2, "max_seconds": 9},
     "timeout_seconds": 30,
-    "deadline_seconds": 60,
-    "rollback": True,
-    "lock": {"key": "db-17", "limit": 1, "scope": "task"},
+    "notify_within_seconds": 60,
+    "rollback_on_failure": True,
+    "lock": {"key": "db-17", "max_holders": 1, "scope": "task"},
     "target": {"kind": "http", "url": "http://127.0.0.1:9/x", "phases": ["rollback"], "queries": ["status"]},
     "callback_url": "http://127.0.0.1:9/y",
 }
@@ -56,7 +56,7 @@ BODIES: Mapping[str, Any] = {
     "createTasks": {"tasks": [TASK, {"type": "echo"}]},
     # A payload that any task may get: of a topology it is the graph.
     "changeTask": {
-        "at": "2026-12-01T09:00:00Z",
+        "due_at": "2026-12-01T09:00:00Z",
         "payload": {"nodes": {"a": {"type": "echo"}}},
         "tags": {"a": "b"},
         "lock": None,
@@ -82,7 +82,7 @@ BODIES: Mapping[str, Any] = {
     },
     "renewLease": {"percent": 5, "message": "on"},
     "completeLease": {"result": {"x": 1}},
-    "failLease": {"error": {"class": "Boom", "message": "no such row"}, "retriable": True},
+    "failLease": {"error": {"type": "Boom", "message": "no such row"}, "retriable": True},
     "pauseLease": {"checkpoint": {"at": 17}},
     "createTopology": {
         "nodes": {

@@ -51,14 +51,14 @@ def _create(account: Recorder) -> None:
     body = {
         "type": PLAIN,
         "payload": {"month": "2026-11"},
-        "at": to_iso(account.now + HOUR),
+        "due_at": to_iso(account.now + HOUR),
         "name": "Monthly report",
         "tags": {"team": "dba"},
         "retry": {"max_attempts": 3},
     }
     account.ask("POST", tasks, body, headers=key)
     account.ask("POST", tasks, {**body, "name": "Another"}, headers=key)
-    account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60}, query="wait=1")
+    account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60}, query="wait_seconds=1")
     batch = [
         {"type": PLAIN, "tags": {"team": "dba"}},
         {"type": PLAIN, "callback_url": "https://me:secret@example.org/"},
@@ -107,7 +107,7 @@ def _report(account: Recorder) -> None:
     """An endpoint accepts the work, and tells how it goes on."""
     account.target = lambda phase, _context: Accepted() if phase == "run" else "done"
     target = {"kind": "http", "url": URL, "queries": ["progress"]}
-    task = account.create(kind="transfer", target=target, deadline_seconds=600)
+    task = account.create(kind="transfer", target=target, notify_within_seconds=600)
     account.run(10 * SECOND)
     fence = account.record(task).fence
     account.do(task, "heartbeat", {"fence": fence})
@@ -116,7 +116,7 @@ def _report(account: Recorder) -> None:
     account.ask("GET", f"/v1/tasks/{task}/target", query="action=summary")
     account.do(task, "notify", {"fence": fence + 1, "outcome": "succeeded"})
     account.do(task, "notify", {"fence": fence, "outcome": "succeeded", "result": {"rows": 17}})
-    account.do(task, "notify", {"fence": fence, "outcome": "failed", "error": {"class": "NoSpace"}})
+    account.do(task, "notify", {"fence": fence, "outcome": "failed", "error": {"type": "NoSpace"}})
     account.target = lambda _phase, _context: "done"
     account.run(MINUTE)
 
@@ -166,7 +166,7 @@ def _locks_and_leases(account: Recorder) -> None:
     account.ask("DELETE", "/v1/locks/db-17")
     account.ask("POST", f"/v1/leases/{ids[1]}/heartbeat", {"percent": 40, "message": "frame 17"})
     account.ask("POST", f"/v1/leases/{ids[1]}/complete", {"result": {"frames": 42}})
-    account.ask("POST", f"/v1/leases/{ids[2]}/fail", {"error": {"class": "NoSpace", "message": "disk full"}})
+    account.ask("POST", f"/v1/leases/{ids[2]}/fail", {"error": {"type": "NoSpace", "message": "disk full"}})
     account.ask("POST", f"/v1/leases/{ids[3]}/release")
     account.ask("DELETE", f"/v1/tasks/{leases[5]['task']['id']}", query="force=true")
     account.ask("POST", f"/v1/leases/{ids[5]}/cancel")
@@ -216,7 +216,7 @@ def _schedules(account: Recorder) -> None:
 
 def _topologies(account: Recorder) -> None:
     topologies = "/v1/topologies"
-    nodes = {
+    nodes: dict[str, dict[str, object]] = {
         "extract": {"type": PLAIN},
         "load": {"type": PLAIN, "depends_on": ["extract"]},
     }

@@ -125,14 +125,14 @@ def _patch(world: World, **fields: object) -> Reply | None:
 
 
 def _patch_at(seconds: int, world: World) -> Reply | None:
-    return _patch(world, at=to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND))
+    return _patch(world, due_at=to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND))
 
 
 def _patch_matching(seconds: int, world: World) -> Reply | None:
     """A change of one version only."""
     at = to_iso(world.about["minute"] + 6 * MINUTE + seconds * SECOND)
     headers = {"If-Match": f'"{world.about["version"]}"'}
-    return world.ask("PATCH", _task(world), {"at": at, "name": "matched"}, headers=headers)
+    return world.ask("PATCH", _task(world), {"due_at": at, "name": "matched"}, headers=headers)
 
 
 def _notify(outcome: dict[str, Any], world: World) -> Reply | None:
@@ -158,8 +158,8 @@ def _bulk(what: str, body: dict[str, Any], world: World) -> Reply | None:
 
 LARGE = ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]
 """A payload that does not fit into a record."""
-_FAILED = {"outcome": "failed", "error": {"class": "Boom", "message": "told"}}
-_ERROR = {"error": {"class": "Boom", "message": "told"}}
+_FAILED = {"outcome": "failed", "error": {"type": "Boom", "message": "told"}}
+_ERROR = {"error": {"type": "Boom", "message": "told"}}
 
 # The steps of functions.
 
@@ -239,7 +239,7 @@ OF_TASKS = (
     GET,
     Operation("patch-at-05", partial(_patch_at, 5)),
     Operation("patch-at-55", partial(_patch_at, 55)),
-    Operation("patch-soon", lambda world: _patch(world, at=to_iso(world.about["minute"] + 2 * MINUTE))),
+    Operation("patch-soon", lambda world: _patch(world, due_at=to_iso(world.about["minute"] + 2 * MINUTE))),
     Operation("patch-matching-05", partial(_patch_matching, 5)),
     Operation("patch-matching-55", partial(_patch_matching, 55)),
     Operation("patch-name", lambda world: _patch(world, name="kept")),
@@ -293,7 +293,7 @@ STEPS = (WORKER, LISTENING, FAILING, ACCEPTING, TRIGGER, DEADLETTER, TTL)
 # Schedules.
 
 SCHEDULE = "nightly"
-_NEW = {"name": SCHEDULE, "cron": "* * * * *", "task": {"type": works.UNDONE, "deadline_seconds": 60}}
+_NEW = {"name": SCHEDULE, "cron": "* * * * *", "task": {"type": works.UNDONE, "notify_within_seconds": 60}}
 _OWN = f"/v1/schedules/{SCHEDULE}"
 
 
@@ -347,7 +347,7 @@ OF_SCHEDULES = (
     Operation("patch-cron", lambda world: _change_schedule(world, cron="*/2 * * * *"), goes_on=True),
     Operation(
         "patch-task",
-        lambda world: _change_schedule(world, task={"type": works.UNDONE, "deadline_seconds": 60}),
+        lambda world: _change_schedule(world, task={"type": works.UNDONE, "notify_within_seconds": 60}),
         goes_on=True,
     ),
     Operation("patch-overlap", lambda world: _change_schedule(world, overlap="allow_all"), goes_on=True),
@@ -403,7 +403,7 @@ OF_SWITCHES = (
 def _create(body: dict[str, Any], world: World) -> Reply | None:
     """Create a task under an idempotency key."""
     minute = world.about["minute"]
-    fields = {"type": works.PLAIN, "name": "keyed", "at": to_iso(minute + 8 * MINUTE), **body}
+    fields = {"type": works.PLAIN, "name": "keyed", "due_at": to_iso(minute + 8 * MINUTE), **body}
     reply = world.ask("POST", "/v1/tasks", fields, headers={"Idempotency-Key": "key"})
     if by_status(reply) is ACCEPTED and reply is not None:
         world.watching.accepted.append(reply.body["id"])
@@ -411,7 +411,7 @@ def _create(body: dict[str, Any], world: World) -> Reply | None:
 
 
 def _create_many(world: World) -> Reply | None:
-    tasks = [{"type": works.PLAIN, "name": name, "at": to_iso(world.about["minute"] + 8 * MINUTE)} for name in "ab"]
+    tasks = [{"type": works.PLAIN, "name": name, "due_at": to_iso(world.about["minute"] + 8 * MINUTE)} for name in "ab"]
     reply = world.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": "key"})
     if by_status(reply) is ACCEPTED and reply is not None:
         world.watching.accepted += [each["task"]["id"] for each in reply.body["results"] if "task" in each]
@@ -422,7 +422,7 @@ OF_KEYS = (
     Operation("create-keyed", partial(_create, {})),
     Operation("create-keyed-large", partial(_create, {"payload": LARGE})),
     Operation("create-keyed-otherwise", partial(_create, {"payload": 1})),
-    Operation("create-keyed-now", partial(_create, {"at": None})),
+    Operation("create-keyed-now", partial(_create, {"due_at": None})),
     Operation("create-many-keyed", _create_many, is_in_parts=True),
     TTL,
 )

@@ -354,7 +354,7 @@ class World(Storm):
         began = self.time.now()
         while self.time.now() < end and self._goes_on():
             open_tasks = self._open_tasks()
-            held = [task for task in open_tasks if task.state == "paused" or task.stop_request == "pause"]
+            held = [task for task in open_tasks if task.state == "paused" or task.requested_action == "pause"]
             if held and (len(held) == len(open_tasks) or self.time.now() > began + _HELD):
                 self.check_promises()
                 for task in held:
@@ -497,9 +497,9 @@ class World(Storm):
         """Work until something is asked, through two heartbeats at most."""
         until = self.time.now() + 22 * SECOND
         while self.time.now() < until:
-            if context.asked == "pause":
+            if context.requested_action == "pause":
                 raise AttemptPaused({"row": 1})
-            if context.asked == "cancel":
+            if context.requested_action == "cancel":
                 raise AttemptCancelled
             self.take(SECOND)
         return "done"

@@ -83,7 +83,7 @@ def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between()
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Any) -> Any:  # noqa: ANN401 - any context
-            while context.asked is None:
+            while context.requested_action is None:
                 scenario.take(SECOND)
             raise AttemptCancelled
 

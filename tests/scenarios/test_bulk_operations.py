@@ -103,7 +103,7 @@ def test_a_large_topology_is_steered_in_the_background(scenario: Scenario, verb:
     """The answer comes soon; the topology shows the operation, which tells its progress and comes to its end."""
     topology = graph_of(scenario, MANY)
     answer = asked_soon(scenario, f"/v1/topologies/{topology}/{verb}")
-    assert (answer.status, answer.body["asked"]) == (202, verb)
+    assert (answer.status, answer.body["requested_action"]) == (202, verb)
     operation = scenario.ask("GET", f"/v1/topologies/{topology}").body["operation"]
     assert (operation["kind"], operation["state"], operation["topology_id"]) == (verb, "running", topology)
     again = asked_soon(scenario, f"/v1/topologies/{topology}/{verb}")

@@ -56,7 +56,7 @@ def until_asked(scenario: Scenario, leaves: object) -> Any:  # noqa: ANN401 - a 
     """A handler that runs until it is asked to pause, and then leaves a checkpoint."""
 
     def work(_phase: str, context: Context) -> None:
-        while context.asked is None:
+        while context.requested_action is None:
             scenario.take(SECOND)
         raise AttemptPaused(leaves)
 
@@ -139,7 +139,7 @@ def test_a_task_whose_payload_is_gone_fails_with_the_reason() -> None:
         scenario.run(2 * MINUTE)
         record = scenario.record(task)
         assert record.error is not None
-        assert (record.state, record.error.kind, record.attempt) == ("failed", "ContentExpired", 1)
+        assert (record.state, record.error.type, record.attempt) == ("failed", "ContentExpired", 1)
         again = scenario.ask("POST", f"/v1/tasks/{task}/retry")
         assert (again.status, again.body["code"]) == (410, "content_expired")
 

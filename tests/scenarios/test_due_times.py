@@ -37,7 +37,7 @@ def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
 def test_a_task_due_in_the_past_runs_now_and_is_marked_late() -> None:
     """A due time an hour ago is accepted; the record tells how late it was."""
     with Tasks() as tasks:
-        task_id = tasks.create(at=to_iso(tasks.now - HOUR))
+        task_id = tasks.create(due_at=to_iso(tasks.now - HOUR))
         tasks.run(SECOND)
         assert HOUR <= (tasks.done(task_id).lateness or 0) <= HOUR + SECOND
 

@@ -364,7 +364,7 @@ def test_a_lost_retry_is_sent_again_by_the_scan_of_its_own_minute(tasks: Tasks) 
         tasks.fail(1)
         task_id = tasks.create(retry={"initial_seconds": 60})
         tasks.run(500)
-        assert tasks.state(task_id) == "postponed"
+        assert tasks.state(task_id) == "waiting"
         tasks.lose_messages()
         tasks.run(MINUTE + RECOVERY)
         assert tasks.state(task_id) == "succeeded"

@@ -54,14 +54,14 @@ def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(path:
         tasks.run(HOUR // 2)
         assert not tasks.effects
         held = tasks.record(made[0])
-        assert (held.state, held.attempt, held.started_at) == ("postponed", 0, None)
-        assert (held.waits_for or "").endswith("is stopped: an incident")
+        assert (held.state, held.attempt, held.started_at) == ("waiting", 0, None)
+        assert (held.waiting_for or "").endswith("is stopped: an incident")
         assert HOUR // 2 // (LONGEST_STOP + 5 * SECOND) <= held.fence <= HOUR // 2 // SHORTEST_STOP
         assert tasks.lift(path).status == 200
         tasks.run(90 * SECOND)
         assert tasks.tally() == {"succeeded": 4}
         task = tasks.done(made[0])
-        assert (task.attempt, task.waits_for, len(task.attempt_history)) == (1, None, 1)
+        assert (task.attempt, task.waiting_for, len(task.attempt_history)) == (1, None, 1)
 
 
 def test_what_is_not_stopped_runs() -> None:
@@ -91,11 +91,11 @@ def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped:
         task_id = tasks.create(retry=ONCE)
         tasks.run(2 * MINUTE)
         waiting = tasks.record(task_id)
-        assert (waiting.state, waiting.attempt, tasks.effects) == ("postponed", 0, [])
-        assert waiting.waits_for == "the switches could not be read yet"
+        assert (waiting.state, waiting.attempt, tasks.effects) == ("waiting", 0, [])
+        assert waiting.waiting_for == "the switches could not be read yet"
         tasks.run(back_at + 2 * SWITCHES_LIFE + 2 * SECOND - tasks.now)
         if is_stopped:
-            assert (tasks.record(task_id).waits_for or "").endswith("is stopped: an incident")
+            assert (tasks.record(task_id).waiting_for or "").endswith("is stopped: an incident")
             tasks.lift(PLAINS)
             tasks.run(90 * SECOND)
         assert tasks.done(task_id).attempt == 1
@@ -110,7 +110,7 @@ def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
         tasks.stop(PLAINS)
         later = tasks.create(SWITCHES_LIFE)
         tasks.run(2 * MINUTE)
-        assert (tasks.state(running), tasks.state(later)) == ("succeeded", "postponed")
+        assert (tasks.state(running), tasks.state(later)) == ("succeeded", "waiting")
 
 
 def test_a_rollback_is_stopped_too() -> None:
@@ -125,7 +125,7 @@ def test_a_rollback_is_stopped_too() -> None:
             return "done"
 
         tasks.target = fail
-        task_id = tasks.create(kind=UNDONE, rollback=True, retry=ONCE)
+        task_id = tasks.create(kind=UNDONE, rollback_on_failure=True, retry=ONCE)
         tasks.run(SECOND)
         tasks.stop(path)
         tasks.run(10 * MINUTE)
@@ -298,8 +298,8 @@ def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
         ]
         tasks.run(5 * MINUTE)
         assert tasks.faults["endpoint down"] <= 100
-        assert {tasks.state(task_id) for task_id in made} == {"postponed"}
-        assert any((tasks.record(task_id).waits_for or "").startswith("the circuit of") for task_id in made)
+        assert {tasks.state(task_id) for task_id in made} == {"waiting"}
+        assert any((tasks.record(task_id).waiting_for or "").startswith("the circuit of") for task_id in made)
         tasks.run(15 * MINUTE)
         assert tasks.tally() == {"succeeded": 50}
         assert tasks.counts()["circuits_closed"] == 1

@@ -132,7 +132,7 @@ def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None
     """Its holder has thirty days to notify, and lets in whoever waits then."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
-        body = {"type": PLAIN, "lock": {"key": "db-17"}, "deadline_seconds": MAX_DEADLINE_SECONDS}
+        body = {"type": PLAIN, "lock": {"key": "db-17"}, "notify_within_seconds": MAX_DEADLINE_SECONDS}
         for _ in range(2):
             scenario.ask("POST", "/v1/tasks", body)
             scenario.run(5 * SECOND)

@@ -205,7 +205,7 @@ def test_a_failure_rolls_back_from_below() -> None:
         ended = graphs.run_until_ended()
         graphs.run(2 * MINUTE)
         assert ended.error is not None
-        assert ended.error.kind == "RolledBack", ended.error
+        assert ended.error.type == "RolledBack", ended.error
         assert {graphs.node(key).state for key in nodes} == {"rolled_back"}
         assert (graphs.undone[:2], graphs.undone[-1]) == (["bad", "bottom"], "top")
         assert sorted(graphs.undone) == sorted(nodes)

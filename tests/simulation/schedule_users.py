@@ -73,7 +73,7 @@ class ScheduleUsers:
         task = {
             "type": pick([works.PLAIN, works.PLAIN, works.UNDONE]),
             "timeout_seconds": 60,
-            "deadline_seconds": 60,
+            "notify_within_seconds": 60,
             "retry": {"max_attempts": pick([1, 2]), "initial_seconds": 1},
         }
         body: dict[str, Any] = {"name": name, "task": task, **self._timing()}

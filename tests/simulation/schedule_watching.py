@@ -114,7 +114,7 @@ class ScheduleWatching:
 
     def _placed(self, task: Task) -> None:
         schedule_ref = task.schedule_ref
-        if schedule_ref is None or schedule_ref.cause is not Cause.RECURRENCE:
+        if schedule_ref is None or schedule_ref.cause is not Cause.SCHEDULE:
             return
         key = schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision, schedule_ref.nominal
         other = self.seen.setdefault(key, task.id.text)
@@ -146,7 +146,7 @@ class ScheduleWatching:
         self.account.watching.check(
             gone_at is None or claimed_at <= gone_at, f"{task.id} began after its {schedule_ref.schedule} was removed"
         )
-        if schedule_ref.cause is not Cause.RECURRENCE:
+        if schedule_ref.cause is not Cause.SCHEDULE:
             return
         self._check_begun_once(task, schedule_ref)
         held_at = self.held_at.get(schedule_ref.schedule)

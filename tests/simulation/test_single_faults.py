@@ -110,7 +110,7 @@ LIVES: dict[str, tuple[dict[str, Any], int]] = {
     "locked": (SOON | {"lock": {"key": "db-17"}}, 0),
     "locked for its run": (SOON | {"type": PHASED, "lock": {"key": "db-17", "scope": "run"}}, 0),
     "rolled back": (
-        SOON | {"type": UNDONE, "rollback": True, "retry": {"max_attempts": 2, "initial_seconds": 1}},
+        SOON | {"type": UNDONE, "rollback_on_failure": True, "retry": {"max_attempts": 2, "initial_seconds": 1}},
         2,
     ),
 }

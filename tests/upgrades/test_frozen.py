@@ -77,7 +77,7 @@ def test_every_scene_of_the_present_schema_is_frozen() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
-    """Every answer of then is part of the answer of today: a newer one may only say more."""
+    """Every answer of then is part of the answer of today, in its words: a newer one may only say more."""
     scene = thawed(life, path)
     for asked, then in scene["answers"].items():
         now = life.api.send("GET", asked)
@@ -126,7 +126,7 @@ def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
     """It is in the list of dead letters, and runs again."""
     thawed(life, FROZEN / "v1" / "ended.json")
     (letter,) = life.api.send("GET", "/v1/dead-letters").body["tasks"]
-    assert letter["error"]["class"] == "ValueError"
+    assert letter["error"]["type"] == "ValueError"
     assert life.api.send("POST", "/v1/dead-letters/redrive", {"filter": {}, "all": True}).body["affected"] == 1
     assert life.read(letter["id"]).state is State.SCHEDULED
     assert life.finish(letter["id"]) == "failed"

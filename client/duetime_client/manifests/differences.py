@@ -34,15 +34,15 @@ TASK_DEFAULTS: Mapping[str, Any] = {
     "payload": None,
     "priority": "normal",
     "timeout_seconds": 60,
-    "deadline_seconds": 3600,
-    "rollback": False,
+    "notify_within_seconds": 3600,
+    "rollback_on_failure": False,
     "lock": None,
     "callback_url": None,
     "name": "",
     "tags": {},
 }
 RETRY_DEFAULTS: Mapping[str, Any] = {"max_attempts": 5, "initial_seconds": 1, "multiplier": 2, "max_seconds": 300}
-LOCK_DEFAULTS: Mapping[str, Any] = {"limit": 1, "scope": "task"}
+LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task"}
 _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 """Targets that a task has by its type; a file need not name them."""
 _SAID_ONCE = "allow_unknown_type"

@@ -36,7 +36,7 @@ def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
         fields["overlap"] = "skip" if job.get("max_concurrency") == 1 else "allow_all"
     if "timeout" in job:
         seconds = seconds_of(job["timeout"], "timeout")
-        fields["task"] = {"timeout_seconds": min(seconds, LONGEST_TIMEOUT), "deadline_seconds": seconds}
+        fields["task"] = {"timeout_seconds": min(seconds, LONGEST_TIMEOUT), "notify_within_seconds": seconds}
     return fields
 
 

@@ -66,5 +66,5 @@ def test_a_change_is_refused_likewise(calling: Gateway) -> None:
 )
 def test_resources_are_not_asked_to_undo(calling: Gateway, target: dict[str, Any]) -> None:
     """Neither by a wish at creation nor afterwards."""
-    answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target, "rollback": True})
-    assert list(answer.faults) == ["rollback"]
+    answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target, "rollback_on_failure": True})
+    assert list(answer.faults) == ["rollback_on_failure"]

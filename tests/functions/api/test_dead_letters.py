@@ -44,13 +44,13 @@ def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingCl
     api.create()
     ended_by_a_worker(api.create()["id"], clock, Failed(TaskError("Boom", "try again")))
     page = api.send("GET", LETTERS, query="order=asc").body
-    assert [(task["id"], task["error"]["class"], task["state"]) for task in page["tasks"]] == [
+    assert [(task["id"], task["error"]["type"], task["state"]) for task in page["tasks"]] == [
         (boom, "Boom", "failed"),
         (lost, "WorkerLost", "failed"),
     ]
     assert listed(api, "error=Boom") == [boom]
     assert listed(api, "type=mail&tag=team:dba") == [lost]
-    assert listed(api, "due_from=2036-01-01T00:00:00Z") == []
+    assert listed(api, "due_after=2036-01-01T00:00:00Z") == []
     other = api.send("GET", LETTERS, headers={"X-Duetime-Owner": "you"})
     assert other.body == {"tasks": [], "next_token": None}
 

@@ -73,7 +73,7 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
     assert lease["task"]["payload"] == {"n": [1, "\u00e9"]}
     assert lease["checkpoint"] is None
     assert (lease["task"]["id"], lease["task"]["fence"], lease["task"]["state"]) == (task["id"], 1, "running")
-    assert lease["task"]["lease"] == {"holder": "w1", "ends_at": lease["expires_at"]}
+    assert lease["task"]["lease"] == {"worker": "w1", "expires_at": lease["expires_at"]}
     clock.at += 7
     answer = tell(api, lease, "complete", {"result": {"rows": 3}})
     assert (answer.status, answer.body["state"], answer.body["expires_at"]) == (200, "succeeded", None)
@@ -81,7 +81,7 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
     assert (done["state"], done["result"], done["attempt"]) == ("succeeded", {"rows": 3}, 1)
     assert done["finished_at"] is not None
     (attempt,) = api.send("GET", f"/v1/tasks/{task['id']}/attempts").body["attempts"]
-    assert (attempt["holder"], attempt["duration_ms"], attempt["outcome"]) == ("w1", 7, "succeeded")
+    assert (attempt["worker"], attempt["duration_ms"], attempt["outcome"]) == ("w1", 7, "succeeded")
     # Two writes and no time of a worker function.
     assert attempt["cost_dollars"] == pytest.approx(0.00000125)
     clock.at += 20_000 + BACK_AFTER
@@ -118,7 +118,7 @@ def test_a_pulled_node_whose_inputs_are_too_large_fails(
     monkeypatch.setattr(inputs, "MAX_INPUTS_BYTES", 10)
     assert leased(api) == []
     failed = task_of(api, child)
-    assert (failed["state"], failed["error"]["class"], failed["attempt"]) == ("failed", "InputsTooLarge", 1)
+    assert (failed["state"], failed["error"]["type"], failed["attempt"]) == ("failed", "InputsTooLarge", 1)
 
 
 def test_a_leased_task_is_nobody_elses(api: Gateway) -> None:
@@ -166,8 +166,8 @@ def test_a_type_that_is_not_declared_cannot_be_pulled(api: Gateway) -> None:
 
 def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
     """Neither may it be asked for at creation, nor afterwards."""
-    answer = api.send("POST", "/v1/tasks", {"type": TYPE, "rollback": True})
-    assert (answer.status, list(answer.faults)) == (422, ["rollback"])
+    answer = api.send("POST", "/v1/tasks", {"type": TYPE, "rollback_on_failure": True})
+    assert (answer.status, list(answer.faults)) == (422, ["rollback_on_failure"])
     lease = one_lease(api)
     tell(api, lease, "complete", {})
     answer = api.send("POST", f"/v1/tasks/{lease['task']['id']}/rollback")
@@ -211,9 +211,9 @@ def _seconds_between(first: str, last: str) -> float:
 def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) -> None:
     """A failed task waits for its next attempt, of which any worker gets a new lease under a new fence."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
-    failure = {"error": {"class": "Boom", "message": "no luck"}}
-    assert tell(api, lease, "fail", failure).body["state"] == "postponed"
-    assert tell(api, lease, "fail", failure).body["state"] == "postponed"
+    failure = {"error": {"type": "Boom", "message": "no luck"}}
+    assert tell(api, lease, "fail", failure).body["state"] == "waiting"
+    assert tell(api, lease, "fail", failure).body["state"] == "waiting"
     clock.at += 1_000
     (again,) = leased(api)
     assert (again["task"]["attempt"], again["task"]["fence"]) == (2, 2)
@@ -224,15 +224,15 @@ def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) 
 def test_a_failure_that_is_not_retriable_is_the_last(api: Gateway) -> None:
     """No further attempt is made."""
     lease = one_lease(api)
-    failure = {"error": {"class": "Unretriable", "message": "never"}, "retriable": False}
+    failure = {"error": {"type": "Unretriable", "message": "never"}, "retriable": False}
     assert tell(api, lease, "fail", failure).body["state"] == "failed"
 
 
 def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gateway) -> None:
     """Giving it back is no failure: the next worker's is the first attempt still."""
     lease = one_lease(api)
-    assert tell(api, lease, "release").body["state"] == "postponed"
-    assert tell(api, lease, "release").body["state"] == "postponed"
+    assert tell(api, lease, "release").body["state"] == "waiting"
+    assert tell(api, lease, "release").body["state"] == "waiting"
     (again,) = leased(api)
     assert (again["task"]["id"], again["task"]["attempt"], again["task"]["fence"]) == (lease["task"]["id"], 1, 2)
     answer = tell(api, lease, "release")
@@ -264,7 +264,7 @@ def test_completing_twice_is_completing_once(api: Gateway) -> None:
     lease = one_lease(api)
     for _ in range(2):
         assert tell(api, lease, "complete", {"result": 1}).body["state"] == "succeeded"
-    for what, body in (("complete", {"result": 2}), ("fail", {"error": {"class": "Boom"}})):
+    for what, body in (("complete", {"result": 2}), ("fail", {"error": {"type": "Boom"}})):
         answer = tell(api, lease, what, body)
         assert (answer.status, answer.problem["code"]) == (409, "notified_otherwise")
     answer = tell(api, lease, "release")
@@ -352,7 +352,7 @@ def test_another_callers_lease_is_refused(api: Gateway) -> None:
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     ann.create({"type": "anns"})
     (lease,) = leased(ann, types=["anns"])
-    for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("fail", {"error": {"class": "B"}})):
+    for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("fail", {"error": {"type": "B"}})):
         answer = tell(api, lease, what, body)
         assert (answer.status, answer.problem["code"]) == (403, "type_not_pulled")
     assert tell(ann, lease, "complete", {"result": 1}).status == 200
@@ -428,7 +428,7 @@ BAD_REPORTS: dict[str, tuple[str, object, str]] = {
     "a result of another name": ("complete", {"results": 1}, "results"),
     "a result too large": ("complete", {"result": "x" * 262_145}, "result"),
     "a failure without error": ("fail", {}, "error"),
-    "an error without class": ("fail", {"error": {"message": "m"}}, "error.class"),
+    "an error without class": ("fail", {"error": {"message": "m"}}, "error.type"),
     "progress beyond": ("heartbeat", {"percent": 101}, "percent"),
     "a message alone": ("heartbeat", {"message": "m"}, "message"),
     "a checkpoint too large": ("pause", {"checkpoint": "x" * 4_097}, "checkpoint"),

@@ -126,7 +126,7 @@ def test_a_name_that_is_taken_is_a_conflict(api: Gateway) -> None:
         ({"end_at": "2020-01-01T00:00:00Z"}, "end_at"),
         ({"start_at": "2027-01-02T00:00:00Z", "end_at": "2027-01-01T00:00:00Z"}, "end_at"),
         ({"calendars": ["nobody"]}, "calendars[0]"),
-        ({"task": {"type": "report", "at": "2026-12-01T00:00:00Z"}}, "task.at"),
+        ({"task": {"type": "report", "due_at": "2026-12-01T00:00:00Z"}}, "task.due_at"),
         ({"task": {"type": "report", "payload": "x" * 1_048_576}}, "task.payload"),
         ({"cron": "cron(0 0 1 1 ? 2020)", "dialect": "eventbridge"}, "cron"),
     ],
@@ -279,7 +279,12 @@ def test_a_schedule_is_triggered_once_now(api: Gateway) -> None:
     answer = steered(api, "trigger")
     assert (answer.status, answer.headers["Location"]) == (201, f"/v1/tasks/{answer.body['id']}")
     task = api.send("GET", answer.headers["Location"]).body
-    assert task["schedule"] == {"name": "nightly", "revision": 1, "at": task["schedule"]["at"], "cause": "trigger"}
+    assert task["schedule"] == {
+        "name": "nightly",
+        "revision": 1,
+        "scheduled_at": task["schedule"]["scheduled_at"],
+        "cause": "manual",
+    }
     assert (task["type"], task["payload"], task["tags"]) == ("report", {"a": [1, None]}, {"team": "dba"})
     assert task["due_at"] == to_iso(NOW)
     assert api.send("GET", PATH).body["next_at"] == before["next_at"]
@@ -337,7 +342,11 @@ def test_occurrences_tell_their_tasks(api: Gateway, clock: StandingClock) -> Non
     first = api.send("GET", "/v1/schedules/minutely/occurrences", query="limit=1").body["occurrences"][0]
     assert first["state"] == "scheduled"
     task = api.send("GET", f"/v1/tasks/{first['task_id']}").body
-    assert (task["due_at"], task["schedule"]["name"], task["schedule"]["cause"]) == (first["at"], "minutely", "rhythm")
+    assert (task["due_at"], task["schedule"]["name"], task["schedule"]["cause"]) == (
+        first["at"],
+        "minutely",
+        "schedule",
+    )
     clock.at += 2 * MINUTE
     past = api.send("GET", "/v1/schedules/minutely/occurrences", query=f"from={to_iso(NOW)}&limit=1").body
     assert past["occurrences"][0]["task_id"] == first["task_id"]

@@ -32,7 +32,7 @@ def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
     wanted = fill(api, 2, tags={"team": "dba", "x": "y"})
     spared = [*fill(api, 1), *fill(api, 1, type="mail", tags={"team": "dba"})]
     late = fill(api, 1, tags={"team": "dba"}, delay_seconds=9_000)
-    body = {"filter": {"type": "report", "tags": {"team": "dba"}, "due_to": "2026-11-21T04:00:00Z"}}
+    body = {"filter": {"type": "report", "tags": {"team": "dba"}, "due_before": "2026-11-21T04:00:00Z"}}
     answer = api.send("POST", CANCEL, body)
     assert (answer.status, answer.body) == (
         200,
@@ -45,7 +45,7 @@ def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
 def test_tasks_are_changed_by_a_filter(api: Gateway) -> None:
     """Each as a change of one task would change it."""
     tasks = fill(api, 3)
-    answer = api.send("POST", CHANGE, {**REPORTS, "change": {"priority": "low", "at": "2026-12-01T09:00:00Z"}})
+    answer = api.send("POST", CHANGE, {**REPORTS, "change": {"priority": "low", "due_at": "2026-12-01T09:00:00Z"}})
     assert (answer.status, answer.body["affected"]) == (200, 3)
     found = [api.send("GET", f"/v1/tasks/{each}").body for each in tasks]
     assert {(task["priority"], task["due_at"]) for task in found} == {("low", "2026-12-01T09:00:00.000Z")}
@@ -81,7 +81,7 @@ def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock)
     answer = api.send("POST", CANCEL, REPORTS).body
     assert (answer["matched"], answer["affected"], answer["refused"]) == (2, 1, {"move_refused": 1})
     assert api.send("POST", CANCEL, {**REPORTS, "force": True}).body["affected"] == 1
-    assert api.send("GET", f"/v1/tasks/{running}").body["asked"] == "cancel"
+    assert api.send("GET", f"/v1/tasks/{running}").body["requested_action"] == "cancel"
 
 
 def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
@@ -111,8 +111,8 @@ def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
 def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
     """Beyond what a body can tell by itself: a due time that is too far ahead as of now."""
     fill(api, 2)
-    refused = api.send("POST", CHANGE, {**REPORTS, "change": {"at": "2037-01-01T00:00:00Z"}})
-    assert (refused.status, list(refused.faults)) == (422, ["change.at"])
+    refused = api.send("POST", CHANGE, {**REPORTS, "change": {"due_at": "2037-01-01T00:00:00Z"}})
+    assert (refused.status, list(refused.faults)) == (422, ["change.due_at"])
 
 
 def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None:
@@ -135,8 +135,8 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     (CANCEL, {"filter": {"ids": ["x"]}}, ["filter.ids"]),
     (CANCEL, {"filter": {"tag": "a:b"}}, ["filter.tag"]),
     (CANCEL, {"filter": {"tags": ["a:b"]}}, ["filter.tags"]),
-    (CANCEL, {"filter": {"due_from": "yesterday"}}, ["filter.due_from"]),
-    (CANCEL, {"filter": {"due_to": 7}}, ["filter.due_to"]),
+    (CANCEL, {"filter": {"due_after": "yesterday"}}, ["filter.due_after"]),
+    (CANCEL, {"filter": {"due_before": 7}}, ["filter.due_before"]),
     (CANCEL, {"filter": {"type": "a b"}}, ["filter.type"]),
     (CANCEL, {"filter": {"name": "\x00"}}, ["filter.name"]),
     (CANCEL, {"filter": {"name": ""}}, ["filter.name"]),
@@ -159,8 +159,8 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     (CHANGE, {**REPORTS, "change": {"type": "mail"}}, ["change.type"]),
     (
         CHANGE,
-        {**REPORTS, "change": {"at": "2026-12-01T00:00:00Z", "delay_seconds": 1}},
-        ["change.at", "change.delay_seconds"],
+        {**REPORTS, "change": {"due_at": "2026-12-01T00:00:00Z", "delay_seconds": 1}},
+        ["change.due_at", "change.delay_seconds"],
     ),
     (CHANGE, {**REPORTS, "change": {"retry": {"max_attempts": 0}}}, ["change.retry.max_attempts"]),
     (CHANGE, {**RENAME, "force": True}, ["force"]),

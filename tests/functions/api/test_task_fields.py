@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.functions.api.gateway import Gateway
 
-WHEN = {"at", "delay_seconds"}
+WHEN = {"due_at", "delay_seconds"}
 OTHER_FORMS = {*WHEN, "payload", "target"}
 """Fields that the record and the responses have under another name, or in another form."""
 FULL: dict[str, Any] = {
@@ -32,9 +32,9 @@ FULL: dict[str, Any] = {
     },
     "retry": {"max_attempts": 2, "initial_seconds": 1.5, "multiplier": 3.0, "max_seconds": 9.0},
     "timeout_seconds": 31,
-    "deadline_seconds": 61,
-    "rollback": True,
-    "lock": {"key": "db-17", "limit": 2, "scope": "run"},
+    "notify_within_seconds": 61,
+    "rollback_on_failure": True,
+    "lock": {"key": "db-17", "max_holders": 2, "scope": "run"},
     "callback_url": "https://example.org/ended",
     "name": "monthly",
     "tags": {"team": "dba"},

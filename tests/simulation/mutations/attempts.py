@@ -44,7 +44,7 @@ MUTANTS = (
     Mutant(
         "the message of a leased task is deleted",
         "domain/dispatch/acknowledgement.py",
-        'return RedeliverMessage((task.lease_ends_at or now) + LEASE_RETURN_MARGIN, "leased")',
+        'return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")',
         'return DeleteMessage("leased")',
     ),
     Mutant(
@@ -97,7 +97,7 @@ MUTANTS = (
         "a retry forgets that a cancel was asked for",
         "services/outcomes/outcome.py",
         "Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)",
-        'Move.RETRY, at, Guard(fence=task.fence), {**sets, "stop_request": None})',
+        'Move.RETRY, at, Guard(fence=task.fence), {**sets, "requested_action": None})',
     ),
     Mutant(
         "an attempt that was asked to stop is taken over and run",
@@ -132,8 +132,8 @@ MUTANTS = (
     Mutant(
         "a pause costs an attempt",
         "services/outcomes/suspended_attempts.py",
-        '"attempt": task.attempt - 1, "lease_ends_at": None}\n    guard',
-        '"attempt": task.attempt, "lease_ends_at": None}\n    guard',
+        '"attempt": task.attempt - 1, "lease_expires_at": None}\n    guard',
+        '"attempt": task.attempt, "lease_expires_at": None}\n    guard',
     ),
     Mutant(
         "an attempt that does not end in time is let go on",
@@ -162,8 +162,8 @@ MUTANTS = (
     Mutant(
         "a paused task may be claimed",
         "domain/tasks/states.py",
-        "        WAITING | _ATTEMPTED, State.RUNNING,",
-        "        WAITING | _ATTEMPTED | {State.PAUSED}, State.RUNNING,",
+        "        STARTABLE | _ATTEMPTED, State.RUNNING,",
+        "        STARTABLE | _ATTEMPTED | {State.PAUSED}, State.RUNNING,",
     ),
     Mutant(
         "what follows an outcome is not taken over",
@@ -180,8 +180,8 @@ MUTANTS = (
     Mutant(
         "a running attempt is not told what its user asks",
         "services/worker/target_caller.py",
-        "stop_request=lambda: delivery_state.stop_request,",
-        "stop_request=lambda: None,",
+        "requested_action=lambda: delivery_state.requested_action,",
+        "requested_action=lambda: None,",
     ),
     Mutant(
         "a dead letter is thrown away",

@@ -58,8 +58,8 @@ MUTANTS = (
     Mutant(
         "a holder whose attempt goes on is taken for gone",
         "domain/locks.py",
-        "is_over = task.state in WAITING",
-        "is_over = True or task.state in WAITING",
+        "is_over = task.state in STARTABLE",
+        "is_over = True or task.state in STARTABLE",
     ),
     Mutant(
         "a pull worker's task takes no lock",

@@ -186,7 +186,7 @@ PUT = Operation(
     "PUT /v1/switches/{scope}/{name}",
     "Stop or cap a type, an owner or all tasks",
     Returns(SwitchResponse, "The switch."),
-    description="What is held back is `postponed`, and comes again by itself within 90 seconds after the switch "
+    description="What is held back is `waiting`, and comes again by itself within 90 seconds after the switch "
     f"is deleted. A switch that neither stops nor caps is deleted. {_WHO}",
     body=SwitchFields,
     errors=(errors.OperatorRequired, errors.SwitchesFull),

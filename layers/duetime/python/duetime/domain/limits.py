@@ -238,7 +238,7 @@ MAX_LEASED_BYTES = 1_048_576
 quotas: an answer has 6 MB, in which quotation marks count twice)."""
 MAX_LEASE_TOKEN_LENGTH = 2_048
 
-MAX_ERROR_CLASS_LENGTH = 64
+MAX_ERROR_TYPE_LENGTH = 64
 MAX_ERROR_MESSAGE_LENGTH = 256
 """Characters of an error's message that the record keeps; the rest is cut, and said to be."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64

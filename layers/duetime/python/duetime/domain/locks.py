@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE
-from duetime.domain.tasks.states import LEASED, WAITING, State
+from duetime.domain.tasks.states import LEASED, STARTABLE, State
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -132,7 +132,7 @@ def claims_of(task: Task) -> tuple[LockClaim, ...]:
     """The locks that a task asks for itself."""
     if task.lock is None:
         return ()
-    return (LockClaim(LockName(task.owner, task.lock.key), task.lock.limit, task.lock.scope),)
+    return (LockClaim(LockName(task.owner, task.lock.key), task.lock.max_holders, task.lock.scope),)
 
 
 class WaiterStatus(Enum):
@@ -149,8 +149,8 @@ def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:
         return WaiterStatus.GONE
     if task.generation < waiter.generation:
         return WaiterStatus.COMING if task.state in LEASED else WaiterStatus.GONE
-    is_put_back = task.lease_ends_at is None and task.finished_at is None
-    if task.state in WAITING or (is_put_back and (task.state is State.ROLLING_BACK or task.is_terminal)):
+    is_put_back = task.lease_expires_at is None and task.finished_at is None
+    if task.state in STARTABLE or (is_put_back and (task.state is State.ROLLING_BACK or task.is_terminal)):
         return WaiterStatus.WAITS
     return WaiterStatus.COMING if task.is_terminal and task.finished_at is None else WaiterStatus.GONE
 
@@ -162,8 +162,8 @@ def is_dead(holder: Holder, task: Task | None) -> bool:
     if task is None or task.fence > holder.fence:
         return True
     # As long as there is a lease the attempt's process may not be gone yet.
-    is_over = task.state in WAITING or task.state is State.PAUSED or task.finished_at is not None
-    return is_over and task.lease_ends_at is None
+    is_over = task.state in STARTABLE or task.state is State.PAUSED or task.finished_at is not None
+    return is_over and task.lease_expires_at is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def completion(document: Document) -> Ending:
 def lease_failure(document: Document) -> Ending:
     """The failure that a body tells."""
     body = read_body(leases.LeaseFailure, document)
-    return failure(body.error.kind, body.error.message, retriable=body.retriable)
+    return failure(body.error.type, body.error.message, retriable=body.retriable)
 
 
 def lease_pause(document: Document) -> Ending:
@@ -86,14 +86,14 @@ def lease_state(task: Task) -> str:
         LeaseState(
             task_id=task.id.text,
             state=task.state,
-            requested_action=task.stop_request,
-            expires_at=to_iso(task.lease_ends_at) if is_live and task.lease_ends_at is not None else None,
+            requested_action=task.requested_action,
+            expires_at=to_iso(task.lease_expires_at) if is_live and task.lease_expires_at is not None else None,
         )
     )
 
 
 def _lease_text(key: LeaseKey, task: Task, checkpoint: bytes | None, inputs: bytes | None) -> str:
-    known = json_text({"id": token_of(key), "expires_at": to_iso(task.lease_ends_at or 0)})
+    known = json_text({"id": token_of(key), "expires_at": to_iso(task.lease_expires_at or 0)})
     left, given = ("null" if part is None else part.decode() for part in (checkpoint, inputs))
     about = f'{json_text(entry(task))[:-1]},"payload":{json_of(task.payload)}}}'
     return f'{known[:-1]},"checkpoint":{left},"inputs":{given},"task":{about}}}'

@@ -24,7 +24,7 @@ from duetime.domain.limits import (
     MIN_LEASE_SECONDS,
 )
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import StopRequest  # noqa: TC001 - same
+from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
 
 
 class LeaseRequest(Body):
@@ -123,6 +123,6 @@ class LeaseState(TypedDict):
     task_id: str
     state: State
     requested_action: Annotated[
-        StopRequest | None, Field(description="What its user asks of the attempt, which should heed it.")
+        RequestedAction | None, Field(description="What its user asks of the attempt, which should heed it.")
     ]
     expires_at: Annotated[Instant | None, Field(description="When the lease ends; null once the attempt has ended.")]

@@ -84,7 +84,7 @@ def _as_preview(schema: dict[str, Any]) -> None:
 
 def _as_template(schema: dict[str, Any]) -> None:
     """The schedule says when."""
-    for name in ("at", "delay_seconds"):
+    for name in ("due_at", "delay_seconds"):
         schema["properties"].pop(name)
     schema["properties"]["target"].pop("default")
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(SCHEDULE_NAME_PATTERN)
 _PREVIEW_TASK = TaskSpec("")
-_SAYS_WHEN = ("at", "delay_seconds")
+_SAYS_WHEN = ("due_at", "delay_seconds")
 _MADE = {"written", "task", "name", "clock", "calendars"}
 _KEPT_AS_IT_IS = tuple(each.name for each in fields(ScheduleSpec) if each.name not in _MADE)
 

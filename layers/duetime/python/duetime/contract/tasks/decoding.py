@@ -128,7 +128,9 @@ def spec_of(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         return spec
     graph = _graph(body.payload, (*place, "payload"))
     # The attempt lasts as long as its graph may; a shorter time that is asked for by name is the client's own.
-    return spec if "deadline_seconds" in body.model_fields_set else spec.of_graph(spec.payload, graph.lasts_seconds)
+    return (
+        spec if "notify_within_seconds" in body.model_fields_set else spec.of_graph(spec.payload, graph.lasts_seconds)
+    )
 
 
 def _graph(payload: object, place: Place) -> Graph:

@@ -15,7 +15,7 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import Body
-from duetime.contract.tasks.fields import TIME_SCHEMA, ErrorClass, TaskType, WantedName
+from duetime.contract.tasks.fields import TIME_SCHEMA, ErrorType, TaskType, WantedName
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_BATCH, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
 from duetime.domain.tasks.filters import TaskFilter
@@ -109,8 +109,8 @@ class ListedQuery(Parameters):
         WithJsonSchema(_TAGS_SCHEMA),
         Field(description="`key:value`; only tasks with this tag. May be repeated: all must be there."),
     ] = Field(default_factory=dict)
-    due_from: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
-    due_to: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
+    due_after: Annotated[_InstantText, Field(description="Only tasks due at this time or later.")] = None
+    due_before: Annotated[_InstantText, Field(description="Only tasks due before this time.")] = None
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest due first, or latest due first.")] = "desc"
     limit: Annotated[PageSize, Field(description="Most tasks on a page.")] = MAX_PAGE
     next_token: Annotated[str | None, Field(description="Of the page before; the other parameters as they were.")] = (
@@ -120,7 +120,9 @@ class ListedQuery(Parameters):
     @property
     def filter(self) -> TaskFilter:
         """The conditions that the listed tasks meet."""
-        return TaskFilter(type=self.type, name=self.name, tags=self.tag, due_from=self.due_from, due_to=self.due_to)
+        return TaskFilter(
+            type=self.type, name=self.name, tags=self.tag, due_after=self.due_after, due_before=self.due_before
+        )
 
     def scope(self, owner: str) -> str:
         """Which list this is, whatever the page: what a token must have been handed out for."""
@@ -158,7 +160,7 @@ class TaskListQuery(ListedQuery):
 class DeadLetterQuery(ListedQuery):
     """Parameters of `GET /v1/dead-letters`."""
 
-    error: Annotated[ErrorClass | None, Field(description="Only tasks that failed with an error of this class.")] = None
+    error: Annotated[ErrorType | None, Field(description="Only tasks that failed with an error of this class.")] = None
 
     @property
     def filter(self) -> TaskFilter:
@@ -169,7 +171,7 @@ class DeadLetterQuery(ListedQuery):
 class CreationQuery(Parameters):
     """Parameters of `POST /v1/tasks`."""
 
-    wait: Annotated[
+    wait_seconds: Annotated[
         int,
         BeforeValidator(_wait_seconds),
         WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),

@@ -135,7 +135,7 @@ class StoredSchedule:
         revision = 0 if purpose else self.revision_of(occurrence.nominal)
         return derived(self.uid.text, revision, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
 
-    def schedule_ref(self, nominal: Millis, cause: Cause = Cause.RECURRENCE) -> ScheduleRef:
+    def schedule_ref(self, nominal: Millis, cause: Cause = Cause.SCHEDULE) -> ScheduleRef:
         """What an occurrence's task carries of it."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
         return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports)

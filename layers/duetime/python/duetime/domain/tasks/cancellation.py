@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import ConditionFailed
 from duetime.domain.tasks.states import LEGAL, Move
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult
@@ -23,5 +23,7 @@ def is_cancelled(task: Task, end: WriteResult) -> bool:
         end: what happened to the write.
     """
     stored = end.task
-    is_asked = isinstance(end, ConditionFailed) and stored is not None and stored.stop_request is StopRequest.CANCEL
-    return is_asked and stored is not None and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
+    if not isinstance(end, ConditionFailed) or stored is None:
+        return False
+    is_requested = stored.requested_action is RequestedAction.CANCEL
+    return is_requested and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources

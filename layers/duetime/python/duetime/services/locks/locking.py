@@ -115,7 +115,7 @@ class LockManager:
         Args:
             task: the record after that; only one that has waited can have a reservation.
         """
-        if task.waits_for is None:
+        if task.waiting_for is None:
             return
         try:
             for claim in self.claims(task):

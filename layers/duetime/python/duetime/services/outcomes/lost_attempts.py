@@ -11,7 +11,7 @@ from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult
@@ -39,9 +39,9 @@ def fail_claimed(writer: OutcomeWriter, task: Task, phases: frozenset[Phase]) ->
         "attempt_history": lines[-ATTEMPTS_INLINE:],
         "deferred_fence": None,
     }
-    if task.stop_request is StopRequest.CANCEL:
-        return writer.write_outcome(task, Move.STOP, {**sets, "stop_request": None}, now)
-    if task.rollback and Phase.ROLLBACK in phases:
+    if task.requested_action is RequestedAction.CANCEL:
+        return writer.write_outcome(task, Move.STOP, {**sets, "requested_action": None}, now)
+    if task.rollback_on_failure and Phase.ROLLBACK in phases:
         return writer.undo(task, sets)
     return writer.write_outcome(task, Move.FAIL, sets, now)
 
@@ -54,14 +54,14 @@ def fail_unwatched(writer: OutcomeWriter, task: Task) -> WriteResult:
         task: the record as it was read; somebody's write in between is a rejection.
     """
     now = writer.runtime.now()
-    line = AttemptRecord(task.attempt, task.fence, task.lease_holder or "", 0, 0, 0, AttemptOutcome.LOST)
+    line = AttemptRecord(task.attempt, task.fence, task.lease_worker or "", 0, 0, 0, AttemptOutcome.LOST)
     lines = (*Run(task, now, now).history_before, line)
     sets: TaskChanges = {
         "error": _error(task, task.attempt).error,
         "attempt_history": lines[-ATTEMPTS_INLINE:],
-        "stop_request": None,
+        "requested_action": None,
     }
-    move = Move.STOP if task.stop_request is StopRequest.CANCEL else Move.GIVE_UP
+    move = Move.STOP if task.requested_action is RequestedAction.CANCEL else Move.GIVE_UP
     return writer.write_outcome(task, move, sets, now, Guard(version=task.version))
 
 

@@ -95,10 +95,10 @@ class OutcomeWriter:
         """
         sets: TaskChanges = {
             "attempt": task.attempt - 1,
-            "waits_for": held.reason[:MAX_WAIT_REASON_LENGTH],
-            "lease_ends_at": None,
+            "waiting_for": held.reason[:MAX_WAIT_REASON_LENGTH],
+            "lease_expires_at": None,
         }
-        if task.started_at == task.run_at and not task.deferred:
+        if task.started_at == task.run_at and not task.awaiting_notification:
             # The claim entered it; nothing has started.
             sets["started_at"] = None
         self.runtime.telemetry.count("tasks_postponed")
@@ -109,9 +109,9 @@ class OutcomeWriter:
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not is_cancelled(task, end):
             return end
-        del sets["lease_ends_at"]
+        del sets["lease_expires_at"]
         return self.write_outcome(
-            task, Move.STOP, {**sets, "waits_for": None, "stop_request": None}, self.runtime.now()
+            task, Move.STOP, {**sets, "waiting_for": None, "requested_action": None}, self.runtime.now()
         )
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
@@ -127,7 +127,7 @@ class OutcomeWriter:
         sets: TaskChanges = {
             "attempt": task.attempt - 1,
             "error": failure(SKIPPED, skipped.reason).error,
-            "waits_for": None,
+            "waiting_for": None,
             "finished_at": now,
             "expires_at": now + self.retention,
         }
@@ -166,11 +166,11 @@ class OutcomeWriter:
         # A node is kept as long as its topology, whose end gives it its expiry.
         sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
-        if (task.deferred or task.pull_queue) and not self.completion.is_here:
+        if (task.awaiting_notification or task.pull_queue) and not self.completion.is_here:
             # Nobody works under it; a worker that still waits for its target keeps its lease, so that nothing follows.
-            sets["lease_ends_at"] = None
+            sets["lease_expires_at"] = None
         if lingers_until is not None:
-            sets["lease_ends_at"] = lingers_until
+            sets["lease_expires_at"] = lingers_until
         write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
@@ -202,7 +202,7 @@ class OutcomeWriter:
         self.runtime.telemetry.count("attempts_failed")
         if ending.retriable and task.retry.allows_after(task.attempt):
             return self._retry(run, ending)
-        if task.rollback and Phase.ROLLBACK in phases:
+        if task.rollback_on_failure and Phase.ROLLBACK in phases:
             self.store_old_attempts(run, AttemptOutcome.FAILED)
             sets: TaskChanges = {**run.changes(AttemptOutcome.FAILED), "error": ending.error}
             return self.undo(task, sets, ending.lingers_until)
@@ -214,8 +214,13 @@ class OutcomeWriter:
         at = ending.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
         changes = run.changes(AttemptOutcome.RETRIED)
         # A pause that its user asked of this attempt, the next one heeds before it calls anything.
-        del changes["stop_request"]
-        sets: TaskChanges = {**changes, "error": ending.error, "progress": None, "lease_ends_at": ending.lingers_until}
+        del changes["requested_action"]
+        sets: TaskChanges = {
+            **changes,
+            "error": ending.error,
+            "progress": None,
+            "lease_expires_at": ending.lingers_until,
+        }
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if is_cancelled(task, result):
             return self.end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.lingers_until)
@@ -224,7 +229,7 @@ class OutcomeWriter:
 
     def undo(self, task: Task, sets: TaskChanges, lingers_until: Millis | None = None) -> WriteResult:
         """Have the target roll back: attempts are counted again, and the lease is ended, unless it still works."""
-        sets = {**sets, "attempt": 0, "lease_ends_at": lingers_until}
+        sets = {**sets, "attempt": 0, "lease_expires_at": lingers_until}
         at = self.runtime.now() if lingers_until is None else lingers_until + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 

@@ -28,7 +28,7 @@ def write_deferral(stores: Stores, enqueuer: Enqueuer, runtime: Runtime, run: Ru
     deadline = deferred_until(task, run.started_at)
     for at in reminders(task, deadline, runtime.now(), enqueuer.look_ahead):
         enqueuer.remind(task, at)
-    sets: TaskChanges = {"lease_ends_at": deadline, "deferred_fence": task.fence}
+    sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
     return stores.tasks.apply(Write(task.id, Move.DEFER, runtime.nonce(), Guard(fence=task.fence), sets))
 
 
@@ -38,7 +38,7 @@ def write_pause(stores: Stores, runtime: Runtime, run: Run, checkpoint: bytes | 
     A task whose user has asked for its cancellation is not paused: the write is rejected.
     """
     task = run.task
-    sets: TaskChanges = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_ends_at": None}
+    sets: TaskChanges = {**run.changes(AttemptOutcome.PAUSED), "attempt": task.attempt - 1, "lease_expires_at": None}
     guard = Guard(fence=task.fence, not_cancelled=True)
     write = Write(task.id, Move.YIELD, runtime.nonce(), guard, sets)
     if checkpoint is None:

@@ -19,7 +19,7 @@ from duetime.domain.tasks.attempt_outcomes import Claimant, Run
 from duetime.domain.tasks.attempt_results import Postponed, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import StopRequest
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.queues import Outgoing
@@ -96,12 +96,12 @@ class LeaseClaims:
             end = lost_attempts.fail_claimed(self.outcome_writer, task, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
-        if task.stop_request is not None:
-            ending = Stopped() if task.stop_request is StopRequest.CANCEL else Yielded(None)
+        if task.requested_action is not None:
+            ending = Stopped() if task.requested_action is RequestedAction.CANCEL else Yielded(None)
             end = self.outcome_writer.finish(Run(task, now, now), ending, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
-        if held := self.pull_locks.take(task, task.lease_ends_at or now):
+        if held := self.pull_locks.take(task, task.lease_expires_at or now):
             return self._ended(self._postpone(task, held))
         try:
             inputs = self.input_reader.inputs_of(task)

@@ -42,7 +42,7 @@ class Leased:
 
     def left(self, now: Millis) -> Millis:
         """How much of the lease is left; less than nothing if it is over."""
-        return (self.task.lease_ends_at or 0) - now
+        return (self.task.lease_expires_at or 0) - now
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
     """When a message comes back whose task is leased, or whose disposition is to come back."""
     match end:
         case Leased(task=task):
-            return (task.lease_ends_at or 0) + LEASE_RETURN_MARGIN
+            return (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN
         case RedeliverMessage(at=at):
             return at
         case DeleteMessage():

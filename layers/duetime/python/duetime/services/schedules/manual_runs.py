@@ -52,7 +52,7 @@ class ManualRuns:
         stored, now = self.writer.read(owner, name), self.runtime.now()
         occurrence = Occurrence(now, now, now, f"now {self.runtime.nonce()}")
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
-        due = Due(occurrence, Cause.TRIGGER)
+        due = Due(occurrence, Cause.MANUAL)
         task = occurrence_tasks.produce(stored, due, occurrence_tasks.payload_of(stored))
         self.enqueuer.send_due([task])
         told = replace(stored, placed=stored.placed + 1)

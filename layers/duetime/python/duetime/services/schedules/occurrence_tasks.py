@@ -33,7 +33,7 @@ class Due:
     """
 
     occurrence: Occurrence
-    cause: Cause = Cause.RECURRENCE
+    cause: Cause = Cause.SCHEDULE
     purpose: str = ""
 
 

@@ -12,7 +12,7 @@ from duetime.domain.schedules.permanent_runs import continued, ended_at, run_aft
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_results import Postponed, Skipped
 from duetime.domain.tasks.parents import Cause
-from duetime.domain.tasks.states import WAITING, Move, State
+from duetime.domain.tasks.states import STARTABLE, Move, State
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class OverlapControl:
             self._pause(task, schedule_ref)
         if not may_overlap(stored):
             self._make_room(task, stored, activity)
-        if stored.is_permanent and schedule_ref.cause is Cause.RECURRENCE:
+        if stored.is_permanent and schedule_ref.cause is Cause.SCHEDULE:
             self._go_on(task)
 
     def _by_overlap(self, task: Task, stored: StoredSchedule, activity: Activity) -> Postponed | Skipped | None:
@@ -101,7 +101,7 @@ class OverlapControl:
         if not self._save(stored, replace(seen, active=None)):
             raise Unavailable(f"the occurrences of {stored.name!r} were written by somebody else")
         buffered = self._open(seen.buffered)
-        if buffered is not None and buffered.state in WAITING:
+        if buffered is not None and buffered.state in STARTABLE:
             self.enqueuer.move(buffered, Move.REPLACE, self.runtime.now(), Guard(version=buffered.version), {})
 
     def _go_on(self, task: Task) -> None:
@@ -147,7 +147,7 @@ class OverlapControl:
                 return
             if stored.state is ScheduleState.PAUSED:
                 return
-            kind = task.error.kind if task.error else "error"
+            kind = task.error.type if task.error else "error"
             calendars = self.expander.planner.known_calendars_of(stored)
             paused = stored.paused(self.runtime.now(), f"the task {task.id} failed: {kind}", calendars)
             if self.stores.schedules.save(paused, self.runtime.nonce()):

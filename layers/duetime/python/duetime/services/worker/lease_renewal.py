@@ -46,7 +46,7 @@ class LeaseRenewal:
         progress, delivery_state.progress = delivery_state.progress, None
         delivery_state.renew_at = self.runtime.now() + self.lease // HEARTBEATS_PER_LEASE
         until = self.runtime.now() + self.lease
-        sets: TaskChanges = {"lease_ends_at": until}
+        sets: TaskChanges = {"lease_expires_at": until}
         if progress is not None:
             sets["progress"] = progress
         try:
@@ -62,6 +62,6 @@ class LeaseRenewal:
             return False
         if isinstance(result, Applied):
             delivery_state.leased_until = until
-            delivery_state.stop_request = result.task.stop_request
+            delivery_state.requested_action = result.task.requested_action
         is_taken = isinstance(result, ConditionFailed) and (result.task is None or result.task.fence != task.fence)
         return is_taken or not has_locks
