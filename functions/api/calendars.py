@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING
 from duetime.composition.api import composed
 from duetime.contract.http import page_tokens
 from duetime.contract.schedules import operations
-from duetime.contract.schedules.calendars import (
-    CalendarPage,
-    calendar_name,
-    calendar_of,
-    calendar_response,
-    new_calendar_name,
-)
+from duetime.contract.schedules.calendar_responses import CalendarPage, calendar_response
+from duetime.contract.schedules.calendars import calendar_name, calendar_of, new_calendar_name
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.tasks.queries import no_query
+from duetime.domain.schedules.calendars import CalendarMode
 from duetime.domain.schedules.time_zones import zone_named
 
 from .responses import Response, answer
@@ -49,18 +44,17 @@ def put_calendar(request: Request[ICalendarQuery]) -> Response:
     """Create or replace one calendar."""
     manager, name = composed().calendar_manager, new_calendar_name(request.name)
     if request.is_icalendar:
-        zone = zone_named(request.query.timezone)
-        calendar = manager.put_ics(request.owner, name, request.text(), request.query.kind, zone)
+        zone, mode = zone_named(request.query.timezone or "UTC"), request.query.mode or CalendarMode.EXCLUDES
+        calendar = manager.put_ics(request.owner, name, request.text(), mode, zone)
     else:
-        # Its parameters are about a file only.
-        no_query(request.raw_query)
+        request.query.reject()
         calendar = manager.put(request.owner, calendar_of(request.document(), name))
     return answer(json_text(calendar_response(calendar)))
 
 
 @route(operations.DELETE_CALENDAR)
 def delete_calendar(request: Request) -> Response:
-    """Remove one calendar; answer it as it was."""
+    """Delete one calendar; answer it as it was."""
     request.reject_body()
     manager = composed().calendar_manager
     before = manager.get(request.owner, calendar_name(request.name))

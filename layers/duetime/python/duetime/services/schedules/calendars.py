@@ -12,7 +12,7 @@ from duetime.domain.times import DAY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.schedules.calendars import Calendar, Kind
+    from duetime.domain.schedules.calendars import Calendar, CalendarMode
     from duetime.domain.schedules.time_zones import Zone
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -26,7 +26,9 @@ _BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
 class CalendarReader(Protocol):
     """Reads files of calendars."""
 
-    def __call__(self, data: bytes, name: str, start: Millis, end: Millis, *, kind: Kind, zone: Zone) -> Calendar:
+    def __call__(
+        self, data: bytes, name: str, start: Millis, end: Millis, *, mode: CalendarMode, zone: Zone
+    ) -> Calendar:
         """The calendar that a file holds, for a period.
 
         Raises:
@@ -60,14 +62,14 @@ class CalendarManager:
                 return calendar
         raise _busy(calendar.name)
 
-    def put_ics(self, owner: str, name: str, data: bytes, kind: Kind, zone: Zone) -> Calendar:
+    def put_ics(self, owner: str, name: str, data: bytes, mode: CalendarMode, zone: Zone) -> Calendar:
         """Keep what an iCalendar file says of the last year and the next two.
 
         Raises:
             FieldInvalid: it cannot be read, or is too large.
         """
         now = self.runtime.now()
-        return self.put(owner, self.read_ics(data, name, now - _BACK, now + _AHEAD, kind=kind, zone=zone))
+        return self.put(owner, self.read_ics(data, name, now - _BACK, now + _AHEAD, mode=mode, zone=zone))
 
     def get(self, owner: str, name: str) -> Calendar:
         """Read a calendar.
