@@ -437,7 +437,7 @@ def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
     """The answer is the calendar; putting it again replaces it as a whole."""
     body = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
     put = api.send("PUT", "/v1/calendars/uk", body)
-    assert put.status == 200, put.text
+    assert put.status == 201, put.text
     assert (put.body["name"], put.body["mode"], put.body["dates"]) == ("uk", "excludes", body["dates"])
     assert api.send("GET", "/v1/calendars/uk").body == put.body
     assert api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sat"]}).body["dates"] == {}
@@ -455,7 +455,7 @@ def test_an_icalendar_file_is_put(api: Gateway) -> None:
     """Its whole-day events are dates; a file that is none is refused with its field."""
     headers = {"content-type": "text/calendar; charset=utf-8"}
     put = api.send("PUT", "/v1/calendars/uk", raw=ICS, headers=headers, query="timezone=Europe/London")
-    assert put.status == 200, put.text
+    assert put.status == 201, put.text
     assert (put.body["dates"], put.body["timezone"]) == ({"2026-12-25": "Christmas Day"}, "Europe/London")
     bad = api.send("PUT", "/v1/calendars/uk", raw="nonsense", headers=headers)
     assert (bad.status, bool(bad.faults)) == (422, True)

@@ -70,6 +70,8 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.ScheduleStateConflict: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
     errors.ScheduleVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
     errors.CalendarNotFound: Kind(HTTPStatus.NOT_FOUND, "calendar_unknown", "There is no such calendar"),
+    errors.CalendarExists: Kind(HTTPStatus.PRECONDITION_FAILED, "calendar_exists", "There is a calendar of this name"),
+    errors.CalendarVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, "version_differs", "It has changed"),
     errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, "calendar_used", "A schedule names the calendar"),
     request_errors.MethodUnsupported: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "method_unsupported", "Not with this method"),
     errors.StateConflict: Kind(HTTPStatus.CONFLICT, "move_refused", "Its state does not allow it"),
@@ -144,8 +146,10 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return (Fault("Content-Type", str(error)),)
     if isinstance(error, errors.KeyReused):
         return (Fault("Idempotency-Key", str(error)),)
-    if isinstance(error, errors.VersionMismatch | errors.ScheduleVersionMismatch):
+    if isinstance(error, errors.VersionMismatch | errors.ScheduleVersionMismatch | errors.CalendarVersionMismatch):
         return (Fault("If-Match", str(error)),)
+    if isinstance(error, errors.CalendarExists):
+        return (Fault("If-None-Match", str(error)),)
     return ()
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from duetime.contract.http.operation import IF_MATCH, Operation, Returns
+from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, Header, Operation, Returns
 from duetime.contract.schedules import bodies, calendar_responses, calendars, queries, responses
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.report_bodies import NoFields
 from duetime.domain import errors
 
+ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
 _SCHEDULE = Returns(responses.ScheduleResponse, "The schedule.", {"ETag": "The schedule's version."})
 _BACKFILL = Returns(responses.BackfillResponse, "The backfill.")
-_CALENDAR = Returns(calendar_responses.CalendarResponse, "The calendar.")
+_CALENDAR = Returns(calendar_responses.CalendarResponse, "The calendar.", {"ETag": "The calendar's version."})
 _CHANGED = (errors.ScheduleStateConflict, errors.ScheduleVersionMismatch)
 
 CREATE = Operation(
@@ -145,17 +146,22 @@ LIST_CALENDARS = Operation(
     description="In the order of their names.",
     query=calendars.CalendarListQuery,
 )
-READ_CALENDAR = Operation("getCalendar", "GET /v1/calendars/{name}", "Read a calendar", _CALENDAR)
+READ_CALENDAR = Operation(
+    "getCalendar", "GET /v1/calendars/{name}", "Read a calendar", _CALENDAR, headers=(IF_NONE_MATCH,)
+)
 PUT_CALENDAR = Operation(
     "putCalendar",
     "PUT /v1/calendars/{name}",
     "Create or replace a calendar",
-    _CALENDAR,
+    _CALENDAR.but("The calendar that was replaced."),
+    accepted=_CALENDAR.created("Path of the calendar."),
     description="As JSON, or as an iCalendar file (`text/calendar`) whose events are its days and spans. Schedules "
     "that name it apply it to every occurrence that has no task yet.",
     query=calendars.ICalendarQuery,
     body=calendars.CalendarFields,
     body_types=("text/calendar",),
+    headers=(IF_MATCH, ONLY_NEW),
+    errors=(errors.CalendarVersionMismatch, errors.CalendarExists),
 )
 DELETE_CALENDAR = Operation(
     "deleteCalendar",
@@ -163,5 +169,6 @@ DELETE_CALENDAR = Operation(
     "Delete a calendar",
     _CALENDAR.but("The calendar as it was."),
     description="Refused while a schedule names it.",
-    errors=(errors.CalendarUsed,),
+    headers=(IF_MATCH,),
+    errors=(errors.CalendarVersionMismatch, errors.CalendarUsed),
 )
