@@ -69,7 +69,7 @@ def test_deleting_a_schedule_says_so(duetime: Run) -> None:
 
 def test_deleting_a_calendar_says_so(duetime: Run, deployment: ScheduledDeployment) -> None:
     """One line instead of the calendar's sheet."""
-    deployment.calendars["uk"] = {"name": "uk", "kind": "excludes"}
+    deployment.calendars["uk"] = {"name": "uk", "mode": "excludes"}
     assert duetime("calendars", "delete", "uk").stdout == "deleted the calendar uk\n"
 
 
@@ -91,7 +91,7 @@ def test_a_schedule_lists_events_and_not_what_did_not_run(duetime: Run) -> None:
 @pytest.mark.usefixtures("nightly")
 def test_all_times_of_a_schedule_have_one_format(duetime: Run) -> None:
     """No time is raw RFC 3339 beside others in the reader's zone, and a duration has units."""
-    duetime("schedules", "change", "nightly", "--start", "2026-11-01T09:00", "--end", "2026-12-24T09:00")
+    duetime("schedules", "update", "nightly", "--start", "2026-11-01T09:00", "--end", "2026-12-24T09:00")
     shown = duetime("schedules", "show", "nightly").stdout
     for line in (
         "from      2026-11-01 09:00:00 JST (20 d 12 h ago)",
@@ -109,7 +109,7 @@ def test_occurrences_print_each_time_once(duetime: Run) -> None:
     assert first.split() == ["2026-11-22", "01:30:00+00:00", "runs"]
     assert "runs: uk: 22:00 to 08:00: moved to 2026-11-24T08:00:00+00:00" in moved
     duetime("schedules", "create", "nightly", "report", "--cron", "30 1 * * *")
-    header, first, _ = duetime("schedules", "occurrences", "nightly", "--from", "2026-11-21").stdout.splitlines()
+    header, first, _ = duetime("schedules", "occurrences", "nightly", "--after", "2026-11-21").stdout.splitlines()
     assert header.split() == ["time", "task", "state", "note"]
     assert first.split() == ["2026-11-22", "01:30:00+00:00", "(11", "h", "ago)", "01TASK", "succeeded"]
 

@@ -70,11 +70,15 @@ BODIES: Mapping[str, Any] = {
     "leaseTasks": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30},
     "putSwitch": {"stopped": False, "max_concurrent": 3, "reason": "for now"},
     "createSchedule": SCHEDULE,
-    "changeSchedule": {"cron": "0 2 * * *"},
+    "updateSchedule": {"cron": "0 2 * * *"},
     "previewSchedule": {"cron": "30 1 * * *", "timezone": "Europe/London", "count": 3},
-    "backfillSchedule": {"from": "2026-11-01T00:00:00Z", "until": "2026-11-02T00:00:00Z", "per_minute": 5},
+    "createBackfill": {
+        "scheduled_after": "2026-11-01T00:00:00Z",
+        "scheduled_before": "2026-11-02T00:00:00Z",
+        "per_minute": 5,
+    },
     "putCalendar": {
-        "kind": "excludes",
+        "mode": "excludes",
         "timezone": "Europe/London",
         "dates": {"2026-12-25": "Christmas Day"},
         "except_dates": ["2026-12-26"],

@@ -40,7 +40,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
     for name in NAMES:
         _made(api, "PUT", f"/v1/calendars/{name}", BODIES["putCalendar"])
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
-    backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfill", BODIES["backfillSchedule"])
+    backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfills", BODIES["createBackfill"])
     _made(api, "PUT", "/v1/switches/type/mail", BODIES["putSwitch"])
     tasks = [_made(api, "POST", "/v1/tasks", task)["id"] for task in (TASK, {"type": "echo"}, {**TASK, "lock": None})]
     graph = _made(api, "POST", "/v1/topologies", BODIES["createTopology"])["id"]

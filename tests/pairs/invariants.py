@@ -100,7 +100,7 @@ def _schedule_states(world: World) -> list[State]:
             f"task={schedule.spec.task.type}",
             f"overlap={schedule.spec.overlap}",
             f"calendars={schedule.spec.calendars}",
-            f"note={schedule.note}",
+            f"paused_reason={schedule.paused_reason}",
             f"backfills={len(schedule.backfills)}",
             f"running={running is not None and not running.is_terminal}",
         )

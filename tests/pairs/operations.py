@@ -312,7 +312,7 @@ def _make_again(world: World) -> None:
 
 
 def _run_once(world: World) -> None:
-    world.ask("POST", f"{_OWN}/trigger")
+    world.ask("POST", f"{_OWN}/run")
     world.take(SECOND)
     _accepting(world)
 
@@ -327,14 +327,16 @@ def _on_schedule(verb: str, body: object = None) -> Callable[[World], Any]:
     return lambda world: world.ask("POST", f"{_OWN}/{verb}", body)
 
 
-def _change_schedule(world: World, **fields: object) -> Reply | None:
+def _update_schedule(world: World, **fields: object) -> Reply | None:
     return world.ask("PATCH", _OWN, fields)
 
 
 def _fill_back(world: World) -> Reply | None:
     start = world.about["minute"] - 100 * MINUTE
     return world.ask(
-        "POST", f"{_OWN}/backfill", {"from": to_iso(start), "until": to_iso(start + 2 * MINUTE), "per_minute": 20}
+        "POST",
+        f"{_OWN}/backfills",
+        {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 2 * MINUTE), "per_minute": 20},
     )
 
 
@@ -344,13 +346,13 @@ def _calendar(method: str, body: object = None) -> Callable[[World], Any]:
 
 OF_SCHEDULES = (
     Operation("get", lambda world: world.ask("GET", _OWN), classify=_reads),
-    Operation("patch-cron", lambda world: _change_schedule(world, cron="*/2 * * * *"), goes_on=True),
+    Operation("patch-cron", lambda world: _update_schedule(world, cron="*/2 * * * *"), goes_on=True),
     Operation(
         "patch-task",
-        lambda world: _change_schedule(world, task={"type": works.UNDONE, "notify_within_seconds": 60}),
+        lambda world: _update_schedule(world, task={"type": works.UNDONE, "notify_within_seconds": 60}),
         goes_on=True,
     ),
-    Operation("patch-overlap", lambda world: _change_schedule(world, overlap="allow_all"), goes_on=True),
+    Operation("patch-overlap", lambda world: _update_schedule(world, overlap="allow_all"), goes_on=True),
     Operation("pause", _on_schedule("pause", {"note": "so"})),
     Operation("resume", _on_schedule("resume"), goes_on=True),
     Operation("trigger-now", _on_schedule("trigger"), goes_on=True),
@@ -367,8 +369,8 @@ OF_SCHEDULES = (
 OF_CALENDARS = (
     Operation("put-calendar", _calendar("PUT", {"dates": ["2026-12-26"]})),
     Operation("delete-calendar", _calendar("DELETE")),
-    Operation("patch-calendars", lambda world: _change_schedule(world, calendars=["holidays"]), goes_on=True),
-    Operation("patch-no-calendars", lambda world: _change_schedule(world, calendars=[]), goes_on=True),
+    Operation("patch-calendars", lambda world: _update_schedule(world, calendars=["holidays"]), goes_on=True),
+    Operation("patch-no-calendars", lambda world: _update_schedule(world, calendars=[]), goes_on=True),
 )
 
 

@@ -48,7 +48,7 @@ class Schedules(Tasks):
         return body
 
     def steer(self, verb: str, body: object = None) -> Reply:
-        """Pause, resume, trigger or backfill it."""
+        """Pause, resume, run or backfill it."""
         return self.ask("POST", f"{PATH}/{verb}", body)
 
     def amend(self, **fields: Any) -> Reply:  # noqa: ANN401 - JSON

@@ -66,7 +66,7 @@ def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
     """The accepted schedule is there, just as it was accepted."""
     found = scenario.ask("GET", NIGHTLY)
     assert found.status == 200, found.body
-    for field in ("cron", "task", "created_at", "state", "skips", "backfills", "version"):
+    for field in ("cron", "task", "created_at", "state", "skipped_runs", "backfills", "version"):
         assert found.body[field] == created[field]
 
 
@@ -83,6 +83,7 @@ def test_a_late_save_of_the_trigger_does_not_bring_a_deleted_schedule_back(is_lo
         expect_new(scenario, created)
 
 
+PERIOD = {"scheduled_after": "2026-11-20T00:00:00Z", "scheduled_before": "2026-11-20T00:05:00Z"}
 Request = tuple[str, str, "dict[str, Any] | None"]
 
 
@@ -90,12 +91,12 @@ Request = tuple[str, str, "dict[str, Any] | None"]
     "request_to_old",
     [
         ("PATCH", NIGHTLY, {"cron": "*/2 * * * *"}),
-        ("POST", f"{NIGHTLY}/pause", {"note": "for now"}),
-        ("POST", f"{NIGHTLY}/trigger", None),
-        ("POST", f"{NIGHTLY}/backfill", {"from": "2026-11-20T00:00:00Z", "until": "2026-11-20T00:05:00Z"}),
+        ("POST", f"{NIGHTLY}/pause", {"reason": "for now"}),
+        ("POST", f"{NIGHTLY}/run", None),
+        ("POST", f"{NIGHTLY}/backfills", PERIOD),
         ("DELETE", NIGHTLY, None),
     ],
-    ids=["change", "pause", "trigger", "backfill", "delete"],
+    ids=["update", "pause", "run", "backfill", "delete"],
 )
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(

@@ -30,7 +30,7 @@ def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
     if "interval" in job:
         fields["rate"] = job["interval"]
     if "minimum_interval" in job:
-        fields["permanent"] = seconds_of(job["minimum_interval"], "minimum_interval")
+        fields["permanent"] = {"gap_seconds": seconds_of(job["minimum_interval"], "minimum_interval")}
     else:
         # Prow starts the next run even if the previous one is still running, unless the limit is one at a time.
         fields["overlap"] = "skip" if job.get("max_concurrency") == 1 else "allow_all"

@@ -85,7 +85,7 @@ def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> N
     schedule = {"name": "nightly", "cron": "30 1 * * *", "task": FULL}
     assert api.send("POST", "/v1/schedules", schedule).status == 201
     assert _among(api.send("GET", "/v1/schedules/nightly").body["task"], KEPT) == KEPT
-    assert _among(api.send("POST", "/v1/schedules/nightly/trigger").body, KEPT) == KEPT
+    assert _among(api.send("POST", "/v1/schedules/nightly/run").body, KEPT) == KEPT
 
 
 def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -> None:

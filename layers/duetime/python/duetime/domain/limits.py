@@ -112,7 +112,7 @@ MAX_CATCH_UP_SECONDS = 2_592_000
 MAX_OCCURRENCES = 1_000
 """Occurrences in one preview, or in one list of them."""
 MAX_NOTE_LENGTH = 256
-"""Characters of the note on a paused schedule."""
+"""Characters of the reason why a schedule is paused."""
 MAX_BACKFILL_PER_MINUTE = 6_000
 """Fastest pace of a backfill, in occurrences a minute."""
 MAX_BACKFILLS = 5

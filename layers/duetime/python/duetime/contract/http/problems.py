@@ -41,6 +41,7 @@ class ProblemCode(StrEnum):
     SCHEDULE_EXISTS = "schedule_exists"
     VERSION_DIFFERS = "version_differs"
     CALENDAR_UNKNOWN = "calendar_unknown"
+    CALENDAR_EXISTS = "calendar_exists"
     CALENDAR_USED = "calendar_used"
     METHOD_UNSUPPORTED = "method_unsupported"
     FENCE_DIFFERS = "fence_differs"
@@ -117,6 +118,10 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.ScheduleStateConflict: Kind(HTTPStatus.CONFLICT, ProblemCode.MOVE_REFUSED, "Its state does not allow it"),
     errors.ScheduleVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "It has changed"),
     errors.CalendarNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.CALENDAR_UNKNOWN, "There is no such calendar"),
+    errors.CalendarExists: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.CALENDAR_EXISTS, "There is a calendar of this name"
+    ),
+    errors.CalendarVersionMismatch: Kind(HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_DIFFERS, "It has changed"),
     errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_USED, "A schedule names the calendar"),
     request_errors.MethodUnsupported: Kind(
         HTTPStatus.METHOD_NOT_ALLOWED, ProblemCode.METHOD_UNSUPPORTED, "Not with this method"
@@ -210,7 +215,9 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return (Fault(error.field, error.reason),)
     if isinstance(error, errors.KeyReused):
         return (Fault("Idempotency-Key", str(error), FaultCode.CONFLICT),)
-    if isinstance(error, errors.VersionMismatch | errors.ScheduleVersionMismatch):
+    if isinstance(error, errors.CalendarExists):
+        return (Fault("If-None-Match", str(error), FaultCode.CONFLICT),)
+    if isinstance(error, errors.VersionMismatch | errors.ScheduleVersionMismatch | errors.CalendarVersionMismatch):
         return (Fault("If-Match", str(error), FaultCode.CONFLICT),)
     return ()
 

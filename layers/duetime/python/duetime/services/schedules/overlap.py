@@ -110,7 +110,7 @@ class OverlapControl:
             stored, _activity = self.stores.schedules.read(
                 task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
             )
-            last = None if stored is None else stored.last
+            last = None if stored is None else stored.last_run
             if stored is None or task.schedule_ref is None or stored.mark != task.schedule_ref.mark:
                 return
             if last is None or stored.state is not ScheduleState.ACTIVE:
@@ -125,8 +125,8 @@ class OverlapControl:
             schedule = stored.schedule(self.expander.planner.known_calendars_of(stored))
             after = continued(stored, run_after(schedule, last, ended_at(task, self.runtime.now())))
             if self.stores.schedules.save(after, self.runtime.nonce()):
-                if after.last is not None and after.state is ScheduleState.ACTIVE:
-                    self._produce(after, after.last.nominal)
+                if after.last_run is not None and after.state is ScheduleState.ACTIVE:
+                    self._produce(after, after.last_run.nominal)
                 return
         raise Unavailable(f"the schedule {stored.name if stored else ''!r} was written again and again")
 
@@ -165,7 +165,7 @@ class OverlapControl:
         if once and stored.log and stored.log[-1].note == reason:
             return
         key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
-        told = replace(stored, skipped=stored.skipped + 1).remarked(self.runtime.now(), key, reason)
+        told = replace(stored, runs_skipped=stored.runs_skipped + 1).remarked(self.runtime.now(), key, reason)
         self.stores.schedules.save(told, self.runtime.nonce())
 
     def _open(self, task_id: TaskId | None) -> Task | None:
