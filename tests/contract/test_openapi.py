@@ -285,7 +285,7 @@ def test_bodies_are_refused_as_described() -> None:
     assert fits("TaskBatch", {"tasks": [full]})
     assert fits("TaskPatch", {"name": ""})
     assert not fits("TaskPatch", {})
-    assert "At most one of `at` and `delay_seconds` can be given." in SCHEMAS["TaskCreate"]["description"]
+    assert "At most one of `due_at` and `delay_seconds` can be given." in SCHEMAS["TaskCreate"]["description"]
     wrongly_allowed = [
         (field, value)
         for field, value, _ in BAD_FIELDS

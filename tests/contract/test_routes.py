@@ -65,11 +65,11 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
     declared = operation.all_errors
     assert len(set(declared)) == len(declared)
     assert set(declared) <= set(KINDS)
-    mismatches = {errors.VersionMismatch, errors.ScheduleVersionMismatch}
+    mismatches = {errors.VersionMismatch, errors.ScheduleVersionMismatch, errors.CalendarVersionMismatch}
     assert IF_MATCH not in operation.headers or mismatches & set(declared)
     assert IF_NONE_MATCH not in operation.headers or "ETag" in operation.returns.headers
     assert KEY not in operation.headers or operation.body is not NoFields
-    assert operation.accepted is None or operation.accepted.status == 202
+    assert operation.accepted is None or operation.accepted.status == (201 if operation.method == "PUT" else 202)
     not_found = [error for error in declared if KINDS[error].status == 404]
     # What is put need not be there before.
-    assert bool(not_found) == ("{" in operation.path and operation is not switches.PUT)
+    assert bool(not_found) == ("{" in operation.path and operation.method != "PUT")

@@ -152,7 +152,7 @@ def _locks_and_leases(account: Recorder) -> None:
     made = [account.create(kind=PULLED, lock={"key": "db-17"}, payload={"frame": n}) for n in range(2)]
     made += [account.create(kind=PULLED, payload={"frame": n}, retry={"max_attempts": 1}) for n in range(2, 8)]
     account.run(10 * SECOND)
-    wanted = {"types": [PULLED], "max": 10, "wait_seconds": 0, "lease_seconds": 60, "worker": "vm-9219"}
+    wanted = {"types": [PULLED], "max_tasks": 10, "wait_seconds": 0, "lease_seconds": 60, "worker": "vm-9219"}
     leases: list[dict[str, Any]] = []
     while len(leases) < len(made) - 1:
         found = account.ask("POST", "/v1/leases", wanted).body["leases"]
@@ -162,7 +162,7 @@ def _locks_and_leases(account: Recorder) -> None:
     account.ask("GET", "/v1/locks")
     account.ask("GET", "/v1/locks/db-17")
     account.ask("GET", "/v1/locks/db-18")
-    ids = [lease["lease"] for lease in leases]
+    ids = [lease["id"] for lease in leases]
     account.ask("DELETE", "/v1/locks/db-17")
     account.ask("POST", f"/v1/leases/{ids[1]}/heartbeat", {"percent": 40, "message": "frame 17"})
     account.ask("POST", f"/v1/leases/{ids[1]}/complete", {"result": {"frames": 42}})
@@ -177,20 +177,24 @@ def _locks_and_leases(account: Recorder) -> None:
 
 
 def _switches(account: Recorder) -> None:
-    account.ask("PUT", "/v1/switches", {"scope": "type", "name": "report", "stopped": True, "reason": "disk full"})
+    reports = "/v1/switches/type/report"
+    account.ask("PUT", reports, {"stopped": True, "reason": "disk full"})
     account.ask("GET", "/v1/switches")
-    account.ask("DELETE", "/v1/switches", query="scope=type&name=report")
-    account.ask("DELETE", "/v1/switches", query="scope=type&name=report")
+    account.ask("GET", reports)
+    account.ask("DELETE", reports)
+    account.ask("DELETE", reports)
 
 
 def _schedules(account: Recorder) -> None:
     schedules, calendars = "/v1/schedules", "/v1/calendars"
     holidays = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
     account.ask("PUT", f"{calendars}/uk-holidays", holidays)
+    account.ask("PUT", f"{calendars}/uk-holidays", holidays)
     account.ask("PUT", f"{calendars}/de-holidays", ICALENDAR, headers={"content-type": "text/calendar"})
     account.ask("GET", calendars)
     account.ask("GET", f"{calendars}/uk-holidays")
     account.ask("GET", f"{calendars}/fr-holidays")
+    account.ask("PUT", f"{calendars}/uk-holidays", holidays, headers={"if-none-match": "*"})
     timing = {"cron": "30 1 * * *", "timezone": "Europe/London", "calendars": ["uk-holidays"]}
     account.ask("POST", f"{schedules}/preview", {**timing, "count": 3})
     made = {"name": "nightly", **timing, "catch_up_seconds": 3600, "task": {"type": PLAIN}}
@@ -202,13 +206,15 @@ def _schedules(account: Recorder) -> None:
     account.ask("GET", f"{schedules}/weekly")
     account.ask("GET", f"{nightly}/occurrences", query="limit=3")
     account.ask("PATCH", nightly, {"cron": "45 1 * * *"})
-    account.ask("POST", f"{nightly}/pause", {"note": "the printer is broken"})
+    account.ask("POST", f"{nightly}/pause", {"reason": "the printer is broken"})
     account.ask("POST", f"{nightly}/resume")
-    account.ask("POST", f"{nightly}/trigger")
-    period = {"from": to_iso(account.now - 3 * DAY), "until": to_iso(account.now - DAY), "per_minute": 1}
-    backfill = account.ask("POST", f"{nightly}/backfill", period).body["backfills"][0]["id"]
-    account.ask("DELETE", f"{nightly}/backfill/{backfill}")
-    account.ask("DELETE", f"{nightly}/backfill/unheard-of")
+    account.ask("POST", f"{nightly}/run")
+    period = {"scheduled_after": to_iso(account.now - 3 * DAY), "scheduled_before": to_iso(account.now - DAY)}
+    backfill = account.ask("POST", f"{nightly}/backfills", {**period, "per_minute": 1}).body["id"]
+    account.ask("GET", f"{nightly}/backfills")
+    account.ask("GET", f"{nightly}/backfills/{backfill}")
+    account.ask("DELETE", f"{nightly}/backfills/{backfill}")
+    account.ask("DELETE", f"{nightly}/backfills/unheard-of")
     account.ask("DELETE", f"{calendars}/uk-holidays")
     account.ask("DELETE", nightly)
     account.ask("DELETE", f"{calendars}/uk-holidays")
@@ -244,6 +250,7 @@ def _topologies(account: Recorder) -> None:
 
 
 def _service(account: Recorder) -> None:
+    account.ask("GET", "/v1")
     account.ask("GET", "/v1/health")
 
 
@@ -256,3 +263,4 @@ def _refusals(account: Recorder) -> None:
     account.ask("PUT", "/v1/tasks")
     account.ask("GET", "/v1/bulk-operations/01M7XZ8CGJ0013P2ZBN3YDT3DX")
     account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"content-type": "text/plain"})
+    account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"content-encoding": "br"})

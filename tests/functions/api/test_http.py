@@ -153,7 +153,7 @@ def test_a_trace_is_given_back(api: Gateway) -> None:
 
 def test_an_accepted_request_says_when_to_ask_again(api: Gateway) -> None:
     """A 202 has `Retry-After`."""
-    answer = api.send("POST", "/v1/tasks", GOOD, query="wait=1")
+    answer = api.send("POST", "/v1/tasks", GOOD, query="wait_seconds=1")
     assert (answer.status, answer.headers["Retry-After"]) == (202, "2")
     assert "Retry-After" not in api.send("POST", "/v1/tasks", GOOD).headers
 
