@@ -72,4 +72,4 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
     assert operation.accepted is None or operation.accepted.status == (201 if operation.method == "PUT" else 202)
     not_found = [error for error in declared if KINDS[error].status == 404]
     # What is put need not be there before.
-    assert bool(not_found) == ("{" in operation.path and operation.method != "PUT")
+    assert bool(not_found) == ("{" in operation.path and operation is not switches.PUT)
