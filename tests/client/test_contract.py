@@ -29,14 +29,14 @@ _LISTED: dict[str, Any] = {"page_size": 5, "tags": {"team": "dba"}, "due_after":
 _BULK: dict[str, Any] = {"limit": 5, "dry_run": True, "order": "asc", "next_token": "t"}
 
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
-    "ask_target": (("a", "status"), {}),
+    "query_task": (("a", "status"), {}),
     "backfill_schedule": (_STRETCH, {"per_minute": 5}),
     "cancel_backfill": (("a", "b"), {}),
     "cancel_task": (_ANYTHING, {"force": True}),
     "cancel_tasks": (_FILTER, {"force": True, **_BULK}),
     "change_schedule": (_ANYTHING, {"if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
-    "change_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
-    "change_tasks": ((*_FILTER, {"name": "n"}), _BULK),
+    "update_task": (_ANYTHING, {"if_match": '"1"', "name": "n"}),
+    "update_tasks": ((*_FILTER, {"name": "n"}), _BULK),
     "complete_lease": (("a", {"rows": 17}), {}),
     "create_schedule": (_ANYTHING, {"task": {"type": "mail"}, **_TIMED}),
     "create_task": (("mail",), {"idempotency_key": "k", "wait_seconds": 5, "delay_seconds": 1, "tags": {"a": "b"}}),
@@ -44,7 +44,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "create_topology": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k"}),
     "fail_lease": (("a", "Boom", "no such row"), {"retriable": False}),
     "lease_tasks": ((["mail"],), {"max": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
-    "list_dead_letters": ((), {"error": "Boom", **_LISTED}),
+    "list_dead_letters": ((), {"error_type": "Boom", **_LISTED}),
     "list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
     "list_schedules": ((), {"state": "paused", "page_size": 5}),
     "list_tasks": ((), {"state": "failed", **_LISTED}),
@@ -56,7 +56,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "put_calendar": (_ANYTHING, {"dates": ["2026-12-25"], "timezone": "Europe/London"}),
     "put_icalendar": (("a", b"BEGIN:VCALENDAR"), {"kind": "includes", "timezone": "Europe/London"}),
     "put_switch": (("type", "mail"), {"stopped": True, "max_concurrent": 5, "reason": "why"}),
-    "redrive_dead_letters": (({"error": "Boom"},), _BULK),
+    "retry_tasks": (({"error_type": "Boom"},), _BULK),
     "remove_switch": (("type", "mail"), {}),
     "renew_lease": (("a", 5, "on"), {}),
     "send_heartbeat": (_TOLD, {}),
@@ -79,6 +79,7 @@ COMBINED = {"close", "follow_bulk_operation", "follow_task", "follow_topology"}
 NAMED_OTHERWISE = {
     "notifyTask": {"notify_success", "notify_failure"},
     "heartbeatTask": {"send_heartbeat"},
+    "listTasks": {"list_tasks", "list_dead_letters"},
     "putCalendar": {"put_calendar", "put_icalendar"},
 }
 """Operations whose methods are not called as they are."""
